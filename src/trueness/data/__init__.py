@@ -1,0 +1,9 @@
+"""Sources of examples, and checks of them."""
+
+from trueness.data import roar_synthetic as _roar_synthetic  # registers its datasets
+from trueness.data.registry import VECTOR_DATASETS
+from trueness.data.vectors import VectorDataset, Vectors
+
+del _roar_synthetic
+
+__all__ = ["VECTOR_DATASETS", "VectorDataset", "Vectors"]

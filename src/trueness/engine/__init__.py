@@ -1,0 +1,33 @@
+"""Tasks, store, driver and executors. The engine knows nothing about explanations.
+
+A task is a pure function with a version, bound to parameters and inputs; its key is a digest of those. The driver computes
+what a store does not hold yet; running again resumes.
+"""
+
+from trueness.engine.driver import Failure, Listener, Summary, Survey, run, survey
+from trueness.engine.local import LocalExecutor
+from trueness.engine.store import DamagedObjectError, Store, Stored, StoreError
+from trueness.engine.task import Task, TaskType, task, walk
+from trueness.engine.timing import Timing, chains
+from trueness.engine.worker import current_device
+
+__all__ = [
+    "DamagedObjectError",
+    "Failure",
+    "Listener",
+    "LocalExecutor",
+    "Store",
+    "StoreError",
+    "Stored",
+    "Summary",
+    "Survey",
+    "Task",
+    "TaskType",
+    "Timing",
+    "chains",
+    "current_device",
+    "run",
+    "survey",
+    "task",
+    "walk",
+]

@@ -1,0 +1,241 @@
+"""The driver: walks a task graph over any PEP 3148 executor, longest remaining chain first.
+
+Running the same targets again resumes: what is in the store, intact, is not computed again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from trueness.engine.store import DamagedObjectError, Store, StoreError
+from trueness.engine.task import Task, walk
+from trueness.engine.timing import Timing, chains
+from trueness.engine.worker import Outcome, Request, execute
+
+_ATTEMPTS = 2  # a task whose worker process died is tried once more
+_PATIENCE = 0.05  # seconds between looks at a task that another process is computing
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task that could not be computed."""
+
+    task: Task
+    error: str
+    log: str
+
+    def __str__(self) -> str:
+        where = f"; traceback in {self.log}" if self.log else ""
+        return f"{self.task} failed: {self.error}{where}"
+
+
+@dataclass
+class Summary:
+    """What a run did."""
+
+    total: int = 0
+    cached: int = 0
+    computed: int = 0
+    found: int = 0
+    """Computed by another process while this one ran."""
+    failures: list[Failure] = field(default_factory=list)
+    blocked: list[Task] = field(default_factory=list)
+    """Tasks not tried because something they read from failed."""
+    damaged: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every target is now in the store."""
+        return not self.failures and not self.blocked
+
+
+class Listener:
+    """Hears of progress; override what you need."""
+
+    def planned(self, total: int, cached: int) -> None:
+        """The graph is known."""
+
+    def finished(self, task: Task, seconds_left: float | None) -> None:
+        """One more task is in the store; so much time is left, where that can be told."""
+
+    def damaged(self, error: DamagedObjectError) -> None:
+        """A stored object was set aside and will be computed again."""
+
+    def failed(self, failure: Failure) -> None:
+        """A task failed; what does not depend on it goes on."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The state of a plan in a store."""
+
+    tasks: list[Task]
+    intact: dict[str, dict[str, Any]]
+    damaged: list[DamagedObjectError]
+    needed: dict[str, Task]
+    """What has to be computed: missing or damaged tasks that a target needs."""
+
+    @property
+    def timing(self) -> Timing:
+        """Learnt from the tasks that have run."""
+        return Timing.of(self.intact.values())
+
+
+def survey(targets: Sequence[Task], store: Store | None) -> Survey:
+    """Check every stored object of the plan against its digests and find what is left to do."""
+    tasks = walk(targets)
+    intact: dict[str, dict[str, Any]] = {}
+    damaged = []
+    for task in tasks:
+        if store is not None and store.has(task.key):
+            try:
+                intact[task.key] = store.verify(task.key)
+            except DamagedObjectError as error:
+                damaged.append(error)
+    wanted = {target.key for target in targets} | {error.key for error in damaged}
+    needed: dict[str, Task] = {}
+    for task in reversed(tasks):
+        if task.key in wanted and task.key not in intact:
+            needed[task.key] = task
+            wanted.update(item.key for item in task.upstream())
+    return Survey(tasks, intact, damaged, needed)
+
+
+def run(
+    targets: Sequence[Task],
+    store: Store,
+    executor: Executor,
+    *,
+    slots: int | None = None,
+    listener: Listener | None = None,
+) -> Summary:
+    """Compute the targets and whatever they need; failures are collected, independent branches finish.
+
+    `slots` is the number of tasks the executor works on at a time, where it does not tell (`slots` or `_max_workers`).
+    """
+    return _Run(targets, store, executor, slots, listener or Listener()).go()
+
+
+class _Run:
+    def __init__(
+        self, targets: Sequence[Task], store: Store, executor: Executor, slots: int | None, listener: Listener
+    ) -> None:
+        self.begin = time.monotonic()
+        self.store, self.executor, self.listener = store, executor, listener
+        self.slots = slots or getattr(executor, "slots", None) or getattr(executor, "_max_workers", None) or 8
+        store.check_writable()
+        store.collect_garbage()
+        found = survey(targets, store)
+        for error in found.damaged:
+            store.set_aside(error.key)
+            listener.damaged(error)
+        self.timing = found.timing
+        self.priority = chains(found.tasks, self.timing, found.needed)
+        self.summary = Summary(
+            total=len(found.tasks),
+            cached=len(found.tasks) - len(found.needed),
+            damaged=[error.key for error in found.damaged],
+        )
+        self.left = Counter(task.type.name for task in found.needed.values())
+        self.missing = {
+            key: {item.key for item in task.upstream() if item.key in found.needed} for key, task in found.needed.items()
+        }
+        self.dependents: defaultdict[str, list[Task]] = defaultdict(list)
+        for task in found.needed.values():
+            for key in self.missing[task.key]:
+                self.dependents[key].append(task)
+        self.ready: list[tuple[float, str, Task]] = []
+        for task in found.needed.values():
+            if not self.missing[task.key]:
+                self._make_ready(task)
+        self.running: dict[Future[Outcome], Task] = {}
+        self.elsewhere: list[Task] = []
+        self.attempts: Counter[str] = Counter()
+        self.settled: set[str] = set()
+        listener.planned(self.summary.total, self.summary.cached)
+
+    def go(self) -> Summary:
+        while self.ready or self.running or self.elsewhere:
+            # Twice as many as there are slots, so that no worker waits for the driver.
+            while self.ready and len(self.running) < 2 * self.slots:
+                self._submit(heapq.heappop(self.ready)[2])
+            self._look_elsewhere()
+            if self.running:
+                finished, _ = wait(
+                    self.running, timeout=_PATIENCE if self.elsewhere else None, return_when=FIRST_COMPLETED
+                )
+                for future in finished:
+                    self._settle(self.running.pop(future), future)
+            elif self.elsewhere:
+                time.sleep(_PATIENCE)
+        self.summary.seconds = time.monotonic() - self.begin
+        return self.summary
+
+    def _make_ready(self, task: Task) -> None:
+        heapq.heappush(self.ready, (-self.priority[task.key], task.key, task))
+
+    def _submit(self, task: Task) -> None:
+        self.running[self.executor.submit(execute, Request.of(task, self.store))] = task
+
+    def _look_elsewhere(self) -> None:
+        """Tasks another process was computing: done by now, or to be tried again."""
+        waiting, self.elsewhere = self.elsewhere, []
+        for task in waiting:
+            if self.store.has(task.key):
+                self._finish(task, Outcome("found"))
+            elif len(self.running) < 2 * self.slots:
+                self._submit(task)
+            else:
+                self.elsewhere.append(task)
+
+    def _settle(self, task: Task, future: Future[Outcome]) -> None:
+        try:
+            outcome = future.result()
+        except BrokenExecutor:
+            self.attempts[task.key] += 1
+            if self.attempts[task.key] < _ATTEMPTS:
+                self._make_ready(task)
+            else:
+                self._fail(Failure(task, "its worker process died twice (killed, or out of memory)", ""))
+            return
+        if outcome.status == "stopped":
+            raise StoreError(outcome.error)
+        if outcome.status == "busy":
+            self.elsewhere.append(task)
+        elif outcome.status == "failed":
+            self._fail(Failure(task, outcome.error, outcome.log))
+        else:
+            self._finish(task, outcome)
+
+    def _finish(self, task: Task, outcome: Outcome) -> None:
+        if outcome.status == "computed":
+            self.summary.computed += 1
+            self.timing.add(task.type.name, outcome.seconds)
+        else:
+            self.summary.found += 1
+        self.left[task.type.name] -= 1
+        for dependent in self.dependents[task.key]:
+            self.missing[dependent.key].discard(task.key)
+            if not self.missing[dependent.key] and dependent.key not in self.settled:
+                self._make_ready(dependent)
+        seconds = self.timing.total(self.left)
+        self.listener.finished(task, None if seconds is None else seconds / self.slots)
+
+    def _fail(self, failure: Failure) -> None:
+        self.summary.failures.append(failure)
+        self.listener.failed(failure)
+        stack = list(self.dependents[failure.task.key])
+        while stack:
+            task = stack.pop()
+            if task.key not in self.settled:
+                self.settled.add(task.key)
+                self.summary.blocked.append(task)
+                stack.extend(self.dependents[task.key])
+

@@ -1,0 +1,81 @@
+"""Canonical encoding of parameters: equal meaning gives equal bytes, and so equal keys.
+
+Order of mapping keys, 1 or 1.0, list or tuple, NumPy or Python numbers do not matter. A `Path` stands for what it holds,
+not for where it lies: two copies of a file have the same key, and editing one changes it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_LARGEST_EXACT = 2**53
+
+
+def canonical(value: Any) -> Any:
+    """The JSON value that stands for `value`; TypeError for what has no canonical form."""
+    if value is None or isinstance(value, str | bool):
+        return value.value if isinstance(value, enum.Enum) else value
+    if isinstance(value, enum.Enum):
+        return canonical(value.value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return _canonical_float(float(value))
+    if isinstance(value, Path):
+        return {"content of a path": path_digest(value)}
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError("parameter mappings must have string keys")
+        return {key: canonical(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [canonical(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted((canonical(item) for item in value), key=_dump)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return canonical({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
+    if hasattr(value, "model_dump"):
+        return canonical(value.model_dump())
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        return canonical(value.item())
+    raise TypeError(f"a parameter of type {type(value).__name__} has no canonical form")
+
+
+def _canonical_float(value: float) -> float | int:
+    if not math.isfinite(value):
+        raise TypeError(f"{value} is not a valid parameter")
+    return int(value) if value.is_integer() and abs(value) <= _LARGEST_EXACT else value
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def digest(value: Any) -> str:
+    """40 hexadecimal digits of the canonical encoding."""
+    return bytes_digest(_dump(canonical(value)).encode())
+
+
+def bytes_digest(data: bytes) -> str:
+    """40 hexadecimal digits of some bytes."""
+    return hashlib.blake2b(data, digest_size=20).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """40 hexadecimal digits of a file's content, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
+
+
+def path_digest(path: Path) -> str:
+    """Digest of a file, or of a folder's relative names and contents."""
+    if path.is_dir():
+        files = sorted(item for item in path.rglob("*") if item.is_file())
+        return digest({item.relative_to(path).as_posix(): file_digest(item) for item in files})
+    return file_digest(path)

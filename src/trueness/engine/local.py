@@ -1,0 +1,124 @@
+"""The local executor: one spawned process per slot, each slot tied to a device.
+
+A process that dies (killed, out of memory) costs the task it was computing and nothing else: its slot starts a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import queue
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
+from typing import Any, TypeVar
+
+from trueness.engine.worker import DEVICE_VARIABLE
+
+T = TypeVar("T")
+_starting = threading.Lock()
+
+
+class LocalExecutor(Executor):
+    """A PEP 3148 executor over spawned processes; `devices` names one device per slot, e.g. two slots on cuda:0."""
+
+    def __init__(self, devices: Sequence[str] = ("cpu",)) -> None:
+        if not devices:
+            raise ValueError("a local executor needs at least one slot")
+        self.slots = len(devices)
+        self._all = [_Slot(device) for device in devices]
+        self._free: queue.SimpleQueue[_Slot] = queue.SimpleQueue()
+        for slot in self._all:
+            self._free.put(slot)
+        self._threads = ThreadPoolExecutor(self.slots, thread_name_prefix="trueness-slot")
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Run `fn` in the next free slot."""
+        return self._threads.submit(self._run, fn, args, kwargs)
+
+    def _run(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+        slot = self._free.get()
+        try:
+            return slot.run(fn, args, kwargs)
+        finally:
+            self._free.put(slot)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """With `cancel_futures`, running tasks are ended too: their objects are not there, so they run again next time."""
+        if cancel_futures:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            for slot in self._all:
+                slot.kill()
+        self._threads.shutdown(wait=wait)
+        for slot in self._all:
+            slot.close(wait)
+
+
+class _Slot:
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._pool: ProcessPoolExecutor | None = None
+        self._closed = False
+
+    def run(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+        if self._closed:
+            raise BrokenProcessPool("the executor was shut down")
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                1, mp_context=multiprocessing.get_context("spawn"), initializer=_start, initargs=(self._device,)
+            )
+        try:
+            with _starting, _main_not_imported():
+                future = self._pool.submit(fn, *args, **kwargs)
+            return future.result()
+        except BrokenProcessPool:
+            self._pool.shutdown(wait=False)
+            self._pool = None
+            raise
+
+    def kill(self) -> None:
+        self._closed = True
+        if self._pool is not None:
+            for process in list((self._pool._processes or {}).values()):
+                process.kill()
+
+    def close(self, wait: bool) -> None:
+        self._closed = True
+        if self._pool is not None:
+            self._pool.shutdown(wait=wait)
+
+
+@contextlib.contextmanager
+def _main_not_imported() -> Iterator[None]:
+    """Keep a spawned process from running the user's script again, which would start the study a second time.
+
+    Tasks are found by module and name, so workers never need `__main__`.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _start(device: str) -> None:
+    """Prepare a fresh worker: its device, one thread (the same bytes on any number of cores), and an end with its parent."""
+    os.environ[DEVICE_VARIABLE] = device
+    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[variable] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -1,0 +1,51 @@
+"""Payload files: tables as parquet, arrays as safetensors, everything else as JSON. Never pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+SUFFIXES = (".parquet", ".safetensors", ".json")
+
+
+def write_payload(folder: Path, name: str, value: Any) -> Path:
+    """Write one payload into `folder`; its type decides the format."""
+    if not name.isidentifier():
+        raise ValueError(f"a payload name must be a plain word, not {name!r}")
+    if hasattr(value, "to_parquet"):
+        path = folder / f"{name}.parquet"
+        value.to_parquet(path, index=False)
+    elif _is_arrays(value):
+        import numpy as np
+        from safetensors.numpy import save_file
+
+        path = folder / f"{name}.safetensors"
+        save_file({key: np.ascontiguousarray(item) for key, item in sorted(value.items())}, path)
+    else:
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def parse_payload(name: str, data: bytes) -> Any:
+    """The value that `write_payload` wrote into the file of that name."""
+    if name.endswith(".parquet"):
+        import pandas as pd
+
+        return pd.read_parquet(io.BytesIO(data))
+    if name.endswith(".safetensors"):
+        from safetensors.numpy import load
+
+        return load(data)
+    return json.loads(data)
+
+
+def _is_arrays(value: Any) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and bool(value)
+        and all(hasattr(item, "dtype") and hasattr(item, "shape") for item in value.values())
+    )

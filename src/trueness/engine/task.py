@@ -1,0 +1,115 @@
+"""Tasks: pure functions with a declared version, bound to parameters and to the tasks they read from."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trueness.engine.encoding import canonical, digest
+
+TaskFunction = Callable[..., Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class TaskType:
+    """A function that makes payloads. Raise `version` whenever its results change: all keys downstream change too."""
+
+    name: str
+    version: int
+    function: TaskFunction = field(repr=False, compare=False)
+    description: str = ""
+
+    def __call__(self, inputs: Mapping[str, Task | Iterable[Task]] | None = None, **parameters: Any) -> Task:
+        """Bind parameters and inputs; nothing is computed."""
+        bound = {
+            name: value if isinstance(value, Task) else tuple(value) for name, value in sorted((inputs or {}).items())
+        }
+        return Task(self, parameters, bound)
+
+    @property
+    def address(self) -> str:
+        """Where a worker finds this task type: module:name."""
+        return f"{self.function.__module__}:{self.function.__qualname__}"
+
+
+def task(name: str, *, version: int) -> Callable[[TaskFunction], TaskType]:
+    """Make a task type of a module-level function `f(inputs, **parameters) -> payloads`.
+
+    `inputs` maps each input name to a stored object or a list of them. A payload is a DataFrame, a mapping of names to
+    arrays, or plain JSON.
+    """
+
+    def decorate(function: TaskFunction) -> TaskType:
+        description = (function.__doc__ or "").strip().split("\n")[0]
+        return TaskType(name, version, function, description)
+
+    return decorate
+
+
+def find_task_type(address: str) -> TaskType:
+    """Import the task type that `TaskType.address` names."""
+    module, name = address.split(":")
+    found = getattr(importlib.import_module(module), name)
+    if not isinstance(found, TaskType):
+        raise TypeError(f"{address} is not a task")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A task type with its parameters and inputs: one node of a plan. Its key names its result in the store."""
+
+    type: TaskType
+    parameters: Mapping[str, Any]
+    inputs: Mapping[str, Task | tuple[Task, ...]]
+
+    @functools.cached_property
+    def key(self) -> str:
+        """Digest of task name, version, canonical parameters and the keys of the inputs."""
+        return digest({"task": self.type.name, "version": self.type.version, **self.content})
+
+    @functools.cached_property
+    def content(self) -> dict[str, Any]:
+        """Canonical parameters and input keys, as they are recorded in the store."""
+        return {"parameters": canonical(self.parameters), "inputs": self.input_keys}
+
+    @property
+    def input_keys(self) -> dict[str, str | list[str]]:
+        """The keys of the inputs, by input name."""
+        return {
+            name: value.key if isinstance(value, Task) else [item.key for item in value]
+            for name, value in self.inputs.items()
+        }
+
+    def upstream(self) -> Iterator[Task]:
+        """The tasks this one reads from."""
+        for value in self.inputs.values():
+            yield from (value,) if isinstance(value, Task) else value
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
+        return f"{self.type.name}({shown})"
+
+
+def _short(value: Any, limit: int = 40) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def walk(targets: Iterable[Task]) -> list[Task]:
+    """Every task the targets need, themselves included, each once and after the tasks it reads from."""
+    found: dict[str, Task] = {}
+    stack = [(target, False) for target in reversed(list(targets))]
+    entered: set[str] = set()
+    while stack:
+        current, finished = stack.pop()
+        if finished:
+            found.setdefault(current.key, current)
+        elif current.key not in entered:
+            entered.add(current.key)
+            stack.append((current, True))
+            stack.extend((item, False) for item in current.upstream())
+    return list(found.values())

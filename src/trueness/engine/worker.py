@@ -1,0 +1,107 @@
+"""What happens inside a worker: take the lock, read the inputs, compute, commit."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from trueness.engine.store import Store, StoreError, machine
+from trueness.engine.task import Task, find_task_type
+
+DEVICE_VARIABLE = "TRUENESS_DEVICE"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A task as it travels to a worker: names and keys only."""
+
+    store: str
+    key: str
+    address: str
+    parameters: Mapping[str, Any]
+    inputs: Mapping[str, str | list[str]]
+    content: Mapping[str, Any]
+    shown: str
+
+    @classmethod
+    def of(cls, task: Task, store: Store) -> Request:
+        """The request that computes `task` into `store`."""
+        return cls(
+            store=str(store.path.resolve()),
+            key=task.key,
+            address=task.type.address,
+            parameters=dict(task.parameters),
+            inputs=task.input_keys,
+            content=task.content,
+            shown=str(task),
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a request."""
+
+    status: Literal["computed", "found", "busy", "failed", "stopped"]
+    seconds: float = 0.0
+    error: str = ""
+    log: str = ""
+
+
+def current_device() -> str:
+    """The device this worker was given: "cpu", "cuda:0", ..."""
+    return os.environ.get(DEVICE_VARIABLE, "cpu")
+
+
+def execute(request: Request) -> Outcome:
+    """Compute one task unless it is there or another process is at it. Failures come back, they are not raised."""
+    store = Store(Path(request.store))
+    try:
+        with store.lock(request.key) as free:
+            if not free:
+                return Outcome("busy")
+            if store.has(request.key):
+                return Outcome("found")
+            return _compute(store, request)
+    except StoreError as error:
+        return Outcome("stopped", error=str(error))
+
+
+def _compute(store: Store, request: Request) -> Outcome:
+    begin = time.perf_counter()
+    try:
+        kind = find_task_type(request.address)
+        inputs = {
+            name: store.get(keys) if isinstance(keys, str) else [store.get(key) for key in keys]
+            for name, keys in request.inputs.items()
+        }
+        payloads = kind.function(inputs, **request.parameters)
+        seconds = time.perf_counter() - begin
+        store.commit(
+            request.key,
+            payloads,
+            {
+                "task": kind.name,
+                "version": kind.version,
+                **request.content,
+                "device": current_device(),
+                "seconds": round(seconds, 6),
+                "finished": round(time.time(), 3),
+                "versions": _machine(),
+            },
+        )
+    except StoreError:
+        raise
+    except Exception as error:  # the boundary: any failure of a task is recorded and reported by the driver
+        text = f"task: {request.shown}\nkey: {request.key}\nparameters: {dict(request.parameters)!r}\n\n"
+        log = store.write_log(request.key, text + traceback.format_exc())
+        return Outcome("failed", time.perf_counter() - begin, f"{type(error).__name__}: {error}", str(log))
+    return Outcome("computed", seconds)
+
+
+_machine = functools.cache(machine)

@@ -1,0 +1,9 @@
+"""Classifiers and how they are trained."""
+
+from trueness.models import logistic as _logistic  # registers its models
+from trueness.models.linear import LinearModel
+from trueness.models.registry import VECTOR_MODELS
+
+del _logistic
+
+__all__ = ["VECTOR_MODELS", "LinearModel"]

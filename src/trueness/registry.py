@@ -1,0 +1,52 @@
+"""Names of things: one registry per kind, with the nearest names when one is unknown."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from trueness.errors import UserError
+
+T = TypeVar("T")
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A clause that names what the user may have meant."""
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"known are {', '.join(sorted(known))}." if known else "none is registered."
+
+
+class Registry(Generic[T]):
+    """A mapping from names to things of one kind."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._things: dict[str, T] = {}
+
+    def add(self, name: str, thing: T) -> T:
+        """Register under a new name."""
+        if name in self._things:
+            raise UserError(f"There is already a {self.kind} named {name!r}; choose another name.")
+        self._things[name] = thing
+        return thing
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorator form of `add`."""
+        return lambda thing: self.add(name, thing)
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._things:
+            raise UserError(f"There is no {self.kind} named {name!r}; {nearest(name, list(self._things))}")
+        return self._things[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._things
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._things))
+
+    def __len__(self) -> int:
+        return len(self._things)

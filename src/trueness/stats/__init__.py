@@ -1,0 +1,46 @@
+"""Pure functions on arrays: rank correlation, top-k agreement, divergences, intervals, corrections, curves.
+
+Batched statistics take (instances, features) with an optional boolean mask and return `Measured`: a value per
+instance, or the reason why there is none. The torch twins of the divergences are in `stats.differentiable`.
+"""
+
+from trueness.stats.corrections import benjamini_hochberg, holm
+from trueness.stats.curves import AreaBetweenCurves, area_between_curves
+from trueness.stats.divergence import jensen_shannon, kl_divergence, total_variation
+from trueness.stats.intervals import Interval, difference_interval, mean_interval
+from trueness.stats.overlap import (
+    Overlap,
+    TopK,
+    chance_corrected,
+    pairwise_rank_agreement,
+    rank_biased_overlap,
+    top_k_agreement,
+)
+from trueness.stats.rank import Kendall, kendall, pearson, spearman
+from trueness.stats.undefined import Measured, Reason, Undefined
+
+__all__ = [
+    "AreaBetweenCurves",
+    "Interval",
+    "Kendall",
+    "Measured",
+    "Overlap",
+    "Reason",
+    "TopK",
+    "Undefined",
+    "area_between_curves",
+    "benjamini_hochberg",
+    "chance_corrected",
+    "difference_interval",
+    "holm",
+    "jensen_shannon",
+    "kendall",
+    "kl_divergence",
+    "mean_interval",
+    "pairwise_rank_agreement",
+    "pearson",
+    "rank_biased_overlap",
+    "spearman",
+    "top_k_agreement",
+    "total_variation",
+]

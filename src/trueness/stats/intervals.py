@@ -1,0 +1,103 @@
+"""Bootstrap confidence intervals of a mean and of a paired difference, plain or clustered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from trueness.stats.undefined import Floats, Reason, Undefined
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its bias-corrected and accelerated bootstrap interval."""
+
+    value: float | Undefined
+    low: float | Undefined
+    high: float | Undefined
+    n: int
+    clusters: int
+    level: float
+
+
+def mean_interval(
+    values: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    level: float = 0.95,
+    resamples: int = 9999,
+    seed: int = 0,
+    max_bytes: int = 256 << 20,
+) -> Interval:
+    """The mean of `values` and its BCa interval (Efron 1987), by `scipy.stats.bootstrap`.
+
+    With `clusters` (a label per value: a seed, an instance) whole clusters are resampled, because values within one are not
+    independent. The interval is undefined for one value or cluster and where every value is the same:
+    the data then show no spread to learn from. The value is undefined only without data. NaN is refused.
+    """
+    data = np.asarray(values, dtype=np.float64).ravel()
+    if not np.isfinite(data).all():
+        raise ValueError("values must be finite; drop undefined ones first and report how many")
+    labels = np.arange(len(data)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    if len(labels) != len(data):
+        raise ValueError(f"{len(labels)} cluster labels for {len(data)} values")
+    number = int(labels.max()) + 1 if len(data) else 0
+    if len(data) == 0:
+        nothing = Undefined(Reason.EMPTY)
+        return Interval(nothing, nothing, nothing, 0, 0, level)
+
+    value = float(data.mean())
+    bounds: tuple[float | Undefined, float | Undefined]
+    if len(data) == 1:
+        bounds = (Undefined(Reason.SINGLE),) * 2
+    elif number == 1:
+        bounds = (Undefined(Reason.ONE_CLUSTER),) * 2
+    elif (data == data[0]).all():
+        bounds = (Undefined(Reason.CONSTANT),) * 2
+    else:
+        bounds = _bca(data, labels, number, level, resamples, seed, max_bytes)
+    return Interval(value, *bounds, n=len(data), clusters=number, level=level)
+
+
+def difference_interval(a: npt.ArrayLike, b: npt.ArrayLike, **options: Any) -> Interval:
+    """The mean of a - b over pairs and its BCa interval; options as in `mean_interval`.
+
+    0 under no difference; positive where a is larger.
+    """
+    first, second = np.asarray(a, dtype=np.float64).ravel(), np.asarray(b, dtype=np.float64).ravel()
+    if first.shape != second.shape:
+        raise ValueError(f"{len(first)} values are paired with {len(second)}")
+    return mean_interval(first - second, **options)
+
+
+def _bca(
+    data: Floats, labels: npt.NDArray[np.intp], number: int, level: float, resamples: int, seed: int, max_bytes: int
+) -> tuple[float | Undefined, float | Undefined]:
+    sums = np.bincount(labels, weights=data, minlength=number)
+    counts = np.bincount(labels, minlength=number).astype(np.float64)
+    if np.ptp(sums / counts) == 0:
+        return (Undefined(Reason.CONSTANT),) * 2
+
+    def ratio(sums: Floats, counts: Floats, axis: int = -1) -> Floats:
+        return np.asarray(sums.sum(axis=axis) / counts.sum(axis=axis))
+
+    # A resample of clusters keeps each cluster's sum and count together: the mean is their ratio.
+    result = stats.bootstrap(
+        (sums, counts),
+        ratio,
+        paired=True,
+        vectorized=True,
+        n_resamples=resamples,
+        batch=max(1, min(resamples, max_bytes // (32 * number))),
+        confidence_level=level,
+        method="BCa",
+        rng=np.random.default_rng(seed),
+    )
+    low, high = float(result.confidence_interval.low), float(result.confidence_interval.high)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return (Undefined(Reason.CONSTANT),) * 2
+    return low, high

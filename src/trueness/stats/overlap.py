@@ -1,0 +1,144 @@
+"""Agreement at the top of two explanations: rank-biased overlap and the top-k family of the disagreement literature.
+
+Features are ranked by descending magnitude |score|; the sign enters only where a name says so. Ties are not broken by
+position: every value is the expectation over independent random orders within each tie, in closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trueness.stats.rank import kendall
+from trueness.stats.rows import Pair, Ranked, pair_rows, rank_rows
+from trueness.stats.undefined import Floats, Measured, Reason
+
+
+def chance_corrected(value: Measured, chance: Measured, best: float = 1.0) -> Measured:
+    """(value - chance) / (best - chance): 0 under no relation, 1 at best, negative below chance."""
+    room = best - chance.values.data
+    corrected = (value.values.data - chance.values.data) / np.where(room == 0, 1.0, room)
+    return Measured(corrected, {**value.undefined(), **chance.undefined(), Reason.NO_ROOM: room == 0})
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """An agreement per instance and what independent random rankings would get."""
+
+    value: Measured
+    chance: Measured
+
+    @property
+    def corrected(self) -> Measured:
+        """Rescaled so that chance is 0 and perfect agreement is 1."""
+        return chance_corrected(self.value, self.chance)
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The top-k agreement family of Krishna et al. (2024): all in [0, 1], higher means more agreement."""
+
+    feature: Overlap
+    """Share of the k top features that both have: chance k/T."""
+    rank: Overlap
+    """Share of the k top features that both have, at the same rank: chance 1/T."""
+    sign: Overlap
+    """Share of the k top features that both have, with the same sign: chance k/(2T) under random signs."""
+    signed_rank: Overlap
+    """Share of the k top features that both have, at the same rank with the same sign: chance 1/(2T)."""
+
+
+def rank_biased_overlap(a: Any, b: Any, mask: Any = None, *, p: float = 0.9) -> Overlap:
+    """Extrapolated rank-biased overlap (Webber et al. 2010, equation 32) of two complete rankings.
+
+    Range [0, 1], higher means more agreement, most weight on the top 1/(1-p) features. Tied features enter together, and
+    the overlap at depth d is 2|A ∩ B|/(|A|+|B|). `chance` is the expectation over random untied rankings,
+    p^T + (1-p)/p sum_d p^d d/T. Undefined for fewer than two features and where either ranking is constant.
+    """
+    if not 0 < p < 1:
+        raise ValueError(f"p must lie between 0 and 1, not {p}")
+    pair = _magnitudes(a, b, mask)
+    first, second = _descending(pair)
+    rows, width = pair.a.shape
+    depth = np.arange(1, width + 1)
+    inside_a = _members_by_depth(first.first, pair, width)
+    inside_b = _members_by_depth(second.first, pair, width)
+    common = _members_by_depth(np.maximum(first.first, second.first), pair, width)
+    agreement = 2 * common / np.maximum(inside_a + inside_b, 1)
+    reached = depth <= pair.size[:, None]
+    weight = np.where(reached, p**depth, 0.0) * (1 - p) / p
+    tail = p ** pair.size.astype(np.float64)
+    size = np.maximum(pair.size, 1)
+    value = np.minimum((weight * agreement).sum(axis=1) + tail, 1.0)
+    chance = (weight * depth / size[:, None]).sum(axis=1) + tail
+    reasons = pair.undefined()
+    return Overlap(Measured(value, reasons), Measured(chance, reasons))
+
+
+def top_k_agreement(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike = 5) -> TopK:
+    """Feature, rank, sign and signed-rank agreement of the k features of largest magnitude.
+
+    `k` is one number or one per instance. Undefined where an instance has fewer than k features, fewer than two, or a
+    constant input. A score of exactly 0 has a sign of its own and agrees only with another 0.
+    """
+    signed = pair_rows(a, b, mask)
+    top = np.broadcast_to(np.asarray(k, dtype=np.int64), signed.size.shape)
+    if (top < 1).any():
+        raise ValueError("k must be at least 1")
+    pair = _magnitudes(a, b, mask)
+    first, second = _descending(pair)
+    limit = top[:, None]
+
+    def probability_in_top(ranked: Ranked) -> Floats:
+        return np.clip(limit - ranked.first, 0, ranked.count) / np.maximum(ranked.count, 1)
+
+    both = np.where(pair.mask, probability_in_top(first) * probability_in_top(second), 0.0)
+    begin = np.maximum(first.first, second.first)
+    end = np.minimum(np.minimum(first.first + first.count, second.first + second.count), limit)
+    same_rank = np.where(pair.mask, np.clip(end - begin, 0, None) / (first.count * second.count), 0.0)
+    same_sign = np.sign(signed.a) == np.sign(signed.b)
+
+    reasons = pair.undefined()
+    reasons[Reason.TOO_FEW] = pair.size < top
+    size = np.maximum(pair.size, 1)
+
+    def overlap(weight: Floats, chance: Floats) -> Overlap:
+        return Overlap(Measured(np.minimum(weight.sum(axis=1) / top, 1.0), reasons), Measured(chance, reasons))
+
+    return TopK(
+        feature=overlap(both, top / size),
+        rank=overlap(same_rank, 1 / size),
+        sign=overlap(both * same_sign, top / (2 * size)),
+        signed_rank=overlap(same_rank * same_sign, 1 / (2 * size)),
+    )
+
+
+def pairwise_rank_agreement(a: Any, b: Any, mask: Any = None) -> Overlap:
+    """Share of feature pairs that both explanations put in the same order of magnitude, a tied pair counting one half.
+
+    Range [0, 1], higher means more agreement, chance 1/2; equals (tau + 1)/2 where there are no ties. Undefined for
+    fewer than two features and where either ranking is constant.
+    """
+    pair = _magnitudes(a, b, mask)
+    value = kendall(pair.a, pair.b, pair.mask).pairwise_agreement
+    reasons = pair.undefined()
+    return Overlap(Measured(value.values.data, reasons), Measured(np.full(len(pair.a), 0.5), reasons))
+
+
+def _magnitudes(a: Any, b: Any, mask: Any) -> Pair:
+    pair = pair_rows(a, b, mask)
+    return Pair(np.abs(pair.a), np.abs(pair.b), pair.mask, pair.size, pair.finite)
+
+
+def _descending(pair: Pair) -> tuple[Ranked, Ranked]:
+    return rank_rows(-pair.a, pair.mask), rank_rows(-pair.b, pair.mask)
+
+
+def _members_by_depth(first: npt.NDArray[np.int64], pair: Pair, width: int) -> Floats:
+    """How many features of each row have been met at depth 1, 2, ..., given the position each first appears at."""
+    row, column = np.nonzero(pair.mask)
+    flat = np.bincount(row * width + first[row, column], minlength=pair.mask.size)
+    return np.cumsum(flat.reshape(pair.mask.shape), axis=1).astype(np.float64)

@@ -1,0 +1,242 @@
+"""Rank and linear correlation of two score matrices, one coefficient per instance."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from trueness.stats.rows import Ints, Pair, merge_reasons, pair_rows, rank_rows, row_chunks, runs
+from trueness.stats.undefined import Bools, Floats, Measured, Reason
+
+_SCRATCH_BYTES = 96  # scratch memory of one feature in `_kendall_counts`, measured
+_BLOCK = 16  # inversions inside blocks of this length are counted pair by pair
+_EXACT_SIZE = 33  # up to this length the null distribution is enumerated, as SciPy does
+
+
+@dataclass(frozen=True)
+class Kendall:
+    """Kendall's tau-b per instance and its two-sided p-value."""
+
+    statistic: Measured
+    p_value: Measured
+    pairwise_agreement: Measured
+    """Share of feature pairs in the same order, a tied pair counting one half: [0, 1], chance 1/2."""
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Pair counts of the rows of a batch, in the notation of SciPy's kendalltau."""
+
+    total: Floats
+    discordant: Floats
+    tied_a: Floats
+    tied_b: Floats
+    tied_both: Floats
+    cubic_a: Floats
+    cubic_b: Floats
+    variance_a: Floats
+    variance_b: Floats
+
+
+def kendall(a: Any, b: Any, mask: Any = None, *, max_bytes: int = 16 << 20) -> Kendall:
+    """Kendall's tau-b with ties, and the two-sided p-value of no association.
+
+    Range [-1, 1], higher means more agreement, 0 under no relation. Undefined for fewer than two features and where
+    either ranking is constant. The p-value is exact without ties up to 33 features and asymptotic otherwise,
+    as in `scipy.stats.kendalltau`. Cost O(T log T) per row; `max_bytes` bounds the scratch memory.
+    """
+    pair = pair_rows(a, b, mask)
+    rows, width = pair.a.shape
+    statistic, p_value, agreement = np.zeros(rows), np.zeros(rows), np.zeros(rows)
+    undefined = []
+    for part in row_chunks(rows, width * _SCRATCH_BYTES, max_bytes):
+        chunk = Pair(pair.a[part], pair.b[part], pair.mask[part], pair.size[part], pair.finite[part])
+        counts = _kendall_counts(chunk)
+        constant = (counts.tied_a == counts.total) | (counts.tied_b == counts.total)
+        undefined.append({**chunk.undefined(constant=False), Reason.CONSTANT: constant})
+        surplus = counts.total - counts.tied_a - counts.tied_b + counts.tied_both - 2 * counts.discordant
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tau = surplus / np.sqrt(counts.total - counts.tied_a) / np.sqrt(counts.total - counts.tied_b)
+            statistic[part] = np.clip(tau, -1.0, 1.0)
+            p_value[part] = _p_value(chunk.size, surplus, counts)
+            agreement[part] = (1 + surplus / counts.total) / 2
+    reasons = merge_reasons(undefined) if undefined else {}
+    return Kendall(Measured(statistic, reasons), Measured(p_value, reasons), Measured(agreement, reasons))
+
+
+def _kendall_counts(pair: Pair) -> _Counts:
+    rows, width = pair.a.shape
+    outside = ~pair.mask
+    a, b = pair.a, pair.b
+    if outside.any():
+        a, b = np.where(outside, np.inf, a), np.where(outside, np.inf, b)
+    order = _flat_order(a)
+    dense_a, sums_a = _dense_sorted(a.ravel()[order])
+    b = b.ravel()[order]
+    order_b = _flat_order(b)
+    dense_sorted, sums_b = _dense_sorted(b.ravel()[order_b])
+    dense_b = np.empty_like(dense_sorted)
+    dense_b.ravel()[order_b] = dense_sorted
+
+    tied_both = np.zeros(rows)
+    if sums_a[0].any():
+        # Within a tie of a the order of b is free: sort it ascending, so that no inversion is counted there.
+        bits = max(width, 1).bit_length()
+        key = (dense_a.astype(np.int64 if 2 * bits > 31 else np.int32) << bits) | dense_b
+        key.sort(axis=1)
+        dense_b = (key & ((1 << bits) - 1)).astype(np.int32)
+        hidden = outside.ravel()[order] if outside.any() else outside
+        tied_both = _tie_sums(key, hidden)[0]
+    size = pair.size.astype(np.float64)
+    return _Counts(
+        total=size * (size - 1) / 2,
+        discordant=_inversions(dense_b),
+        tied_a=sums_a[0],
+        tied_b=sums_b[0],
+        tied_both=tied_both,
+        cubic_a=sums_a[1],
+        cubic_b=sums_b[1],
+        variance_a=sums_a[2],
+        variance_b=sums_b[2],
+    )
+
+
+def _flat_order(rows: Floats) -> npt.NDArray[np.intp]:
+    """Indices into the flattened matrix that sort each row, infinity (what the mask hides) last."""
+    order = np.argsort(rows, axis=1)
+    order += (np.arange(rows.shape[0]) * rows.shape[1])[:, None]
+    return order
+
+
+def _dense_sorted(ordered: Floats) -> tuple[npt.NDArray[np.int32], Floats]:
+    """Dense ranks of sorted rows, and the rows' tie sums."""
+    starts = np.ones(ordered.shape, dtype=bool)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=starts[:, 1:])
+    dense = np.cumsum(starts, axis=1, dtype=np.int32)
+    dense -= 1
+    if starts.all():
+        return dense, np.zeros((3, len(ordered)))
+    return dense, _tie_sums(ordered, np.isinf(ordered))
+
+
+def _tie_sums(ordered: npt.NDArray[Any], hidden: Bools) -> Floats:
+    """Per row, over tie groups of t features, none of them hidden: sums of t(t-1)/2, t(t-1)(t-2) and t(t-1)(2t+5)."""
+    _, at, length = runs(ordered)
+    tied = (length > 1) & ~hidden.ravel()[at]
+    row, t = at[tied] // max(ordered.shape[1], 1), length[tied].astype(np.float64)
+    terms = (t * (t - 1) / 2, t * (t - 1) * (t - 2), t * (t - 1) * (2 * t + 5))
+    return np.stack([np.bincount(row, weights=term, minlength=len(ordered)) for term in terms])
+
+
+def _inversions(ranks: npt.NDArray[np.int32]) -> Floats:
+    """Number of pairs i < j with ranks[i] > ranks[j], per row: pairwise in small blocks, then by merging blocks."""
+    rows, width = ranks.shape
+    if width < 2 or rows == 0:
+        return np.zeros(rows)
+    block = min(_BLOCK, 1 << (width - 1).bit_length())
+    padded = block << max(0, (width - 1).bit_length() - (block - 1).bit_length())
+    small = padded < np.iinfo(np.int16).max // 4
+    work = np.full((rows, padded), width, dtype=np.int16 if small else np.int32)
+    work[:, :width] = ranks
+    count = _inversions_in_blocks(work.reshape(rows, -1, block))
+    while block < padded:
+        halves = (work << 1).reshape(rows, -1, 2, block)
+        halves[:, :, 1] |= 1  # of equal ranks the left one comes first, so a tie is no inversion
+        merged = halves.reshape(rows, -1, 2 * block)
+        merged.sort(axis=2)
+        right = merged & 1
+        # Every left element counts the right elements that precede it in the merged order.
+        smaller = np.cumsum(right, axis=2, dtype=work.dtype)
+        smaller *= 1 - right
+        count += smaller.reshape(rows, padded).sum(axis=1, dtype=np.int64)
+        work = merged >> 1
+        block *= 2
+    return count
+
+
+def _inversions_in_blocks(blocks: npt.NDArray[Any]) -> Floats:
+    rows, number, block = blocks.shape
+    columns = np.ascontiguousarray(blocks.reshape(rows * number, block).T)
+    count = np.zeros(rows * number, dtype=np.int16)
+    for i in range(block - 1):
+        for j in range(i + 1, block):
+            count += columns[i] > columns[j]
+    return count.reshape(rows, number).sum(axis=1, dtype=np.float64)
+
+
+def _p_value(size: Ints, surplus: Floats, counts: _Counts) -> Floats:
+    n = size.astype(np.float64)
+    m = n * (n - 1)
+    variance = (m * (2 * n + 5) - counts.variance_a - counts.variance_b) / 18
+    variance += 2 * counts.tied_a * counts.tied_b / m
+    third = counts.cubic_a * counts.cubic_b
+    variance += np.where(third > 0, third / np.where(n > 2, 9 * m * (n - 2), 1.0), 0.0)
+    p = 2 * ndtr(-np.abs(surplus) / np.sqrt(variance))
+
+    fewest = np.minimum(counts.discordant, counts.total - counts.discordant)
+    untied = (counts.tied_a == 0) & (counts.tied_b == 0) & (size > 1)
+    exact = untied & ((size <= _EXACT_SIZE) | (fewest <= 1))
+    for length in np.unique(size[exact]):
+        rows = exact & (size == length)
+        p[rows] = _exact_two_sided(int(length))[np.minimum(fewest[rows], len(_exact_two_sided(int(length))) - 1).astype(int)]
+    return np.minimum(p, 1.0)
+
+
+@functools.cache
+def _exact_two_sided(n: int) -> Floats:
+    """Two-sided p-values by the number of discordant pairs, for permutations of n untied ranks.
+
+    The number of permutations with c inversions has the generating function prod_j (1 + x + ... + x^j).
+    Beyond `_EXACT_SIZE` only the entries for 0 and 1 discordant pairs are returned.
+    """
+    if n > _EXACT_SIZE:
+        return np.array([2 * math.exp(-math.lgamma(n + 1)), 2 * math.exp(-math.lgamma(n))])
+    probability = np.ones(1)
+    for j in range(2, n + 1):
+        probability = np.convolve(probability, np.full(j, 1 / j))
+    half = (len(probability) - 1) // 2 + 1
+    result: Floats = np.minimum(2 * np.cumsum(probability)[:half], 1.0)
+    return result
+
+
+def pearson(a: Any, b: Any, mask: Any = None) -> Measured:
+    """Pearson's linear correlation per instance.
+
+    Range [-1, 1], higher means more agreement, 0 under no relation. Undefined for fewer than two features and where
+    either input is constant.
+    """
+    pair = pair_rows(a, b, mask)
+    return _correlate(pair.a, pair.b, pair)
+
+
+def spearman(a: Any, b: Any, mask: Any = None) -> Measured:
+    """Spearman's rank correlation per instance, ties sharing their average rank.
+
+    Range [-1, 1], higher means more agreement, 0 under no relation. Undefined as `pearson` is.
+    """
+    pair = pair_rows(a, b, mask)
+    return _correlate(rank_rows(pair.a, pair.mask).average, rank_rows(pair.b, pair.mask).average, pair)
+
+
+def _correlate(a: Floats, b: Floats, pair: Pair) -> Measured:
+    size = np.maximum(pair.size, 1)
+
+    def centred(rows: Floats) -> Floats:
+        # Dividing by the largest magnitude first keeps tiny and huge inputs from under- or overflowing.
+        inside = np.where(pair.mask, rows, 0.0)
+        scale = np.abs(inside).max(axis=1, initial=0.0)
+        scaled = inside / np.where(scale > 0, scale, 1.0)[:, None]
+        return np.where(pair.mask, scaled - (scaled.sum(axis=1) / size)[:, None], 0.0)
+
+    x, y = centred(a), centred(b)
+    norm = np.sqrt((x * x).sum(axis=1)) * np.sqrt((y * y).sum(axis=1))
+    reasons = pair.undefined()
+    reasons[Reason.CONSTANT] = reasons[Reason.CONSTANT] | (norm == 0)
+    product = (x * y).sum(axis=1) / np.where(norm > 0, norm, 1.0)
+    return Measured(np.clip(product, -1.0, 1.0), reasons)
