@@ -1,0 +1,61 @@
+"""trueness puts a model's explanations on trial: are they true to the model?
+
+The names below load on first use, so that importing the package, or one layer of it, stays light.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trueness.version import __version__
+
+if TYPE_CHECKING:
+    from trueness.api import (
+        Plan,
+        StudyFailedError,
+        StudyRun,
+        compare,
+        load_dataset,
+        names,
+        open_run,
+        plan,
+        run,
+    )
+    from trueness.errors import UserError
+    from trueness.studies import load_study
+
+_HOME = {
+    "UserError": "trueness.errors",
+    "load_study": "trueness.studies",
+    **dict.fromkeys(
+        ("Plan", "StudyFailedError", "StudyRun", "compare", "load_dataset", "names", "open_run", "plan", "run"),
+        "trueness.api",
+    ),
+}
+
+__all__ = [
+    "Plan",
+    "StudyFailedError",
+    "StudyRun",
+    "UserError",
+    "__version__",
+    "compare",
+    "load_dataset",
+    "load_study",
+    "names",
+    "open_run",
+    "plan",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'trueness' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

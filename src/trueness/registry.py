@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from trueness.errors import UserError
@@ -20,22 +20,24 @@ def nearest(name: str, known: list[str]) -> str:
 
 
 class Registry(Generic[T]):
-    """A mapping from names to things of one kind."""
+    """A mapping from names to things of one kind, each with a line that says what it is."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._things: dict[str, T] = {}
+        self._descriptions: dict[str, str] = {}
 
-    def add(self, name: str, thing: T) -> T:
+    def add(self, name: str, thing: T, description: str) -> T:
         """Register under a new name."""
         if name in self._things:
             raise UserError(f"There is already a {self.kind} named {name!r}; choose another name.")
         self._things[name] = thing
+        self._descriptions[name] = description
         return thing
 
-    def register(self, name: str) -> Callable[[T], T]:
-        """Decorator form of `add`."""
-        return lambda thing: self.add(name, thing)
+    def describe(self, name: str) -> str:
+        """What it is, in one line."""
+        return self._descriptions[name]
 
     def __getitem__(self, name: str) -> T:
         if name not in self._things:

@@ -1,7 +1,7 @@
 """Tasks, store, driver and executors. The engine knows nothing about explanations.
 
-A task is a pure function with a version, bound to parameters and inputs; its key is a digest of those. The driver computes
-what a store does not hold yet; running again resumes.
+A task is a pure function with a version, bound to parameters and inputs; its key is a digest of those. The driver
+computes what a store does not hold yet; running again resumes.
 """
 
 from trueness.engine.driver import Failure, Listener, Summary, Survey, run, survey

@@ -145,7 +145,8 @@ class _Run:
         )
         self.left = Counter(task.type.name for task in found.needed.values())
         self.missing = {
-            key: {item.key for item in task.upstream() if item.key in found.needed} for key, task in found.needed.items()
+            key: {item.key for item in task.upstream() if item.key in found.needed}
+            for key, task in found.needed.items()
         }
         self.dependents: defaultdict[str, list[Task]] = defaultdict(list)
         for task in found.needed.values():
@@ -238,4 +239,3 @@ class _Run:
                 self.settled.add(task.key)
                 self.summary.blocked.append(task)
                 stack.extend(self.dependents[task.key])
-

@@ -1,7 +1,7 @@
 """Canonical encoding of parameters: equal meaning gives equal bytes, and so equal keys.
 
-Order of mapping keys, 1 or 1.0, list or tuple, NumPy or Python numbers do not matter. A `Path` stands for what it holds,
-not for where it lies: two copies of a file have the same key, and editing one changes it.
+Order of mapping keys, 1 or 1.0, list or tuple, NumPy or Python numbers do not matter. A `Path` stands for what it
+holds, not for where it lies: two copies of a file have the same key, and editing one changes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 _LARGEST_EXACT = 2**53
 
 
-def canonical(value: Any) -> Any:
+def canonical(value: Any) -> Any:  # noqa: PLR0911  # one return per type is the clearest form
     """The JSON value that stands for `value`; TypeError for what has no canonical form."""
     if value is None or isinstance(value, str | bool):
         return value.value if isinstance(value, enum.Enum) else value

@@ -50,7 +50,7 @@ class LocalExecutor(Executor):
             self._free.put(slot)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """With `cancel_futures`, running tasks are ended too: their objects are not there, so they run again next time."""
+        """With `cancel_futures`, running tasks are ended too; not being in the store, they run again next time."""
         if cancel_futures:
             self._threads.shutdown(wait=False, cancel_futures=True)
             for slot in self._all:
@@ -109,7 +109,7 @@ def _main_not_imported() -> Iterator[None]:
 
 
 def _start(device: str) -> None:
-    """Prepare a fresh worker: its device, one thread (the same bytes on any number of cores), and an end with its parent."""
+    """Prepare a fresh worker: its device, one thread (the same bytes on any machine), and an end with its parent."""
     os.environ[DEVICE_VARIABLE] = device
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"

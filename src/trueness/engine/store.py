@@ -1,12 +1,12 @@
 """The store: a folder of content-addressed results, shared safely by several processes.
 
-    trueness-store.json    the format version; makes the folder a store
-    objects/KEY/           meta.json and payloads of one finished task; present means complete
-    temporary/KEY.RANDOM/  objects being written; moved into place with one rename
-    locks/KEY.lock         held while KEY is computed
-    logs/KEY.log           traceback of the last failure of KEY
-    runs/NAME.KEY.json     which study was run and which object is its result
-    damaged/               objects whose digests did not match, kept for inspection
+trueness-store.json    the format version; makes the folder a store
+objects/KEY/           meta.json and payloads of one finished task; present means complete
+temporary/KEY.RANDOM/  objects being written; moved into place with one rename
+locks/KEY.lock         held while KEY is computed
+logs/KEY.log           traceback of the last failure of KEY
+runs/NAME.KEY.json     which study was run and which object is its result
+damaged/               objects whose digests did not match, kept for inspection
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from filelock import FileLock, Timeout
 from trueness.engine.encoding import bytes_digest, digest, file_digest
 from trueness.engine.payload import SUFFIXES, parse_payload, write_payload
 from trueness.errors import UserError
+from trueness.version import __version__
 
 FORMAT = 1
 _MARKER = "trueness-store.json"
@@ -105,8 +106,8 @@ class Store:
             raise StoreError(f"{marker} is unreadable ({error}); restore it or choose another folder.") from error
         if not isinstance(found, int) or found > FORMAT:
             raise StoreError(
-                f"{marker.parent} was written by a newer trueness (store format {found}, this one reads up to {FORMAT}); "
-                "upgrade trueness or choose another folder."
+                f"{marker.parent} was written by a newer trueness (store format {found}, this one reads up to "
+                f"{FORMAT}); upgrade trueness or choose another folder."
             )
 
     @contextlib.contextmanager
@@ -117,8 +118,8 @@ class Store:
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise StoreError(
-                    f"The disk that holds the store {self.path} is full; free some space and run the same command again: "
-                    "finished tasks are kept."
+                    f"The disk that holds the store {self.path} is full; free some space and run the same command "
+                    "again: finished tasks are kept."
                 ) from error
             if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
                 raise StoreError(
@@ -220,7 +221,7 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self, key: str) -> Iterator[bool]:
-        """Yield whether this process got the right to compute `key`; never waits. Ends with the process, even if killed."""
+        """Yield whether this process may compute `key`; never waits. The right ends with the process."""
         path = self.path / "locks" / f"{key}.lock"
         lock = FileLock(path, timeout=0)
         try:
@@ -280,9 +281,10 @@ def machine() -> dict[str, str]:
     """What the results were computed on and with, as far as it can change them."""
     from importlib import metadata
 
-    libraries = ("trueness", "numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "torch")
+    libraries = ("numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "torch")
     versions = {}
     for name in libraries:
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
-    return {"python": platform.python_version(), "platform": f"{platform.system()}-{platform.machine()}", **versions}
+    system = f"{platform.system()}-{platform.machine()}"
+    return {"trueness": __version__, "python": platform.python_version(), "platform": system, **versions}

@@ -41,7 +41,10 @@ class Timing:
         if not self._count:
             return None
         usual = sum(self._seconds.values()) / sum(self._count.values())
-        return sum(count * (known if (known := self.estimate(name)) is not None else usual) for name, count in remaining.items())
+        return sum(
+            count * (known if (known := self.estimate(name)) is not None else usual)
+            for name, count in remaining.items()
+        )
 
 
 def chains(tasks: Sequence[Task], timing: Timing, needed: Iterable[str]) -> dict[str, float]:

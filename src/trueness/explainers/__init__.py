@@ -1,8 +1,8 @@
 """Explanations: one signed score per feature."""
 
 from trueness.explainers import coefficient as _coefficient  # registers its explainers
-from trueness.explainers.registry import VECTOR_EXPLAINERS
+from trueness.explainers.registry import EXPLAINERS
 
 del _coefficient
 
-__all__ = ["VECTOR_EXPLAINERS"]
+__all__ = ["EXPLAINERS"]

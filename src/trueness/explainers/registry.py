@@ -14,7 +14,9 @@ from trueness.registry import Registry
 class VectorExplainer(Protocol):
     """Says how much each feature mattered to a model, with sign; rankings use the magnitude."""
 
-    def __call__(self, model: LinearModel, /) -> npt.NDArray[np.float64]: ...
+    def __call__(self, model: LinearModel, /) -> npt.NDArray[np.float64]:
+        """One signed score per feature."""
+        ...
 
 
-VECTOR_EXPLAINERS: Registry[VectorExplainer] = Registry("explainer")
+EXPLAINERS: Registry[VectorExplainer] = Registry("explainer")

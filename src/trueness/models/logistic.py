@@ -9,7 +9,7 @@ import numpy as np
 
 from trueness.data.vectors import Vectors
 from trueness.models.linear import LinearModel, constant_model
-from trueness.models.registry import VECTOR_MODELS
+from trueness.models.registry import MODELS
 
 
 def logistic_regression(examples: Vectors) -> LinearModel:
@@ -18,7 +18,7 @@ def logistic_regression(examples: Vectors) -> LinearModel:
     On separable data the likelihood grows without end; the ridge makes the direction of the coefficients, which is what
     explanations rank, the one of largest margin instead of wherever a solver stopped.
     """
-    return _fit(examples, C=1e9, solver="newton-cholesky", max_iter=200, tol=1e-8)
+    return _fit(examples, C=1e6, solver="newton-cholesky", max_iter=200, tol=1e-6)
 
 
 def logistic_regression_madsen2022(examples: Vectors) -> LinearModel:
@@ -37,5 +37,13 @@ def _fit(examples: Vectors, **options: Any) -> LinearModel:
     return LinearModel(fitted.coef_[0].astype(np.float64), float(fitted.intercept_[0]))
 
 
-VECTOR_MODELS.add("logistic-regression", logistic_regression)
-VECTOR_MODELS.add("logistic-regression@madsen2022", logistic_regression_madsen2022)
+MODELS.add(
+    "logistic-regression",
+    logistic_regression,
+    "logistic regression of vectors, converged (scikit-learn, Newton)",
+)
+MODELS.add(
+    "logistic-regression@madsen2022",
+    logistic_regression_madsen2022,
+    "logistic regression of vectors, 100 steps of L-BFGS without penalty as in the authors' code",
+)

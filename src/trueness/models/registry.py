@@ -12,7 +12,9 @@ from trueness.registry import Registry
 class VectorTrainer(Protocol):
     """Trains a classifier of vectors."""
 
-    def __call__(self, examples: Vectors, /) -> LinearModel: ...
+    def __call__(self, examples: Vectors, /) -> LinearModel:
+        """Train on the examples."""
+        ...
 
 
-VECTOR_MODELS: Registry[VectorTrainer] = Registry("model")
+MODELS: Registry[VectorTrainer] = Registry("model")

@@ -16,8 +16,9 @@ _SUM_TOLERANCE = 1e-4  # float32 softmax over thousands of tokens stays well ins
 def total_variation(p: Any, q: Any, mask: Any = None) -> Measured:
     """Half the sum of |p - q| over all outcomes.
 
-    Range [0, 1], lower means closer, 0 when equal. It has no single value under no relation: the report states a reference.
-    Undefined for fewer than two outcomes and for what is not a distribution.
+    Range [0, 1], lower means closer, 0 when equal. It has no single value under no relation: that depends on how peaked
+    the distributions are, so a report states a reference. Undefined for fewer than two outcomes and for what is not a
+    distribution.
     """
     pair, reasons = _distributions(p, q, mask)
     return Measured(np.minimum(np.abs(pair.a - pair.b).sum(axis=1) / 2, 1.0), reasons)
@@ -26,8 +27,8 @@ def total_variation(p: Any, q: Any, mask: Any = None) -> Measured:
 def kl_divergence(p: Any, q: Any, mask: Any = None) -> Measured:
     """Kullback-Leibler divergence of q from p, sum p ln(p/q).
 
-    Range [0, inf), lower means closer, 0 when equal, not symmetric. Undefined as `total_variation` is, and where q is 0
-    while p is not (it would be infinite).
+    Range [0, inf), lower means closer, 0 when equal, not symmetric, no single value under no relation. Undefined as
+    `total_variation` is, and where q is 0 while p is not (it would be infinite).
     """
     pair, reasons = _distributions(p, q, mask)
     infinite = ((pair.b == 0) & (pair.a > 0)).any(axis=1)
@@ -38,7 +39,8 @@ def kl_divergence(p: Any, q: Any, mask: Any = None) -> Measured:
 def jensen_shannon(p: Any, q: Any, mask: Any = None) -> Measured:
     """Jensen-Shannon divergence, the mean divergence of p and q from their midpoint.
 
-    Range [0, ln 2], lower means closer, 0 when equal, ln 2 when disjoint, symmetric. Undefined as `total_variation` is.
+    Range [0, ln 2], lower means closer, 0 when equal, ln 2 when disjoint, symmetric, no single value under no relation.
+    Undefined as `total_variation` is.
     """
     pair, reasons = _distributions(p, q, mask)
     middle = (pair.a + pair.b) / 2
@@ -54,4 +56,6 @@ def _distributions(p: Any, q: Any, mask: Any) -> tuple[Pair, dict[Reason, Bools]
         wrong |= (rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1) - 1) > _SUM_TOLERANCE)
     reasons[Reason.NOT_A_DISTRIBUTION] = wrong
     usable = ~wrong[:, None]
-    return Pair(np.where(usable, pair.a, 0.0), np.where(usable, pair.b, 0.0), pair.mask, pair.size, pair.finite), reasons
+    return Pair(
+        np.where(usable, pair.a, 0.0), np.where(usable, pair.b, 0.0), pair.mask, pair.size, pair.finite
+    ), reasons

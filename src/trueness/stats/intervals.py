@@ -35,9 +35,9 @@ def mean_interval(
 ) -> Interval:
     """The mean of `values` and its BCa interval (Efron 1987), by `scipy.stats.bootstrap`.
 
-    With `clusters` (a label per value: a seed, an instance) whole clusters are resampled, because values within one are not
-    independent. The interval is undefined for one value or cluster and where every value is the same:
-    the data then show no spread to learn from. The value is undefined only without data. NaN is refused.
+    With `clusters` (a label per value: a seed, an instance) whole clusters are resampled, because values within one are
+    not independent. The interval is undefined for one value or cluster and where every value is the same: the data then
+    show no spread to learn from. The value is undefined only without data. NaN is refused.
     """
     data = np.asarray(values, dtype=np.float64).ravel()
     if not np.isfinite(data).all():

@@ -54,15 +54,15 @@ class TopK:
 def rank_biased_overlap(a: Any, b: Any, mask: Any = None, *, p: float = 0.9) -> Overlap:
     """Extrapolated rank-biased overlap (Webber et al. 2010, equation 32) of two complete rankings.
 
-    Range [0, 1], higher means more agreement, most weight on the top 1/(1-p) features. Tied features enter together, and
-    the overlap at depth d is 2|A ∩ B|/(|A|+|B|). `chance` is the expectation over random untied rankings,
+    Range [0, 1], higher means more agreement, most weight on the top 1/(1-p) features. Tied features enter together,
+    and the overlap at depth d is 2|A ∩ B|/(|A|+|B|). `chance` is the expectation over random untied rankings,
     p^T + (1-p)/p sum_d p^d d/T. Undefined for fewer than two features and where either ranking is constant.
     """
     if not 0 < p < 1:
         raise ValueError(f"p must lie between 0 and 1, not {p}")
     pair = _magnitudes(a, b, mask)
     first, second = _descending(pair)
-    rows, width = pair.a.shape
+    width = pair.a.shape[1]
     depth = np.arange(1, width + 1)
     inside_a = _members_by_depth(first.first, pair, width)
     inside_b = _members_by_depth(second.first, pair, width)
@@ -93,7 +93,7 @@ def top_k_agreement(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike 
     limit = top[:, None]
 
     def probability_in_top(ranked: Ranked) -> Floats:
-        return np.clip(limit - ranked.first, 0, ranked.count) / np.maximum(ranked.count, 1)
+        return np.asarray(np.clip(limit - ranked.first, 0, ranked.count) / np.maximum(ranked.count, 1))
 
     both = np.where(pair.mask, probability_in_top(first) * probability_in_top(second), 0.0)
     begin = np.maximum(first.first, second.first)

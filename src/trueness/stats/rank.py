@@ -167,7 +167,7 @@ def _inversions_in_blocks(blocks: npt.NDArray[Any]) -> Floats:
     for i in range(block - 1):
         for j in range(i + 1, block):
             count += columns[i] > columns[j]
-    return count.reshape(rows, number).sum(axis=1, dtype=np.float64)
+    return np.asarray(count.reshape(rows, number).sum(axis=1, dtype=np.float64))
 
 
 def _p_value(size: Ints, surplus: Floats, counts: _Counts) -> Floats:
@@ -184,7 +184,9 @@ def _p_value(size: Ints, surplus: Floats, counts: _Counts) -> Floats:
     exact = untied & ((size <= _EXACT_SIZE) | (fewest <= 1))
     for length in np.unique(size[exact]):
         rows = exact & (size == length)
-        p[rows] = _exact_two_sided(int(length))[np.minimum(fewest[rows], len(_exact_two_sided(int(length))) - 1).astype(int)]
+        p[rows] = _exact_two_sided(int(length))[
+            np.minimum(fewest[rows], len(_exact_two_sided(int(length))) - 1).astype(int)
+        ]
     return np.minimum(p, 1.0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,7 @@ def pair_rows(a: Any, b: Any, mask: Any = None) -> Pair:
     if first.shape != second.shape:
         raise ValueError(f"the inputs have shapes {first.shape} and {second.shape}")
     valid = as_mask(mask, first.shape)
-    finite = ((np.isfinite(first) & np.isfinite(second)) | ~valid).all(axis=1)
+    finite: Bools = np.asarray(((np.isfinite(first) & np.isfinite(second)) | ~valid).all(axis=1))
     used = valid & finite[:, None]
     return Pair(
         a=np.where(used, first, 0.0),
@@ -133,7 +133,7 @@ def row_chunks(rows: int, bytes_per_row: int, max_bytes: int) -> list[slice]:
     return [slice(begin, min(begin + step, rows)) for begin in range(0, rows, step)]
 
 
-def merge_reasons(parts: list[Mapping[Reason, Bools]]) -> dict[Reason, Bools]:
+def merge_reasons(parts: Sequence[Mapping[Reason, Bools]]) -> dict[Reason, Bools]:
     """Concatenate the undefined rows of several chunks."""
     keys = list(dict.fromkeys(key for part in parts for key in part))
     return {key: np.concatenate([part[key] for part in parts]) for key in keys}

@@ -88,7 +88,7 @@ class Measured:
     @property
     def defined(self) -> Bools:
         """True where there is a value."""
-        return self._codes == 0
+        return np.asarray(self._codes == 0)
 
     def reasons(self) -> dict[Reason, int]:
         """How many instances are undefined, by reason."""

@@ -1,0 +1,252 @@
+"""What the command line does, as functions."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueness import engine, report, studies
+from trueness.data import DATASETS, VectorDataset
+from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary
+from trueness.errors import UserError
+from trueness.explainers import EXPLAINERS
+from trueness.models import MODELS
+from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
+from trueness.registry import Registry
+from trueness.studies import KINDS, Study, builtin_studies, load_study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEFAULT_STORE = Path("runs")
+
+
+class StudyFailedError(Exception):
+    """Some tasks of a study failed; everything that does not depend on them is in the store."""
+
+    def __init__(self, summary: Summary) -> None:
+        super().__init__(summary)
+        self.summary = summary
+
+    def __str__(self) -> str:
+        first, more = self.summary.failures[0], len(self.summary.failures) - 1
+        also = f" ({more} more failed)" if more else ""
+        return f"{first}{also}; {len(self.summary.blocked)} tasks that need it were not tried."
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """A study that has run: its result, and where it is kept. In a notebook it shows its claims, scores and figures."""
+
+    study: Study
+    stored: Stored = field(repr=False)
+    result: Result = field(repr=False)
+    summary: Summary | None = field(default=None, repr=False)
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """Values with interval, direction, null value and n."""
+        return self.result.scores
+
+    @property
+    def warnings(self) -> tuple[ResultWarning, ...]:
+        """Reasons to trust the result less."""
+        return self.result.warnings
+
+    @property
+    def abstentions(self) -> tuple[Abstention, ...]:
+        """What could not be answered."""
+        return self.result.abstentions
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The paper's conclusions, checked."""
+        return self.result.claims
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The per-instance records."""
+        return self.result.to_pandas()
+
+    def compare(self) -> dict[str, Any]:
+        """Our values beside the published ones."""
+        return report.compare(self.study, self.result)
+
+    def report(self, out: str | Path | None = None) -> list[Path]:
+        """Write the HTML report and its figures; returns the files, the HTML first."""
+        path = Path(out) if out is not None else self.stored.store.path / f"{self.study.name}.html"
+        return report.write_report(self.study, self.stored, path)
+
+    def to_json(self) -> dict[str, Any]:
+        """Scores, warnings, abstentions, claims, and what the run did."""
+        tasks = None
+        if self.summary is not None:
+            keys = ("total", "cached", "computed", "found", "damaged", "seconds")
+            tasks = {key: getattr(self.summary, key) for key in keys}
+        where = {"study": self.study.name, "store": str(self.stored.store.path), "result": self.stored.key}
+        return {**where, "tasks": tasks, **self.result.to_json()}
+
+    def _repr_html_(self) -> str:
+        drawn = report.figures(self.study.kind, self.result)
+        pictures = "".join(report.figure_bytes(figure, "svg").decode() for figure in drawn)
+        return f"<h3>{self.study.title}</h3>{pictures}{self.result._repr_html_()}"
+
+
+def run(
+    study: str | Path | Study,
+    *,
+    store: str | Path = DEFAULT_STORE,
+    workers: int | None = None,
+    devices: Sequence[str] = ("cpu",),
+    executor: Executor | None = None,
+    listener: Listener | None = None,
+    **settings: Any,
+) -> StudyRun:
+    """Run a study and return its result; what the store already holds is not computed again.
+
+    `settings` override the study file: `seeds=5`, `data={"train": 1000}`. `workers` processes (default: one per core)
+    share the `devices` in turn; any other PEP 3148 `executor` may take their place.
+    """
+    loaded = _load(study, settings)
+    target = studies.plan(loaded)
+    place = Store.open(store, create=True)
+    if executor is not None:
+        summary = engine.run([target], place, executor, listener=listener)
+    else:
+        with _local(workers, devices) as local:
+            try:
+                summary = engine.run([target], place, local, listener=listener)
+            except BaseException:
+                local.shutdown(cancel_futures=True)
+                raise
+    if not summary.complete:
+        raise StudyFailedError(summary)
+    place.record_run(loaded.name, target.key, _plain(loaded))
+    stored = place.get(target.key)
+    return StudyRun(loaded, stored, report.read_result(stored), summary)
+
+
+def _local(workers: int | None, devices: Sequence[str]) -> LocalExecutor:
+    number = workers if workers is not None else max(1, len(os.sched_getaffinity(0)))
+    if number < 1:
+        raise UserError(f"The number of workers must be at least 1, not {number}.")
+    if not devices:
+        raise UserError("At least one device must be named, such as cpu or cuda:0.")
+    return LocalExecutor([devices[index % len(devices)] for index in range(number)])
+
+
+def _load(study: str | Path | Study, settings: Mapping[str, Any]) -> Study:
+    if isinstance(study, Study):
+        if settings:
+            raise UserError("Settings apply to a study's name or file, not to one that is loaded already.")
+        return study
+    return load_study(study, settings)
+
+
+def _plain(study: Study) -> dict[str, Any]:
+    return dict(json.loads(study.model_dump_json()))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What running a study would do."""
+
+    study: Study
+    tasks: dict[str, dict[str, int]]
+    """Task name to how many there are in all, in the store, and to be computed."""
+    damaged: tuple[str, ...]
+    workers: int
+    seconds: float | None
+    """Estimated seconds until the end; None where no task of the plan has run in this store."""
+    critical_path: float | None
+    """Estimated seconds of the longest chain of tasks: no number of workers is faster."""
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as plain JSON."""
+        return {
+            "study": self.study.name,
+            "tasks": self.tasks,
+            "total": sum(row["total"] for row in self.tasks.values()),
+            "cached": sum(row["cached"] for row in self.tasks.values()),
+            "damaged": list(self.damaged),
+            "workers": self.workers,
+            "seconds": self.seconds,
+            "critical_path_seconds": self.critical_path,
+        }
+
+
+def plan(
+    study: str | Path | Study, *, store: str | Path = DEFAULT_STORE, workers: int | None = None, **settings: Any
+) -> Plan:
+    """The tasks a study expands to, what the store holds of them, and how long the rest takes."""
+    loaded = _load(study, settings)
+    path = Path(store)
+    place = Store.open(path) if path.exists() and any(path.iterdir()) else None
+    found = engine.survey([studies.plan(loaded)], place)
+    total = Counter(task.type.name for task in found.tasks)
+    needed = Counter(task.type.name for task in found.needed.values())
+    slots = workers or max(1, len(os.sched_getaffinity(0)))
+    work = found.timing.total(needed)
+    longest = (
+        None if work is None else max(engine.chains(found.tasks, found.timing, found.needed).values(), default=0.0)
+    )
+    return Plan(
+        study=loaded,
+        tasks={
+            name: {"total": count, "cached": count - needed[name], "to_compute": needed[name]}
+            for name, count in total.items()
+        },
+        damaged=tuple(error.key for error in found.damaged),
+        workers=slots,
+        seconds=None if work is None or longest is None else max(work / slots, longest),
+        critical_path=longest,
+    )
+
+
+def open_run(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings: Any) -> StudyRun:
+    """The finished run of a study in a store: with these settings, or without any the newest one."""
+    place = Store.open(store)
+    if settings:
+        loaded = load_study(study, settings)
+    else:
+        name = load_study(study).name
+        records = place.runs(name)
+        if not records:
+            raise UserError(
+                f"The store {place.path} holds no finished run of {name}; run it with --store {place.path} first."
+            )
+        loaded = KINDS[records[-1]["study"]["kind"]].schema.model_validate(records[-1]["study"])
+    target = studies.plan(loaded)
+    if not place.has(target.key):
+        raise UserError(
+            f"The store {place.path} holds no finished run of {loaded.name} with these settings; run it first."
+        )
+    stored = place.get(target.key)
+    try:
+        result = report.read_result(stored)
+    except engine.DamagedObjectError as error:
+        raise UserError(f"The result in {place.path} cannot be used ({error}); run the study again.") from error
+    return StudyRun(loaded, stored, result)
+
+
+def compare(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings: Any) -> dict[str, Any]:
+    """Our values beside the published ones, and the paper's conclusions as checked claims."""
+    return open_run(study, store=store, **settings).compare()
+
+
+def load_dataset(name: str, seed: int = 0, **options: Any) -> VectorDataset:
+    """A generated dataset by name; options set its sizes."""
+    return DATASETS[name](seed, **options)
+
+
+def names() -> dict[str, dict[str, str]]:
+    """Everything that has a name: kind to name to description."""
+    kinds: dict[str, Registry[Any]] = {"dataset": DATASETS, "model": MODELS, "explainer": EXPLAINERS}
+    listed = {kind: {name: registry.describe(name) for name in registry} for kind, registry in kinds.items()}
+    found = {name: load_study(name).title for name in builtin_studies()}
+    return {"study": found, **listed}

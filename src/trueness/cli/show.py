@@ -1,0 +1,168 @@
+"""Results as tables on a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from trueness.api import Plan, StudyRun
+from trueness.cli.progress import duration
+
+
+def _console() -> Console:
+    # Without a terminal there is no width to fit: keep every row on one line, so that the output can be searched.
+    width = shutil.get_terminal_size((160, 24)).columns if sys.stdout.isatty() else 200
+    return Console(width=width, highlight=False, markup=False, emoji=False)
+
+
+def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        numeric = column in right
+        table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+
+
+def study_run(run: StudyRun) -> None:
+    """Scores, claims, warnings, and what to do next."""
+    console = _console()
+    console.print(run.study.title, style="bold")
+    console.print(run.study.question)
+    console.print()
+    table = _table(
+        "quantity", "dataset", "method", "value", "95 % interval", "n", "useless", "best", "direction",
+        right=("value", "95 % interval", "n", "useless", "best"),
+    )  # fmt: skip
+    for score in run.scores:
+        table.add_row(
+            score.quantity,
+            score.dataset,
+            score.method,
+            _number(score.value),
+            _interval(score.low, score.high),
+            str(score.n),
+            _number(score.null),
+            _number(score.best),
+            score.direction,
+        )
+    console.print(table)
+    console.print()
+    _claims(console, [claim.model_dump() for claim in run.claims])
+    for warning in run.warnings:
+        console.print(f"Warning ({warning.code}): {warning.where}: {warning.message}.")
+    for abstention in run.abstentions:
+        console.print(f"No answer: {abstention.where}: {abstention.quantity}: {abstention.reason}.")
+    if run.summary is not None:
+        done = run.summary
+        console.print(
+            f"\n{done.total} tasks: {done.computed} computed, {done.cached} in the store already"
+            + (f", {done.found} computed by another process" if done.found else "")
+            + f"; {duration(done.seconds)}. Store: {run.stored.store.path}"
+        )
+
+
+def _claims(console: Console, claims: list[dict[str, Any]]) -> None:
+    styles = {"supported": "green", "not supported": "red", "cannot tell": "yellow"}
+    for claim in claims:
+        console.print(f"{claim['verdict'].capitalize()}: {claim['claim']}", style=styles[claim["verdict"]])
+        console.print(f"    {claim['evidence']}")
+    if claims:
+        console.print()
+
+
+def plan(found: Plan) -> None:
+    """Tasks by name, and the estimate."""
+    console = _console()
+    table = _table("task", "total", "in the store", "to compute", right=("total", "in the store", "to compute"))
+    for name, row in found.tasks.items():
+        table.add_row(name, str(row["total"]), str(row["cached"]), str(row["to_compute"]))
+    console.print(table)
+    if found.damaged:
+        console.print(f"{len(found.damaged)} stored objects are damaged and will be computed again.")
+    if found.seconds is None or found.critical_path is None:
+        console.print("No estimate: no task of this plan has run in this store yet.")
+    elif not any(row["to_compute"] for row in found.tasks.values()):
+        console.print("Nothing to compute.")
+    else:
+        console.print(
+            f"About {duration(found.seconds)} on {found.workers} workers; "
+            f"the longest chain of tasks alone takes {duration(found.critical_path)}."
+        )
+
+
+def comparison(compared: dict[str, Any]) -> None:
+    """Ours beside the published values, then the claims."""
+    console = _console()
+    table = _table(
+        "quantity", "dataset", "model", "method", "variant",
+        "published", "ours", "95 % interval", "n", "agrees", "note",
+        right=("published", "ours", "95 % interval", "n"),
+    )  # fmt: skip
+    for row in compared["rows"]:
+        table.add_row(
+            row["quantity"],
+            row["dataset"],
+            row["model"],
+            row["method"],
+            row["variant"],
+            _number(row["published"]),
+            _number(row["value"]),
+            _interval(row["low"], row["high"]),
+            str(row["n"]),
+            {True: "yes", False: "no", None: "–"}[row["agrees"]],
+            row["note"],
+        )
+    console.print(table)
+    console.print()
+    _claims(console, compared["claims"])
+
+
+def names(found: dict[str, dict[str, str]]) -> None:
+    """Everything that has a name."""
+    console = _console()
+    for kind, entries in found.items():
+        console.print(f"{kind}:", style="bold")
+        table = _table("", "")
+        table.show_header = False
+        for name, description in entries.items():
+            table.add_row(f"  {name}", description)
+        console.print(table)
+
+
+def dataset(found: dict[str, Any]) -> None:
+    """Splits, then everything that is wrong."""
+    console = _console()
+    table = _table("split", "rows", "classes", "words", "duplicates", right=("rows", "duplicates"))
+    for split, row in found["splits"].items():
+        words = row.get("words")
+        shown = f"{words['fewest']} to {words['most']}, median {words['median']:g}" if words else "–"
+        classes = ", ".join(f"{label}: {count}" for label, count in list(row["classes"].items())[:10])
+        more = len(row["classes"]) - 10
+        if more > 0:
+            classes += f" and {more} more"
+        table.add_row(split, str(row["rows"]), classes, shown, str(row.get("duplicates", "–")))
+    console.print(table)
+    for split, row in found["splits"].items():
+        if row.get("contradictory"):
+            console.print(f"{split}: {row['contradictory']} texts occur with more than one label.")
+    for leak in found.get("leakage", ()):
+        first = ", ".join(map(str, leak["first_rows"]))
+        console.print(f"Leakage: {leak['rows']} rows of {leak['into']} are also in {leak['from']} (rows {first}, ...).")
+    for split, labels in found.get("classes_not_in_train", {}).items():
+        console.print(f"{split} has classes that train does not: {', '.join(labels)}.")
+    for split in found.get("empty_splits", ()):
+        console.print(f"The split {split} has no usable row.")
+    for bad in found.get("bad_rows", ()):
+        console.print(f"{bad['file']}, row {bad['row']}: {bad['problem']}.")

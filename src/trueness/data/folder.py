@@ -1,0 +1,156 @@
+"""Text datasets in files: a folder with train, dev and test, or one file.
+
+Columns: `text`, `label`, optionally `text_b` (pairs) and `evidence` (token spans). Formats: .jsonl and .csv, both also
+.gz, and .parquet.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trueness.errors import UserError
+
+SPLITS = ("train", "dev", "test")
+SUFFIXES = (".jsonl.gz", ".csv.gz", ".jsonl", ".csv", ".parquet")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One labelled text, or pair of texts; `number` is its line (or, in parquet, its row) from 1."""
+
+    number: int
+    text: str
+    label: str | int
+    text_b: str | None = None
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that cannot be used, and why."""
+
+    number: int
+    problem: str
+
+
+def find_splits(path: Path) -> dict[str, Path]:
+    """Split name to file; a single file is a dataset of one split, named after it."""
+    if path.is_file():
+        if not path.name.endswith(SUFFIXES):
+            raise UserError(f"{path} is none of {', '.join(SUFFIXES)}.")
+        return {path.name.split(".")[0]: path}
+    if not path.is_dir():
+        raise UserError(f"There is no dataset, file or folder {path}.")
+    found: dict[str, Path] = {}
+    for split in SPLITS:
+        files = [path / (split + suffix) for suffix in SUFFIXES if (path / (split + suffix)).is_file()]
+        if len(files) > 1:
+            raise UserError(f"{path} holds the split {split} twice: {files[0].name} and {files[1].name}; remove one.")
+        if files:
+            found[split] = files[0]
+    if not found:
+        raise UserError(f"{path} holds none of the files train, dev, test with {', '.join(SUFFIXES)}.")
+    return found
+
+
+def read_rows(path: Path) -> Iterator[Row | BadRow]:
+    """The rows of one file in order, bad ones marked; UserError where the file as a whole cannot be read."""
+    records: Iterator[tuple[int, Mapping[str, Any] | str]]
+    if path.name.endswith(".parquet"):
+        records = _read_parquet(path)
+    elif path.name.endswith((".csv", ".csv.gz")):
+        records = _read_csv(path)
+    else:
+        records = _read_jsonl(path)
+    for number, record in records:
+        yield BadRow(number, record) if isinstance(record, str) else _check(number, record)
+
+
+def _check(number: int, record: Mapping[str, Any]) -> Row | BadRow:
+    text, text_b, label = record.get("text"), record.get("text_b"), record.get("label")
+    if not isinstance(text, str):
+        return BadRow(number, "there is no text")
+    if not text.strip():
+        return BadRow(number, "the text is empty")
+    if text_b is not None and not (isinstance(text_b, str) and text_b.strip()):
+        return BadRow(number, "text_b is empty or not text")
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if isinstance(label, bool) or not isinstance(label, str | int) or label == "":
+        return BadRow(number, f"the label is missing or neither text nor a whole number ({label!r})")
+    return Row(number, text, label, text_b)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str | None]]:
+    """Numbered lines; None for one that is not UTF-8."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError:
+                    yield number, None
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise UserError(f"{path} is not a complete gzip file ({error}).") from error
+
+
+def _read_jsonl(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+    for number, line in _lines(path):
+        if line is None:
+            yield number, "the line is not UTF-8"
+        elif line.strip():
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                yield number, f"the line is not JSON ({error})"
+                continue
+            yield number, record if isinstance(record, dict) else "the line is not a JSON object"
+
+
+def _read_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+    broken = []
+    text = io.StringIO()
+    for number, line in _lines(path):
+        if line is None:
+            broken.append(number)
+        text.write(line if line is not None else "\n")
+    for number in broken:
+        yield number, "the line is not UTF-8"
+    text.seek(0)
+    reader = csv.DictReader(text)
+    missing = {"text", "label"} - set(reader.fieldnames or ())
+    if missing:
+        have = ", ".join(reader.fieldnames or ()) or "nothing"
+        raise UserError(
+            f"{path}, line 1: the column {' and '.join(sorted(missing))} is missing; the header has {have}."
+        )
+    for record in reader:
+        if None in record:
+            yield reader.line_num, "the row has more fields than the header"
+            continue
+        label = record["label"]
+        if label is not None and label.lstrip("-").isdigit():
+            record["label"] = int(label)  # numeric classes are numbers, as in the other formats
+        yield reader.line_num, {key: value for key, value in record.items() if not (key == "text_b" and value == "")}
+
+
+def _read_parquet(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except pa.ArrowException as error:
+        raise UserError(f"{path} is not a readable parquet file ({error}).") from error
+    missing = {"text", "label"} - set(table.column_names)
+    if missing:
+        raise UserError(
+            f"{path}: the column {' and '.join(sorted(missing))} is missing; it has {', '.join(table.column_names)}."
+        )
+    yield from enumerate(table.to_pylist(), start=1)

@@ -1,0 +1,137 @@
+"""What a protocol returns: records, scores with everything needed to read them, warnings, abstentions and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from trueness.stats import Interval, Undefined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Variant = Literal["corrected", "as-published"]
+Verdict = Literal["supported", "not supported", "cannot tell"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Score(_Frozen):
+    """One number with its interval and what it takes to read it."""
+
+    quantity: str
+    dataset: str
+    model: str
+    method: str
+    variant: Variant
+    target: str
+    """What was explained: the predicted class, the gold class, or the model as a whole."""
+    value: float
+    low: float | None
+    high: float | None
+    level: float
+    n: int
+    direction: Literal["higher is better", "lower is better", "neither"]
+    null: float | None
+    """What a useless explanation gets; None where no single number says."""
+    best: float | None
+    """The best attainable value, where known."""
+    note: str = ""
+    """Why a bound is missing, or how to read the score."""
+
+
+class ResultWarning(_Frozen):
+    """A reason to trust a result less."""
+
+    code: str
+    where: str
+    message: str
+
+
+class Abstention(_Frozen):
+    """A question that could not be answered, and why. It never comes with a number."""
+
+    quantity: str
+    where: str
+    reason: str
+
+
+class Claim(_Frozen):
+    """A conclusion of a paper, checked."""
+
+    claim: str
+    verdict: Verdict
+    evidence: str
+
+
+def bounds(interval: Interval) -> dict[str, Any]:
+    """The fields of a score that an interval fills; an undefined bound becomes a missing one with its reason."""
+    low = None if isinstance(interval.low, Undefined) else interval.low
+    high = None if isinstance(interval.high, Undefined) else interval.high
+    note = f"no interval: it is {interval.low}" if isinstance(interval.low, Undefined) else ""
+    return {"low": low, "high": high, "level": interval.level, "n": interval.n, "note": note}
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a protocol or a study."""
+
+    records: pd.DataFrame = field(repr=False)
+    """Tidy: one row per instance and condition, enough to redraw every figure."""
+    scores: tuple[Score, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
+    abstentions: tuple[Abstention, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict, repr=False)
+    """Summaries that figures are drawn from, by name."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The per-instance records."""
+        return self.records
+
+    def score_table(self) -> pd.DataFrame:
+        """The scores, one row each."""
+        import pandas as pd
+
+        return pd.DataFrame([score.model_dump() for score in self.scores])
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the records and tables, as plain JSON."""
+        return {
+            name: [item.model_dump() for item in getattr(self, name)]
+            for name in ("scores", "warnings", "abstentions", "claims")
+        }
+
+    def payloads(self) -> dict[str, Any]:
+        """How the result is kept in a store."""
+        return {"result": self.to_json(), "records": self.records, **self.tables}
+
+    @classmethod
+    def from_payloads(cls, read: Mapping[str, Any]) -> Result:
+        """The inverse of `payloads`."""
+        plain = read["result"]
+        return cls(
+            records=read["records"],
+            scores=tuple(Score(**item) for item in plain["scores"]),
+            warnings=tuple(ResultWarning(**item) for item in plain["warnings"]),
+            abstentions=tuple(Abstention(**item) for item in plain["abstentions"]),
+            claims=tuple(Claim(**item) for item in plain["claims"]),
+            tables={name: value for name, value in read.items() if name not in ("result", "records")},
+        )
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what the study concludes, warnings, scores."""
+        from html import escape
+
+        lines = [f"<li><b>{escape(item.verdict)}</b>: {escape(item.claim)}</li>" for item in self.claims]
+        lines += [f"<li>warning: {escape(item.where)}: {escape(item.message)}</li>" for item in self.warnings]
+        lines += [f"<li>no answer: {escape(item.where)}: {escape(item.reason)}</li>" for item in self.abstentions]
+        shown = ["quantity", "dataset", "model", "method", "value", "low", "high", "n", "null", "best", "direction"]
+        table = self.score_table()
+        html: str = table[shown].to_html(index=False, float_format="{:.3f}".format, na_rep="–") if len(table) else ""
+        return f"<ul>{''.join(lines)}</ul>{html}"

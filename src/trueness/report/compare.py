@@ -1,0 +1,65 @@
+"""Our values beside the published ones, and the paper's conclusions as checked claims."""
+
+from __future__ import annotations
+
+import csv
+import io
+from importlib import resources
+from typing import Any
+
+from trueness.protocols.result import Result, Score
+from trueness.studies import Study
+
+_KEY = ("quantity", "dataset", "model", "method")
+
+
+def published_values(kind: str) -> dict[tuple[str, ...], dict[str, Any]]:
+    """The published figures of a study kind, by quantity, dataset, model and method; facts copied from the paper."""
+    file = resources.files("trueness.studies") / "published" / f"{kind}.csv"
+    if not file.is_file():
+        return {}
+    rows = csv.DictReader(io.StringIO(file.read_text(encoding="utf-8")))
+    return {tuple(row[name] for name in _KEY): row for row in rows}
+
+
+def compare(study: Study, result: Result) -> dict[str, Any]:
+    """One row per score, with the published value where there is one, and the claims.
+
+    `agrees` tells whether the published value, or its interval, meets ours; it is None where nothing was published.
+    """
+    published = published_values(study.kind)
+    rows = [_row(score, published.get(tuple(getattr(score, name) for name in _KEY), {})) for score in result.scores]
+    return {"study": study.name, "rows": rows, "claims": [claim.model_dump() for claim in result.claims]}
+
+
+def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
+    value, low, high = (_number(published.get(name)) for name in ("published", "published_low", "published_high"))
+    notes = [text for text in (published.get("note", ""), score.note) if text]
+    return {
+        "quantity": score.quantity,
+        "dataset": score.dataset,
+        "model": score.model,
+        "method": score.method,
+        "variant": score.variant,
+        "published": value,
+        "published_low": low,
+        "published_high": high,
+        "value": score.value,
+        "low": score.low,
+        "high": score.high,
+        "n": score.n,
+        "agrees": None if value is None else _meet((value, low, high), (score.value, score.low, score.high)),
+        "note": "; ".join(notes),
+    }
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text else None
+
+
+def _meet(first: tuple[float, float | None, float | None], second: tuple[float, float | None, float | None]) -> bool:
+    """Whether two intervals overlap; a value without bounds is a point."""
+    (a, a_low, a_high), (b, b_low, b_high) = first, second
+    begin = max(a if a_low is None else a_low, b if b_low is None else b_low)
+    end = min(a if a_high is None else a_high, b if b_high is None else b_high)
+    return begin <= end

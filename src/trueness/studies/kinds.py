@@ -1,0 +1,33 @@
+"""The kinds of study: each binds a schema to the tasks it expands to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from trueness.engine import Task
+from trueness.registry import Registry
+from trueness.studies.roar_synthetic import RoarSynthetic, plan_roar_synthetic
+from trueness.studies.schema import Study
+
+
+@dataclass(frozen=True)
+class StudyKind:
+    """How studies of one kind are checked and planned; the planned task's payloads are the study's result."""
+
+    schema: type[Study]
+    plan: Callable[[Any], Task]
+
+
+KINDS: Registry[StudyKind] = Registry("study kind")
+KINDS.add(
+    "roar-synthetic",
+    StudyKind(RoarSynthetic, plan_roar_synthetic),
+    "removal curves on synthetic vectors: ROAR, Recursive ROAR and reference orders",
+)
+
+
+def plan(study: Study) -> Task:
+    """The task whose payloads are the study's result; its upstream is the whole plan."""
+    return KINDS[study.kind].plan(study)

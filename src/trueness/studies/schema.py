@@ -1,0 +1,79 @@
+"""What every study file has in common, and how its values are checked."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from trueness.data import DATASETS
+from trueness.errors import UserError
+from trueness.explainers import EXPLAINERS
+from trueness.models import MODELS
+from trueness.registry import Registry
+
+
+def as_list(value: Any) -> Any:
+    """One value stands for a list of it."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _seeds(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return list(range(value))
+    return as_list(value)
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """Refuse repeated values."""
+    if len(set(values)) != len(values):
+        raise ValueError("the same value is given twice")
+    return values
+
+
+def _known(registry: Registry[Any]) -> Callable[[str], str]:
+    def check(name: str) -> str:
+        try:
+            registry[name]
+        except UserError as error:
+            raise ValueError(str(error)) from error
+        return name
+
+    return check
+
+
+def _increasing(values: list[float]) -> list[float]:
+    if any(after <= before for before, after in itertools.pairwise(values)):
+        raise ValueError("the ratios must increase")
+    return values
+
+
+DatasetName = Annotated[str, AfterValidator(_known(DATASETS))]
+ModelName = Annotated[str, AfterValidator(_known(MODELS))]
+ExplainerName = Annotated[str, AfterValidator(_known(EXPLAINERS))]
+Datasets = Annotated[list[DatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+Models = Annotated[list[ModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Seeds = Annotated[list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1)]
+"""A list of seeds, or how many: 3 means 0, 1, 2."""
+Ratio = Annotated[float, Field(ge=0, le=1)]
+Ratios = Annotated[list[Ratio], AfterValidator(_increasing), Field(min_length=2)]
+
+
+class Part(BaseModel):
+    """A table of a study file; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Study(Part):
+    """A declarative study; kinds of study add their own keys."""
+
+    kind: str
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    title: str
+    question: str
+    paper: str
+    seeds: Seeds
