@@ -42,7 +42,7 @@ def mean_interval(
     data = np.asarray(values, dtype=np.float64).ravel()
     if not np.isfinite(data).all():
         raise ValueError("values must be finite; drop undefined ones first and report how many")
-    labels = np.arange(len(data)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    labels = np.arange(len(data)) if clusters is None else _numbered(clusters)
     if len(labels) != len(data):
         raise ValueError(f"{len(labels)} cluster labels for {len(data)} values")
     number = int(labels.max()) + 1 if len(data) else 0
@@ -72,6 +72,12 @@ def difference_interval(a: npt.ArrayLike, b: npt.ArrayLike, **options: Any) -> I
     if first.shape != second.shape:
         raise ValueError(f"{len(first)} values are paired with {len(second)}")
     return mean_interval(first - second, **options)
+
+
+def _numbered(clusters: npt.ArrayLike) -> npt.NDArray[np.intp]:
+    """Cluster labels as numbers in order of first appearance, so that renaming clusters changes nothing."""
+    _, first, inverse = np.unique(np.asarray(clusters), return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
 
 
 def _bca(

@@ -62,7 +62,7 @@ def kendall(a: Any, b: Any, mask: Any = None, *, max_bytes: int = 16 << 20) -> K
         undefined.append({**chunk.undefined(constant=False), Reason.CONSTANT: constant})
         surplus = counts.total - counts.tied_a - counts.tied_b + counts.tied_both - 2 * counts.discordant
         with np.errstate(divide="ignore", invalid="ignore"):
-            tau = surplus / np.sqrt(counts.total - counts.tied_a) / np.sqrt(counts.total - counts.tied_b)
+            tau = surplus / np.sqrt((counts.total - counts.tied_a) * (counts.total - counts.tied_b))
             statistic[part] = np.clip(tau, -1.0, 1.0)
             p_value[part] = _p_value(chunk.size, surplus, counts)
             agreement[part] = (1 + surplus / counts.total) / 2

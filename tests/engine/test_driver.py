@@ -1,0 +1,237 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.engine.tasks import dies, double, every_payload, fails, total, unstorable
+from trueness.engine import Listener, LocalExecutor, Store, StoreError, run, survey, walk
+from trueness.engine.timing import Timing, chains
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store.open(tmp_path / "store", create=True)
+
+
+@pytest.fixture(scope="module")
+def local():
+    with LocalExecutor(["cpu", "cpu"]) as executor:
+        yield executor
+
+
+def values(n, **options):
+    return total({"parts": [double(value=i, **options) for i in range(n)]})
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: ThreadPoolExecutor(3), lambda: ProcessPoolExecutor(2), lambda: LocalExecutor(["cpu"])]
+)
+def test_any_executor_gives_the_same_objects(store, make):
+    with make() as executor:
+        summary = run([values(5), every_payload()], store, executor)
+    assert (summary.total, summary.cached, summary.computed) == (7, 0, 7)
+    assert store.get(values(5).key).read("value") == 20
+
+
+def test_running_again_computes_nothing(store, local):
+    run([values(5)], store, local)
+    summary = run([values(5)], store, local)
+    assert (summary.total, summary.cached, summary.computed) == (6, 6, 0)
+
+
+def test_only_what_the_targets_need_is_computed(store, local):
+    run([values(3)], store, local)
+    for part in values(3).upstream():
+        store.set_aside(part.key)
+    assert run([values(3)], store, local).computed == 0
+
+
+def test_workers_know_their_device_and_use_one_thread(store):
+    with LocalExecutor(["cuda:7"]) as executor:
+        run([every_payload()], store, executor)
+    assert store.get(every_payload().key).read("plain") == {"device": "cuda:7", "threads": "1"}
+    assert store.get(every_payload().key).meta["device"] == "cuda:7"
+
+
+def test_a_failure_names_the_task_and_its_log_and_lets_other_branches_finish(store, local):
+    broken = total({"parts": [fails(reason="no such thing"), double(value=1)]})
+    above = total({"parts": [broken]})
+    summary = run([above, values(4)], store, local)
+    (failure,) = summary.failures
+    assert "fails(reason='no such thing') failed: ValueError: no such thing" in str(failure)
+    log = Path(failure.log).read_text()
+    assert "Traceback" in log
+    assert "parameters: {'reason': 'no such thing'}" in log
+    assert {task.key for task in summary.blocked} == {broken.key, above.key}
+    assert not summary.complete
+    assert store.has(values(4).key)
+    assert store.has(double(value=1).key)
+
+
+def test_a_result_that_cannot_be_stored_is_a_failure(store, local):
+    (failure,) = run([unstorable()], store, local).failures
+    assert "ValueError" in failure.error
+    assert not store.has(unstorable().key)
+
+
+def test_a_worker_that_dies_costs_its_task_one_more_try(store, local, tmp_path):
+    once = dies(flag=str(tmp_path / "once"), times=1)
+    summary = run([once, values(6)], store, local)
+    assert summary.complete
+    assert store.get(once.key).read("value") == 1
+
+
+def test_a_task_that_always_kills_its_worker_is_a_failure(store, local, tmp_path):
+    always = dies(flag=str(tmp_path / "always"), times=99)
+    summary = run([always, values(6)], store, local)
+    assert [failure.task.key for failure in summary.failures] == [always.key]
+    assert "died twice" in summary.failures[0].error
+    assert store.has(values(6).key)
+
+
+def test_a_full_disk_stops_the_run(store, local, monkeypatch):
+    with ThreadPoolExecutor(2) as threads:
+        monkeypatch.setattr("trueness.engine.store.write_payload", _no_space)
+        with pytest.raises(StoreError, match="is full"):
+            run([values(3)], store, threads)
+
+
+def _no_space(*args):
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("file", ["value.json", "meta.json"])
+def test_damaged_objects_are_reported_set_aside_and_computed_again(store, local, file):
+    run([values(4)], store, local)
+    part = double(value=2)
+    path = store.objects / part.key / file
+    data = bytearray(path.read_bytes())
+    path.write_bytes(data[: len(data) // 2] if file == "meta.json" else bytes([data[0] ^ 1]) + data[1:])
+    heard = []
+    listener = Listener()
+    listener.damaged = heard.append
+    summary = run([values(4)], store, local, listener=listener)
+    assert summary.damaged == [part.key]
+    assert summary.computed == 1
+    assert [error.key for error in heard] == [part.key]
+    assert store.get(part.key).read("value") == 4
+    assert [item.name.split(".")[0] for item in (store.path / "damaged").iterdir()] == [part.key]
+
+
+def test_the_listener_hears_everything(store, local):
+    class Record(Listener):
+        def __init__(self):
+            self.plan, self.done, self.left = None, [], []
+
+        def planned(self, total, cached):
+            self.plan = (total, cached)
+
+        def finished(self, task, seconds_left):
+            self.done.append(task.key)
+            self.left.append(seconds_left)
+
+    heard = Record()
+    run([values(8, seconds=0.01)], store, local, listener=heard)
+    assert heard.plan == (9, 0)
+    assert len(set(heard.done)) == 9
+    assert heard.left[-1] == 0
+    assert heard.left[0] > 0
+
+
+def test_longest_chain_first():
+    short, chain = double(value=1), double(value=2)
+    for _ in range(3):
+        chain = total({"parts": [chain]})
+    tasks = walk([short, chain])
+    timing = Timing.of([{"task": "double", "seconds": 2.0}, {"task": "total", "seconds": 1.0}])
+    priority = chains(tasks, timing, [task.key for task in tasks])
+    assert priority[double(value=2).key] == 5.0
+    assert priority[short.key] == 2.0
+    assert timing.total({"double": 3, "unknown": 2}) == pytest.approx(3 * 2 + 2 * 1.5)
+    assert Timing().total({"double": 1}) is None
+
+
+def test_a_plan_is_walked_once_whatever_its_shape():
+    shared = double(value=0)
+    layer = [shared]
+    for depth in range(30):
+        layer = [total({"parts": layer}, log=f"{depth}-{i}") for i in range(2)]
+    tasks = walk(layer)
+    assert len(tasks) == len({task.key for task in tasks}) == 61
+    position = {task.key: index for index, task in enumerate(tasks)}
+    assert all(position[up.key] < position[task.key] for task in tasks for up in task.upstream())
+
+
+def test_survey_without_a_store_needs_everything():
+    assert len(survey([values(3)], None).needed) == 4
+
+
+SCRIPT = """
+import sys
+from tests.engine.test_driver import values
+from trueness.engine import LocalExecutor, Store, run
+path, log, n, seconds = sys.argv[1:]
+with LocalExecutor(["cpu", "cpu"]) as executor:
+    summary = run([values(int(n), log=log, seconds=float(seconds))], Store.open(path, create=True), executor)
+print(summary.complete, summary.computed, summary.found)
+"""
+
+
+def start(path, log, n, seconds):
+    command = [sys.executable, "-c", SCRIPT, str(path), str(log), str(n), str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+
+
+def test_two_runs_on_one_store_compute_each_task_once(tmp_path):
+    n, log = 30, tmp_path / "log"
+    runs = [start(tmp_path / "store", log, n, 0.05) for _ in range(2)]
+    outputs = [process.communicate(timeout=120)[0].split() for process in runs]
+    assert [output[0] for output in outputs] == ["True", "True"]
+    assert sum(int(output[1]) for output in outputs) == n + 1
+    counted = Counter(line.split()[0] for line in log.read_text().splitlines())
+    assert len(counted) == n  # the total has no log of its own here
+    assert set(counted.values()) == {1}
+    assert not list((tmp_path / "store" / "temporary").iterdir())
+
+
+def test_a_killed_driver_loses_no_finished_task_and_repeats_none(tmp_path):
+    """SIGKILL at 20 random moments; afterwards no task may have started after it was committed."""
+    n, log, path = 120, tmp_path / "log", tmp_path / "store"
+    rng = np.random.default_rng(0)
+    objects = path / "objects"
+    kept: dict[str, bytes] = {}
+    for target in np.sort(rng.choice(np.arange(1, n), 20, replace=False)):
+        process = start(path, log, n, 0.01)
+        deadline = time.monotonic() + 60
+        while (not objects.is_dir() or len(os.listdir(objects)) < target) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.02))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        for key, meta in kept.items():
+            assert (objects / key / "meta.json").read_bytes() == meta
+        kept = {item.name: (item / "meta.json").read_bytes() for item in objects.iterdir()}
+    output, _ = start(path, log, n, 0.01).communicate(timeout=60)
+    assert output.split()[0] == "True"
+
+    committed = {}
+    store = Store.open(path)
+    for key in store.keys():  # noqa: SIM118  # a store is not a mapping
+        meta = store.verify(key)
+        if meta["task"] == "double":
+            committed[f"double-{meta['parameters']['value']}"] = meta["finished"]
+    assert len(committed) == n
+    for line in log.read_text().splitlines():
+        name, started = line.split()
+        assert float(started) <= committed[name] + 0.001
+    with LocalExecutor(["cpu"]) as executor:
+        assert run([values(n, log=str(log), seconds=0.01)], store, executor).computed == 0
+    assert not list((path / "temporary").iterdir())

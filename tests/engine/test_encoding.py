@@ -1,0 +1,84 @@
+import enum
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from tests.engine.tasks import double, total
+from trueness.engine import TaskType
+from trueness.engine.encoding import canonical, digest
+
+
+def test_equal_meaning_gives_equal_digests():
+    @dataclass
+    class Options:
+        b: float
+        a: int
+
+    class Model(BaseModel):
+        a: int
+        b: float
+
+    class Colour(enum.Enum):
+        RED = "red"
+
+    same = [
+        {"a": 1, "b": 0.5},
+        {"b": 0.50, "a": 1.0},
+        {"b": np.float64(0.5), "a": np.int32(1)},
+        Options(0.5, 1),
+        Model(a=1, b=0.5),
+    ]
+    assert len({digest(value) for value in same}) == 1
+    assert digest((1, 2)) == digest([1, 2.0])
+    assert digest({3, 1}) == digest({1, 3})
+    assert digest(Colour.RED) == digest("red")
+    assert digest(-0.0) == digest(0)
+
+
+def test_different_meaning_gives_different_digests():
+    values = [0, 1, True, False, None, "1", "", [], [1], {}, {"a": 1}, 1.5, [[1], 2], [1, [2]], "true"]
+    assert len({digest(value) for value in values}) == len(values)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_floats_survive(value):
+    assert float(canonical(value)) == value
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1: 2}, b"bytes", np.zeros(3)])
+def test_what_has_no_canonical_form_is_refused(value):
+    with pytest.raises(TypeError):
+        canonical(value)
+
+
+def test_a_path_stands_for_its_content(tmp_path):
+    first, second = tmp_path / "a" / "data.csv", tmp_path / "b" / "moved.csv"
+    for path in (first, second):
+        path.parent.mkdir()
+        path.write_text("x,y\n")
+    assert digest(first) == digest(second)
+    assert digest(first.parent) != digest(second.parent)  # a folder's file names count
+    second.write_text("x,z\n")
+    assert digest(first) != digest(second)
+    assert digest(str(first)) != digest(first)
+
+
+def test_keys_depend_on_name_version_parameters_and_inputs():
+    base = total({"parts": [double(value=1)]})
+    changed = TaskType("double", 2, double.function)
+    others = [
+        total({"parts": [double(value=2)]}),
+        total({"parts": [changed(value=1)]}),  # a new version upstream changes keys downstream
+        total({"parts": [double(value=1), double(value=1)]}),
+        total({"parts": [double(value=1)]}, log="x"),
+        double(value=1),
+    ]
+    assert len({task.key for task in [base, *others]}) == 6
+    assert total({"parts": (double(value=1.0),)}).key == base.key
+    assert total({"parts": double(value=1)}).key != base.key  # one object is not a list of one
+    assert Path(base.key).name == base.key

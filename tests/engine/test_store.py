@@ -1,0 +1,178 @@
+import errno
+import json
+import os
+
+import numpy as np
+import pytest
+
+from trueness.engine import DamagedObjectError, Store, StoreError
+from trueness.engine import store as store_module
+
+KEY = "a" * 40
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store.open(tmp_path / "store", create=True)
+
+
+def commit(store, key=KEY, **payloads):
+    store.commit(key, payloads or {"value": 1}, {"task": "t", "seconds": 0.0})
+
+
+def test_what_is_committed_can_be_read(store):
+    import pandas as pd
+
+    table = pd.DataFrame({"x": [1.5, None], "s": ["ä", "b"]})
+    commit(store, table=table, arrays={"w": np.ones((2, 3), np.float32)}, plain={"a": [1, "ü"]})
+    stored = store.get(KEY)
+    pd.testing.assert_frame_equal(stored.read("table"), table)
+    assert stored.read("arrays")["w"].dtype == np.float32
+    assert stored.read("plain") == {"a": [1, "ü"]}
+    assert stored.meta["task"] == "t"
+    assert set(stored.meta["payloads"]) == {"table.parquet", "arrays.safetensors", "plain.json"}
+    assert list(store.keys()) == [KEY]
+    assert not list((store.path / "temporary").iterdir())
+    with pytest.raises(KeyError, match="no payload 'other'"):
+        stored.read("other")
+
+
+def test_the_same_payload_has_the_same_bytes(tmp_path):
+    stores = [Store.open(tmp_path / name, create=True) for name in "ab"]
+    for store in stores:
+        commit(store, arrays={"b": np.arange(3), "a": np.ones(2)}, plain={"x": 0.1})
+    assert stores[0].digests(KEY) == stores[1].digests(KEY)
+
+
+@pytest.mark.parametrize("payload", ["value.json", "meta.json"])
+@pytest.mark.parametrize("harm", ["flip", "truncate", "remove", "append"])
+def test_damage_is_detected_on_read_and_by_verify(store, payload, harm):
+    commit(store)
+    path = store.objects / KEY / payload
+    data = bytearray(path.read_bytes())
+    if harm == "flip":
+        data[len(data) // 2] ^= 0x01
+    elif harm == "truncate":
+        data = data[: len(data) // 2]
+    elif harm == "append":
+        data += b"1"
+    path.write_bytes(data)
+    if harm == "remove":
+        path.unlink()
+    for look in (lambda: store.get(KEY).read("value"), lambda: store.verify(KEY)):
+        with pytest.raises(DamagedObjectError, match=KEY):
+            look()
+
+
+def test_an_object_moved_to_another_key_is_detected(store):
+    commit(store)
+    os.rename(store.objects / KEY, store.objects / ("b" * 40))
+    with pytest.raises(DamagedObjectError):
+        store.verify("b" * 40)
+
+
+def test_a_failed_commit_leaves_nothing(store):
+    with pytest.raises(ValueError, match="JSON compliant|float"):
+        commit(store, good={"a": 1}, bad=float("nan"))
+    assert not store.has(KEY)
+    assert not list((store.path / "temporary").iterdir())
+
+
+def test_the_first_of_two_commits_stands(store):
+    commit(store, value=1)
+    commit(store, value=1)
+    assert store.get(KEY).read("value") == 1
+    assert not list((store.path / "temporary").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [(errno.ENOSPC, "is full"), (errno.EROFS, "cannot be written"), (errno.EACCES, "cannot be written")],
+)
+def test_a_full_or_read_only_disk_is_a_sentence_and_leaves_nothing(store, monkeypatch, number, sentence):
+    def refuse(*args):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(store_module, "write_payload", refuse)
+    with pytest.raises(StoreError, match=sentence):
+        commit(store)
+    assert not store.has(KEY)
+    assert not list((store.path / "temporary").iterdir())
+
+
+def test_a_store_that_cannot_be_written_is_refused_before_any_work(store, monkeypatch):
+    store.check_writable()
+
+    def refuse(*args, **kwargs):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(type(store.path), "mkdir", refuse)
+    with pytest.raises(StoreError, match="cannot be written"):
+        store.check_writable()
+
+
+def test_what_is_not_a_store_is_refused(tmp_path):
+    with pytest.raises(StoreError, match="no store at"):
+        Store.open(tmp_path / "none")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="is a file"):
+        Store.open(tmp_path / "file", create=True)
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("")
+    with pytest.raises(StoreError, match="not a trueness store"):
+        Store.open(tmp_path / "thesis", create=True)
+    assert [item.name for item in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"), [('{"format": 2}', "newer trueness"), ("{", "unreadable"), ("[]", "unreadable")]
+)
+def test_a_store_of_another_format_is_refused(store, content, sentence):
+    (store.path / "trueness-store.json").write_text(content)
+    with pytest.raises(StoreError, match=sentence):
+        Store.open(store.path, create=True)
+
+
+def test_opening_again_and_opening_an_interrupted_creation_works(store, tmp_path):
+    assert Store.open(store.path).path == store.path
+    (tmp_path / "half" / "objects").mkdir(parents=True)
+    assert Store.open(tmp_path / "half", create=True).check_writable() is None
+
+
+def test_the_collector_removes_only_abandoned_temporaries(store):
+    abandoned = store.path / "temporary" / f"{KEY}.1234"
+    in_use = store.path / "temporary" / f"{'b' * 40}.1234"
+    for folder in (abandoned, in_use):
+        folder.mkdir()
+        (folder / "half.json").write_text("{")
+    commit(store, key="c" * 40)
+    with store.lock("b" * 40) as mine:
+        assert mine
+        # flock belongs to the open file, so the collector's own attempt is refused even within one process.
+        assert store.collect_garbage() == 1
+    assert not abandoned.exists()
+    assert in_use.exists()
+    assert store.has("c" * 40)
+    assert store.collect_garbage() == 1
+
+
+def test_a_lock_is_held_by_one(store):
+    with store.lock(KEY) as first:
+        assert first
+        with store.lock(KEY) as second:
+            assert not second
+    with store.lock(KEY) as again:
+        assert again
+
+
+def test_runs_are_recorded_newest_last(store):
+    for key in ("k1", "k2", "k1"):
+        store.record_run("study", key, {"name": "study"})
+    assert [record["result"] for record in store.runs("study")] == ["k2", "k1"]
+    assert store.runs("other") == []
+
+
+def test_meta_is_readable_json(store):
+    commit(store)
+    meta = json.loads((store.objects / KEY / "meta.json").read_text())
+    assert meta["payloads"]["value.json"]["bytes"] > 0
