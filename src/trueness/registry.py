@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 def nearest(name: str, known: list[str]) -> str:
     """A clause that names what the user may have meant."""
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    close = [item for item in known if name and name in item] or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return f"did you mean {' or '.join(close)}?"
     return f"known are {', '.join(sorted(known))}." if known else "none is registered."

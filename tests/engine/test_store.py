@@ -72,7 +72,7 @@ def test_an_object_moved_to_another_key_is_detected(store):
 
 
 def test_a_failed_commit_leaves_nothing(store):
-    with pytest.raises(ValueError, match="JSON compliant|float"):
+    with pytest.raises(ValueError, match=r"JSON compliant|float"):
         commit(store, good={"a": 1}, bad=float("nan"))
     assert not store.has(KEY)
     assert not list((store.path / "temporary").iterdir())

@@ -38,7 +38,8 @@ class Bar(Listener):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if self._bar is not None:
+            self._progress.stop()
 
     def planned(self, total: int, cached: int) -> None:
         """Remember the size of the plan."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.stats import binomtest
 
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score, Verdict, bounds
 from trueness.stats import Interval, Undefined, area_between_curves, difference_interval, mean_interval
@@ -264,5 +263,7 @@ def _shown(interval: Interval) -> str:
 
 def _share(holds: Bools) -> Interval:
     """The share of draws for which something holds, with its exact (Clopper-Pearson) interval."""
+    from scipy.stats import binomtest
+
     exact = binomtest(int(holds.sum()), len(holds)).proportion_ci(method="exact")
     return Interval(float(holds.mean()), float(exact.low), float(exact.high), len(holds), len(holds), 0.95)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from trueness.stats.undefined import Floats, Reason, Undefined
 
@@ -90,6 +89,8 @@ def _bca(
 
     def ratio(sums: Floats, counts: Floats, axis: int = -1) -> Floats:
         return np.asarray(sums.sum(axis=axis) / counts.sum(axis=axis))
+
+    from scipy import stats  # the slowest of all imports, and only needed here
 
     # A resample of clusters keeps each cluster's sum and count together: the mean is their ratio.
     result = stats.bootstrap(

@@ -1,0 +1,12 @@
+"""Run all benchmarks, or those named on the command line; fails where a ratio misses its limit."""
+
+import importlib
+import sys
+
+from benchmarks.report import failures
+
+NAMES = ("kendall", "engine")
+
+for name in sys.argv[1:] or NAMES:
+    importlib.import_module(f"benchmarks.{name}").main()
+sys.exit(1 if failures else 0)

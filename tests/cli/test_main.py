@@ -1,0 +1,137 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from trueness import __version__
+
+TINY = ["--set", "seeds=1", "--set", "data.train=300", "--set", "data.test=500"]
+
+
+def trueness(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "trueness", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cli") / "store"
+    done = trueness("run", "roar-synthetic", "--store", path, *TINY, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    printed = json.loads(done.stdout)
+    assert printed["tasks"]["computed"] == 11
+    assert printed["scores"]
+    return path
+
+
+def test_version_and_help():
+    assert trueness("--version").stdout.strip() == f"trueness {__version__}"
+    for command in ("run", "plan", "report", "compare", "list", "data"):
+        shown = trueness(command, "--help")
+        assert shown.returncode == 0
+        assert "--json" in shown.stdout or command == "data"
+
+
+def test_run_again_shows_a_table(store):
+    done = trueness("run", "roar-synthetic", "--store", store, *TINY)
+    assert done.returncode == 0
+    assert "0 computed, 11 in the store already" in done.stdout
+    assert "Cannot tell: Recursive ROAR is identical" in done.stdout
+
+
+def test_report(store, tmp_path):
+    done = trueness("report", "roar-synthetic", "--store", store)
+    assert done.stdout.splitlines()[0] == f"Report: {store / 'roar-synthetic.html'}"
+    printed = json.loads(
+        trueness("report", "roar-synthetic", "--store", store, "--out", tmp_path / "r.html", "--json").stdout
+    )
+    assert printed["report"] == str(tmp_path / "r.html")
+    assert (tmp_path / "r.png").exists()
+
+
+def test_compare(store):
+    compared = json.loads(trueness("compare", "roar-synthetic", "--store", store, "--json").stdout)
+    assert compared["study"] == "roar-synthetic"
+    shown = trueness("compare", "roar-synthetic", "--store", store).stdout
+    assert "published" in shown.splitlines()[0]
+
+
+def test_plan(store):
+    planned = json.loads(trueness("plan", "roar-synthetic", "--store", store, *TINY, "--json").stdout)
+    assert (planned["total"], planned["cached"]) == (11, 11)
+    assert "Nothing to compute" in trueness("plan", "roar-synthetic", "--store", store, *TINY).stdout
+    shown = trueness("plan", "roar-synthetic", "--store", store, *TINY, "--set", "seeds=3").stdout
+    assert "the longest chain" in shown
+
+
+def test_list():
+    assert "roar-synthetic@madsen2022" in trueness("list").stdout
+    assert set(json.loads(trueness("list", "--json").stdout)) == {"study", "dataset", "model", "explainer"}
+    assert list(json.loads(trueness("list", "studies", "--json").stdout)) == ["study"]
+    assert list(json.loads(trueness("list", "datasets", "--json").stdout)) == ["dataset"]
+
+
+def test_data_check(tmp_path):
+    (tmp_path / "train.csv").write_text("text,label\nfine,1\nbad,0\n,1\n")
+    (tmp_path / "test.csv").write_text("text,label\nfine,1\n")
+    done = trueness("data", "check", tmp_path)
+    assert done.returncode == 2
+    assert "train.csv, row 4: the text is empty." in done.stdout
+    assert "Leakage: 1 rows of test are also in train" in done.stdout
+    assert json.loads(trueness("data", "check", tmp_path, "--json").stdout)["usable"] is False
+    assert trueness("data", "check", "roar-synthetic").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "roar-synthtic"], "There is no study named 'roar-synthtic'; did you mean roar-synthetic?"),
+        (["run", "roar-synthetic", "--set", "seeds=0"], "seeds"),
+        (["run", "roar-synthetic", "--set", "seeds"], "expected key=value"),
+        (["run", "roar-synthetic", "--set", "datasets=imdb"], "There is no dataset named 'imdb'"),
+        (["run", "roar-synthetic", "--set", "data.train=0"], "data.train"),
+        (["compare", "roar-synthetic", "--store", "nowhere"], "There is no store at nowhere"),
+        (["report", "roar-synthetic", "--store", "nowhere"], "There is no store at nowhere"),
+        (["list", "exlpainer"], "did you mean explainer"),
+        (["data", "check", "nowhere"], "There is no dataset, file or folder 'nowhere'"),
+    ],
+)
+def test_errors_are_one_sentence_with_exit_status_2(arguments, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = trueness(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert sentence in done.stderr
+    assert done.stderr.startswith("trueness: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir()), "nothing may be written before the input is checked"
+
+
+def test_completion_offers_studies():
+    done = trueness(_TRUENESS_COMPLETE="complete_bash", COMP_WORDS="trueness run ro", COMP_CWORD="2")
+    assert "Usage" not in done.stdout
+
+
+def test_damage_is_reported_and_mended(store):
+    victim = next((store / "objects").glob("*/points.json"))
+    data = bytearray(victim.read_bytes())
+    data[10] ^= 1
+    victim.write_bytes(data)
+    done = trueness("run", "roar-synthetic", "--store", store, *TINY, "--json")
+    assert done.returncode == 0
+    assert f"object {victim.parent.name} in the store is damaged" in done.stderr
+    assert json.loads(done.stdout)["tasks"]["damaged"] == [victim.parent.name]
+    result = json.loads(done.stdout)["result"]
+    (store / "objects" / result / "records.parquet").write_bytes(b"broken")
+    damaged = trueness("compare", "roar-synthetic", "--store", store)
+    assert damaged.returncode == 2
+    assert "run the study again" in damaged.stderr
+    assert trueness("run", "roar-synthetic", "--store", store, *TINY).returncode == 0

@@ -1,0 +1,135 @@
+import gzip
+import json
+
+import pandas as pd
+import pytest
+
+from trueness.data import check_dataset
+from trueness.data.folder import BadRow, Row, find_splits, read_rows
+from trueness.errors import UserError
+
+GOOD = [{"text": "a good film", "label": 1}, {"text": "a bad film", "label": 0}, {"text": "so so", "label": 0}]
+
+
+def write(path, rows):
+    if path.name.endswith(".parquet"):
+        pd.DataFrame(rows).to_parquet(path)
+    elif path.name.endswith(".csv"):
+        pd.DataFrame(rows).to_csv(path, index=False)
+    elif path.name.endswith(".gz"):
+        path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".csv", ".parquet"])
+def test_every_format_reads_the_same(tmp_path, suffix):
+    rows = list(read_rows(write(tmp_path / f"train{suffix}", GOOD)))
+    assert [(row.text, row.label) for row in rows] == [(row["text"], row["label"]) for row in GOOD]
+    assert all(isinstance(row, Row) for row in rows)
+
+
+def test_a_clean_folder(tmp_path):
+    write(tmp_path / "train.jsonl", GOOD)
+    write(tmp_path / "test.csv", [{"text": "fine", "label": 1}, {"text": "awful", "label": 0}])
+    found = check_dataset(str(tmp_path))
+    assert found["usable"]
+    assert found["splits"]["train"]["classes"] == {"0": 2, "1": 1}
+    assert found["splits"]["train"]["words"] == {"fewest": 2, "median": 3, "most": 3}
+    assert found["leakage"] == []
+
+
+def test_duplicates_contradictions_leakage_and_unseen_classes(tmp_path):
+    write(tmp_path / "train.jsonl", [*GOOD, GOOD[0], {"text": "so so", "label": 1}])
+    write(tmp_path / "test.jsonl", [{"text": "new", "label": 2}, GOOD[1]])
+    found = check_dataset(str(tmp_path))
+    assert found["splits"]["train"]["duplicates"] == 2
+    assert found["splits"]["train"]["contradictory"] == 1
+    assert found["leakage"] == [{"from": "train", "into": "test", "rows": 1, "first_rows": [2]}]
+    assert found["classes_not_in_train"] == {"test": ["2"]}
+
+
+def test_each_bad_row_by_number(tmp_path):
+    lines = [
+        json.dumps(GOOD[0]).encode(),
+        b"{not json",
+        b'{"text": "caf\xe9", "label": 1}',
+        b'{"text": "  ", "label": 1}',
+        b'{"label": 1}',
+        b'{"text": "no label"}',
+        b'{"text": "odd label", "label": [1]}',
+        b'{"text": "a", "text_b": "", "label": 1}',
+        b"[1]",
+        b"",
+        b'{"text": "half", "label": 0.5}',
+        b'{"text": "whole", "label": 1.0}',
+    ]
+    path = tmp_path / "data.jsonl"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    found = check_dataset(str(path))
+    assert not found["usable"]
+    assert [bad["row"] for bad in found["bad_rows"]] == [2, 3, 4, 5, 6, 7, 8, 9, 11]
+    assert found["splits"]["data"]["rows"] == 2
+    problems = " ".join(bad["problem"] for bad in found["bad_rows"])
+    for words in ("not JSON", "not UTF-8", "is empty", "no text", "label is missing", "text_b", "JSON object"):
+        assert words in problems
+
+
+def test_bad_csv(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_text("text,label\nfine,1\nfine,1,extra\n,0\n")
+    assert [row for row in read_rows(path) if isinstance(row, BadRow)] == [
+        BadRow(3, "the row has more fields than the header"),
+        BadRow(4, "the text is empty"),
+    ]
+    path.write_text("sentence,label\nfine,1\n")
+    with pytest.raises(
+        UserError, match=r"train.csv, line 1: the column text is missing; the header has sentence, label"
+    ):
+        list(read_rows(path))
+
+
+def test_a_quoted_line_break_and_a_byte_order_mark(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_bytes('\ufefftext,label\n"two\nlines",pos\n'.encode())
+    assert list(read_rows(path)) == [Row(3, "two\nlines", "pos")]
+
+
+def test_unreadable_files_and_folders(tmp_path):
+    with pytest.raises(UserError, match="no dataset, file or folder"):
+        check_dataset(str(tmp_path / "none"))
+    with pytest.raises(UserError, match="did you mean roar-synthetic"):
+        check_dataset("roar-syntetic")
+    with pytest.raises(UserError, match="holds none of"):
+        check_dataset(str(tmp_path))
+    (tmp_path / "train.jsonl.gz").write_bytes(b"no gzip")
+    with pytest.raises(UserError, match="gzip"):
+        check_dataset(str(tmp_path))
+    (tmp_path / "train.jsonl.gz").unlink()
+    (tmp_path / "train.parquet").write_bytes(b"no parquet")
+    with pytest.raises(UserError, match="parquet"):
+        check_dataset(str(tmp_path))
+    write(tmp_path / "train.csv", GOOD)
+    with pytest.raises(UserError, match="twice"):
+        find_splits(tmp_path)
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(UserError, match=r"none of \.jsonl"):
+        check_dataset(str(tmp_path / "notes.txt"))
+    pd.DataFrame({"text": ["a"]}).to_parquet(tmp_path / "only.parquet")
+    with pytest.raises(UserError, match="column label is missing"):
+        check_dataset(str(tmp_path / "only.parquet"))
+
+
+def test_an_empty_split_is_not_usable(tmp_path):
+    write(tmp_path / "train.jsonl", GOOD)
+    (tmp_path / "dev.jsonl").write_text("")
+    found = check_dataset(str(tmp_path))
+    assert found["empty_splits"] == ["dev"]
+    assert not found["usable"]
+
+
+def test_a_generated_dataset():
+    found = check_dataset("roar-synthetic")
+    assert found["splits"]["train"]["features"] == 16
+    assert found["evidence"] == 4

@@ -1,0 +1,115 @@
+import csv
+import json
+import re
+
+import pytest
+
+from trueness import report
+from trueness.api import open_run
+from trueness.protocols.result import Result
+from trueness.report.compare import compare, published_values
+from trueness.report.page import figure_bytes
+from trueness.studies import builtin_studies, load_study
+
+
+def test_published_files_name_things_that_exist():
+    for name in builtin_studies():
+        for row in published_values(load_study(name).kind).values():
+            assert {"published", "published_low", "published_high", "note"} <= row.keys()
+            float(row["published"])
+
+
+def test_compare_has_the_agreed_form(tiny_run):
+    compared = tiny_run.compare()
+    assert set(compared) == {"study", "rows", "claims"}
+    keys = {
+        "quantity", "dataset", "model", "method", "variant", "published", "published_low", "published_high",
+        "value", "low", "high", "n", "agrees", "note",
+    }  # fmt: skip
+    assert all(set(row) == keys for row in compared["rows"])
+    assert all(set(claim) == {"claim", "verdict", "evidence"} for claim in compared["claims"])
+    assert {row["variant"] for row in compared["rows"]} == {"corrected", "as-published"}
+    json.dumps(compared, allow_nan=False)
+
+
+def test_agreement_is_told_only_where_something_was_published(tiny_run):
+    for row in tiny_run.compare()["rows"]:
+        assert (row["agrees"] is None) == (row["published"] is None)
+    identical = [
+        row
+        for row in tiny_run.compare()["rows"]
+        if row["method"] == "recursive-roar" and row["quantity"].startswith("share of draws equal")
+    ]
+    assert {row["dataset"]: row["agrees"] for row in identical} == {
+        "roar-synthetic": False,
+        "roar-synthetic@madsen2022": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("published", "ours", "agrees"),
+    [
+        ((1.0, None, None), (1.0, 0.9, 1.0), True),
+        ((1.0, None, None), (0.5, 0.2, 0.9), False),
+        ((1.0, 0.8, 1.2), (0.5, 0.2, 0.9), True),
+        ((1.0, None, None), (1.0, None, None), True),
+        ((1.0, None, None), (1.1, None, None), False),
+    ],
+)
+def test_values_agree_when_their_intervals_meet(published, ours, agrees):
+    from trueness.report.compare import _meet
+
+    assert _meet(published, ours) is agrees
+
+
+def test_the_report_is_one_file_that_asks_for_nothing(tiny_run, tmp_path):
+    page, figure = tiny_run.report(tmp_path / "out" / "page.html")
+    html = page.read_text(encoding="utf-8")
+    assert "default-src 'none'" in html
+    without_scripts = re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+    assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//", without_scripts)
+    for claim in tiny_run.claims:
+        assert claim.claim in html
+    assert "study settings" in html.lower()
+    assert tiny_run.stored.key in html
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert len(html) < 1_300_000
+
+
+def test_report_text_is_escaped(tiny_run, tmp_path):
+    study = tiny_run.study.model_copy(update={"title": "<script>alert(1)</script>"})
+    (page, *_) = report.write_report(study, tiny_run.stored, tmp_path / "page.html")
+    assert "<script>alert(1)" not in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF")])
+def test_figures_in_every_form(tiny_run, form, start):
+    (figure,) = report.figures(tiny_run.study.kind, tiny_run.result)
+    assert figure_bytes(figure, form).startswith(start)
+
+
+def test_the_figure_shows_both_readings(tiny_run):
+    (figure,) = report.figures(tiny_run.study.kind, tiny_run.result)
+    panels = {row["panel"] for row in figure.spec["data"]["values"]}
+    assert len(panels) == 2
+    assert figure.spec["facet"]["sort"][0].startswith("one noise value")
+
+
+def test_the_report_reads_the_store_only(tiny_run):
+    """A report of the stored result equals a report of the run: nothing is computed on the way."""
+    again = open_run("roar-synthetic", store=tiny_run.stored.store.path)
+    assert again.result.scores == tiny_run.result.scores
+    assert again.compare() == tiny_run.compare()
+
+
+def test_a_result_without_scores_is_reported(tiny_run):
+    empty = Result(records=tiny_run.to_pandas(), tables=tiny_run.result.tables)
+    assert compare(tiny_run.study, empty)["rows"] == []
+
+
+def test_published_csv_is_plain(tmp_path):
+    from importlib import resources
+
+    for file in (resources.files("trueness.studies") / "published").iterdir():
+        rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+        assert rows

@@ -1,0 +1,147 @@
+import pytest
+
+from trueness.engine import walk
+from trueness.errors import UserError
+from trueness.studies import KINDS, builtin_studies, load_study, parse_setting, plan
+from trueness.studies.loading import find_line
+
+VALID = builtin_studies()["roar-synthetic"]
+
+
+def write(tmp_path, text):
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    return path
+
+
+def test_builtin_studies_load_and_plan():
+    for name in builtin_studies():
+        study = load_study(name)
+        assert study.name == name
+        assert plan(study).key
+
+
+def test_a_study_file_equals_the_builtin_one(tmp_path):
+    assert plan(load_study(write(tmp_path, VALID))).key == plan(load_study("roar-synthetic")).key
+
+
+def test_settings_override_by_name_path_or_mapping():
+    by_path = load_study("roar-synthetic", {"seeds": 3, "data.train": 50, "datasets": "roar-synthetic"})
+    by_mapping = load_study(
+        "roar-synthetic", {"seeds": [0, 1, 2], "data": {"train": 50}, "datasets": ["roar-synthetic"]}
+    )
+    assert by_path == by_mapping
+    assert by_path.seeds == [0, 1, 2]
+    assert by_path.data.train == 50
+    assert by_path.data.test == 20000
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("seeds=5", "seeds", 5),
+        ("seeds=1,2", "seeds", [1, 2]),
+        ("seeds=[1, 2]", "seeds", [1, 2]),
+        ("margin = 0.5", "margin", 0.5),
+        ("datasets=a@b", "datasets", "a@b"),
+        ("datasets=a, b", "datasets", ["a", "b"]),
+        ('title="a,b"', "title", "a,b"),
+        ("title=", "title", ""),
+        ("a.b=true", "a.b", True),
+    ],
+)
+def test_settings_are_toml_or_plain_text(text, key, value):
+    assert parse_setting(text) == (key, value)
+
+
+@pytest.mark.parametrize("text", ["seeds", "=5", ""])
+def test_a_setting_needs_key_and_value(text):
+    with pytest.raises(UserError, match="expected key=value"):
+        parse_setting(text)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seeds": 0}, "setting seeds=0: seeds: .*at least 1 item"),
+        ({"seeds": -1}, "setting seeds=-1: seeds"),
+        ({"seeds": [1, 1]}, "seeds: the same value is given twice"),
+        ({"seeds": "many"}, "seeds.*integer.*'many'"),
+        ({"ratios": [0.0, 1.5]}, r"ratios.1: .*less than or equal to 1, not 1\.5"),
+        ({"ratios": [-0.1, 0.5]}, r"ratios.0: .*greater than or equal to 0, not -0\.1"),
+        ({"ratios": [0.5, 0.5]}, "ratios: the ratios must increase"),
+        ({"ratios": [0.0]}, "ratios"),
+        ({"data.train": 0}, "setting data.train=0: data.train"),
+        ({"data.test": 0}, "data.test"),
+        ({"data.informative": 16}, "data: informative must be less than features"),
+        ({"datasets": "roar-syntetic"}, "no dataset named 'roar-syntetic'; did you mean roar-synthetic"),
+        ({"datasets": []}, "datasets"),
+        ({"models": "logistic"}, "no model named 'logistic'; did you mean logistic-regression"),
+        ({"explainer": "coeficient"}, "no explainer named 'coeficient'; did you mean coefficient"),
+        ({"orders": "rar"}, "orders.0"),
+        ({"seedz": 3}, "there is no key seedz; did you mean seeds"),
+        ({"data.trains": 3}, "there is no key data.trains; did you mean train"),
+        ({"seeds.first": 3}, "seeds is a value, not a table"),
+        ({"kind": "roar"}, "no study kind 'roar'; did you mean roar-synthetic"),
+        ({"name": "../x"}, "name"),
+        ({"margin": 0}, "margin"),
+    ],
+)
+def test_what_is_wrong_with_a_setting(settings, message):
+    with pytest.raises(UserError, match=message):
+        load_study("roar-synthetic", settings)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seeds = 50", "seeds = 'many'", r"study.toml, line {line}: seeds"),
+        ("train = 10000", "train = 'big'", r"study.toml, line {line}: data.train: .*integer"),
+        ("seeds = 50", "seeds = ", r"study.toml, line {line}, column \d+: .*not valid TOML"),
+        ('kind = "roar-synthetic"', "", "the key kind is missing"),
+        ("margin = 0.02", "", "the key margin is missing"),
+        (
+            "margin = 0.02",
+            "margine = 0.02",
+            r"line \d+: there is no key margine; did you mean margin|the key margin is missing",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file(tmp_path, old, new, message):
+    assert old in VALID
+    line = VALID[: VALID.index(old)].count("\n") + 1
+    with pytest.raises(UserError, match=message.replace("{line}", str(line))):
+        load_study(write(tmp_path, VALID.replace(old, new, 1)))
+
+
+def test_unknown_studies_and_files(tmp_path):
+    with pytest.raises(UserError, match="no study named 'roar-sintetic'; did you mean roar-synthetic"):
+        load_study("roar-sintetic")
+    with pytest.raises(UserError, match="no study file"):
+        load_study(tmp_path / "none.toml")
+    (tmp_path / "latin.toml").write_bytes(b"title = '\xe9'")
+    with pytest.raises(UserError, match="not UTF-8"):
+        load_study(tmp_path / "latin.toml")
+
+
+def test_lines_of_keys():
+    text = "a = 1\n\n[t]\nb = 2\n[t.u]\nc.d = 3\n"
+    assert find_line(text, ["a"]) == 1
+    assert find_line(text, ["t", "b"]) == 4
+    assert find_line(text, ["t", "u", "c", "d"]) == 6
+    assert find_line(text, ["t", "missing"]) == 3
+    assert find_line(text, ["zzz"]) is None
+
+
+def test_the_plan_has_one_task_per_condition():
+    study = load_study("roar-synthetic", {"seeds": 3})
+    assert len(walk([plan(study)])) == 2 * 5 * 3 + 1
+
+
+def test_more_seeds_reuse_the_curves_of_fewer():
+    few, many = (walk([plan(load_study("roar-synthetic", {"seeds": n}))]) for n in (2, 3))
+    assert {task.key for task in few if task.type.name.endswith("curve")} < {task.key for task in many}
+
+
+def test_every_kind_is_described():
+    assert all(KINDS.describe(name) for name in KINDS)

@@ -1,0 +1,56 @@
+"""Write the tables of docs/results.md from results/*/compare.json; with --check, only tell whether they are current."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "results.md"
+
+
+def main() -> int:
+    """Fill every `<!-- table: STUDY -->` ... `<!-- end -->` of the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    current = re.sub(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", _fill, text, flags=re.DOTALL)
+    if current == text:
+        return 0
+    if "--check" in sys.argv:
+        print("docs/results.md does not show what results/ holds; run: python tools/update_docs.py", file=sys.stderr)
+        return 1
+    PAGE.write_text(current, encoding="utf-8")
+    return 0
+
+
+def _fill(match: re.Match[str]) -> str:
+    compared = json.loads((ROOT / "results" / match[2] / "compare.json").read_text(encoding="utf-8"))
+    return f"{match[1]}{_claims(compared['claims'])}\n{_rows(compared['rows'])}{match[3]}"
+
+
+def _claims(claims: list[dict[str, Any]]) -> str:
+    lines = ["| claim | verdict | evidence |", "|---|---|---|"]
+    lines += [f"| {claim['claim']} | **{claim['verdict']}** | {claim['evidence']} |" for claim in claims]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        "| quantity | dataset | method | published | ours | 95 % interval | n | agrees |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        interval = "–" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
+        published = "–" if row["published"] is None else f"{row['published']:g}"
+        agrees = {True: "yes", False: "no", None: "–"}[row["agrees"]]
+        lines.append(
+            f"| {row['quantity']} | {row['dataset']} | {row['method']} | {published} | {row['value']:.3f} "
+            f"| {interval} | {row['n']} | {agrees} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
