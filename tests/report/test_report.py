@@ -6,6 +6,7 @@ import pytest
 
 from trueness import report
 from trueness.api import open_run
+from trueness.errors import UserError
 from trueness.protocols.result import Result
 from trueness.report.compare import compare, published_values
 from trueness.report.page import figure_bytes
@@ -113,3 +114,9 @@ def test_published_csv_is_plain(tmp_path):
     for file in (resources.files("trueness.studies") / "published").iterdir():
         rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
         assert rows
+
+
+def test_a_report_that_cannot_be_written_is_a_sentence(tiny_run, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"report .* cannot be written"):
+        tiny_run.report(tmp_path / "file" / "page.html")

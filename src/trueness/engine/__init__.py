@@ -5,8 +5,9 @@ computes what a store does not hold yet; running again resumes.
 """
 
 from trueness.engine.driver import Failure, Listener, Summary, Survey, run, survey
+from trueness.engine.files import StoreError, disk, write_atomically
 from trueness.engine.local import LocalExecutor
-from trueness.engine.store import DamagedObjectError, Store, Stored, StoreError
+from trueness.engine.store import DamagedObjectError, Store, Stored
 from trueness.engine.task import Task, TaskType, task, walk
 from trueness.engine.timing import Timing, chains
 from trueness.engine.worker import current_device
@@ -26,8 +27,10 @@ __all__ = [
     "Timing",
     "chains",
     "current_device",
+    "disk",
     "run",
     "survey",
     "task",
     "walk",
+    "write_atomically",
 ]

@@ -13,7 +13,8 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from trueness.engine.store import DamagedObjectError, Store, StoreError
+from trueness.engine.files import StoreError
+from trueness.engine.store import DamagedObjectError, Store
 from trueness.engine.task import Task, walk
 from trueness.engine.timing import Timing, chains
 from trueness.engine.worker import Outcome, Request, execute

@@ -27,17 +27,13 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from trueness.engine.encoding import bytes_digest, digest, file_digest
+from trueness.engine.files import StoreError, disk, write_atomically
 from trueness.engine.payload import SUFFIXES, parse_payload, write_payload
-from trueness.errors import UserError
 from trueness.version import __version__
 
 FORMAT = 1
 _MARKER = "trueness-store.json"
 _FOLDERS = ("objects", "temporary", "locks", "logs", "runs", "damaged")
-
-
-class StoreError(UserError):
-    """The store cannot be used as it is; the message says why and what to do."""
 
 
 class DamagedObjectError(Exception):
@@ -95,7 +91,7 @@ class Store:
         with store.disk():
             for folder in _FOLDERS:
                 (path / folder).mkdir(parents=True, exist_ok=True)
-            _write_atomically(marker, json.dumps({"format": FORMAT}) + "\n")
+            write_atomically(marker, (json.dumps({"format": FORMAT}) + "\n").encode())
         return store
 
     @staticmethod
@@ -110,22 +106,13 @@ class Store:
                 f"{FORMAT}); upgrade trueness or choose another folder."
             )
 
-    @contextlib.contextmanager
-    def disk(self) -> Iterator[None]:
+    def disk(self) -> contextlib.AbstractContextManager[None]:
         """Turn a full or read-only disk into a sentence."""
-        try:
-            yield
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise StoreError(
-                    f"The disk that holds the store {self.path} is full; free some space and run the same command "
-                    "again: finished tasks are kept."
-                ) from error
-            if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-                raise StoreError(
-                    f"The store {self.path} cannot be written ({error.strerror}); choose another with --store."
-                ) from error
-            raise
+        return disk(
+            f"the store {self.path}",
+            full="free some space and run the same command again: finished tasks are kept",
+            refused="choose another with --store",
+        )
 
     def check_writable(self) -> None:
         """Refuse a store that cannot take results, before any work starts."""
@@ -252,29 +239,20 @@ class Store:
         path = self.path / "logs" / f"{key}.log"
         with self.disk():
             path.parent.mkdir(exist_ok=True)
-            _write_atomically(path, text)
+            write_atomically(path, text.encode())
         return path
 
     def record_run(self, name: str, key: str, study: Mapping[str, Any]) -> None:
         """Remember that a study was run with this result."""
         record = {"study": dict(study), "result": key, "finished": time.time()}
         with self.disk():
-            _write_atomically(self.path / "runs" / f"{name}.{key}.json", json.dumps(record, indent=1) + "\n")
+            write_atomically(self.path / "runs" / f"{name}.{key}.json", json.dumps(record, indent=1).encode())
 
     def runs(self, name: str | None = None) -> list[dict[str, Any]]:
         """The recorded runs, of one study or of all, the newest last."""
         pattern = f"{name}.*.json" if name else "*.json"
         found = [json.loads(path.read_bytes()) for path in (self.path / "runs").glob(pattern)]
         return sorted(found, key=lambda record: float(record["finished"]))
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def machine() -> dict[str, str]:

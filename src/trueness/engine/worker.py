@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from trueness.engine.store import Store, StoreError, machine
+from trueness.engine.files import StoreError
+from trueness.engine.store import Store, machine
 from trueness.engine.task import Task, find_task_type
 
 DEVICE_VARIABLE = "TRUENESS_DEVICE"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import uuid
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from trueness.engine import Stored
+from trueness.engine import Stored, disk, write_atomically
 from trueness.errors import UserError
 from trueness.protocols.result import Result
 from trueness.report.compare import compare
@@ -29,14 +27,15 @@ def write_report(study: Study, stored: Stored, out: Path) -> list[Path]:
     """Write `out` (HTML, complete in itself) and each figure as PNG beside it; returns the files."""
     result = read_result(stored)
     drawn = figures(study.kind, result)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    written = [out]
-    _replace(out, _page(study, stored, result, drawn).encode("utf-8"))
+    files = {out: _page(study, stored, result, drawn).encode("utf-8")}
     for figure in drawn:
-        path = out.with_name(f"{out.stem}.png" if len(drawn) == 1 else f"{out.stem}-{figure.name}.png")
-        _replace(path, figure_bytes(figure, "png"))
-        written.append(path)
-    return written
+        name = f"{out.stem}.png" if len(drawn) == 1 else f"{out.stem}-{figure.name}.png"
+        files[out.with_name(name)] = figure_bytes(figure, "png")
+    with disk(f"the report {out}", full="free some space", refused="choose another place with --out"):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        for path, content in files.items():
+            write_atomically(path, content)
+    return list(files)
 
 
 def figure_bytes(figure: Figure, form: str) -> bytes:
@@ -98,12 +97,3 @@ def _number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.3f}".replace("-", "−")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
