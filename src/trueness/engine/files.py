@@ -11,7 +11,6 @@ from pathlib import Path
 
 from trueness.errors import UserError
 
-
 _REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
 
 
