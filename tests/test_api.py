@@ -11,6 +11,7 @@ import trueness as tn
 from tests.conftest import TINY
 from trueness.engine import Store
 from trueness.errors import UserError
+from trueness.studies import builtin_studies
 
 KILLED = {"seeds": 6, "data": {"train": 300, "test": 1000}}
 
@@ -49,6 +50,7 @@ def test_any_executor_runs_a_study(tmp_path):
 
 
 def test_results_show_themselves_in_a_notebook(tiny_run):
+    assert repr(tiny_run).startswith("<StudyRun roar-synthetic: 26 scores; claims: ")
     html = tiny_run._repr_html_()
     assert "<svg" in html
     assert "<table" in html
@@ -84,6 +86,20 @@ def test_reports_and_comparisons_find_the_newest_run(tmp_path):
         tn.open_run("roar-synthetic", store=Store.open(tmp_path / "empty", create=True).path)
 
 
+def test_another_run_than_asked_for_says_in_what_it_differs(tmp_path):
+    path = tmp_path / "mine.toml"
+    text = (
+        builtin_studies()["roar-synthetic"].replace("seeds = 50", "seeds = 1").replace("train = 10000", "train = 300")
+    )
+    path.write_text(text.replace("test = 20000", "test = 500"))
+    done = tn.run(path, store=tmp_path / "s", workers=1)
+    assert tn.open_run(path, store=tmp_path / "s").notice == ""
+    path.write_text(path.read_text().replace("margin = 0.02", "margin = 0.03").replace("train = 300", "train = 400"))
+    newest = tn.open_run(path, store=tmp_path / "s")
+    assert newest.stored.key == done.stored.key
+    assert newest.notice.endswith("in: data.train, margin")
+
+
 def test_a_failing_study_says_which_task(tmp_path, monkeypatch):
     from concurrent.futures import ThreadPoolExecutor
 
@@ -98,8 +114,14 @@ def test_a_failing_study_says_which_task(tmp_path, monkeypatch):
 def test_bad_arguments(tmp_path):
     with pytest.raises(UserError, match="workers"):
         tn.run("roar-synthetic", store=tmp_path / "s", workers=0)
-    with pytest.raises(UserError, match="device"):
-        tn.run("roar-synthetic", store=tmp_path / "s", devices=[])
+    for devices in ([], ["banana"], ["cuda:99"]):
+        with pytest.raises(UserError, match="device"):
+            tn.run("roar-synthetic", store=tmp_path / "s", devices=devices)
+    with pytest.raises(UserError, match="whole number"):
+        tn.run("roar-synthetic", store=tmp_path / "s", workers=1.5)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="is a file"):
+        tn.plan("roar-synthetic", store=tmp_path / "file")
     with pytest.raises(UserError, match="loaded already"):
         tn.run(tn.load_study("roar-synthetic"), store=tmp_path / "s", seeds=3)
     with pytest.raises(AttributeError):

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from trueness import engine, report, studies
-from trueness.data import DATASETS, VectorDataset
+from trueness.data import TEXT_DATASETS, VECTOR_DATASETS, TextDataset, VectorDataset, load_text
 from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary
 from trueness.errors import UserError
-from trueness.explainers import EXPLAINERS
-from trueness.models import MODELS
+from trueness.explainers import VECTOR_EXPLAINERS
+from trueness.models import VECTOR_MODELS
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
 from trueness.registry import Registry
 from trueness.studies import KINDS, Study, builtin_studies, load_study
@@ -40,7 +44,7 @@ class StudyFailedError(Exception):
         return f"{first}{also}; {len(self.summary.blocked)} tasks that need it were not tried."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StudyRun:
     """A study that has run: its result, and where it is kept. In a notebook it shows its claims, scores and figures."""
 
@@ -48,6 +52,13 @@ class StudyRun:
     stored: Stored = field(repr=False)
     result: Result = field(repr=False)
     summary: Summary | None = field(default=None, repr=False)
+    notice: str = ""
+    """Where this is not exactly the run that was asked for: in which settings it differs."""
+
+    def __repr__(self) -> str:
+        verdicts = Counter(claim.verdict for claim in self.claims)
+        shown = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        return f"<StudyRun {self.study.name}: {len(self.scores)} scores; claims: {shown or 'none'}>"
 
     @property
     def scores(self) -> tuple[Score, ...]:
@@ -94,7 +105,7 @@ class StudyRun:
     def _repr_html_(self) -> str:
         drawn = report.figures(self.study.kind, self.result)
         pictures = "".join(report.figure_bytes(figure, "svg").decode() for figure in drawn)
-        return f"<h3>{self.study.title}</h3>{pictures}{self.result._repr_html_()}"
+        return f"<h3>{escape(self.study.title)}</h3>{pictures}{self.result._repr_html_()}"
 
 
 def run(
@@ -132,12 +143,29 @@ def run(
 
 
 def _local(workers: int | None, devices: Sequence[str]) -> LocalExecutor:
+    if workers is not None and not isinstance(workers, int):
+        raise UserError(f"The number of workers must be a whole number, not {workers!r}.")
     number = workers if workers is not None else max(1, len(os.sched_getaffinity(0)))
     if number < 1:
         raise UserError(f"The number of workers must be at least 1, not {number}.")
     if not devices:
         raise UserError("At least one device must be named, such as cpu or cuda:0.")
+    for device in devices:
+        _check_device(device)
     return LocalExecutor([devices[index % len(devices)] for index in range(number)])
+
+
+def _check_device(device: str) -> None:
+    match = re.fullmatch(r"cpu|(cuda|mps)(?::(\d+))?", device)
+    if not match:
+        raise UserError(f"There is no device {device!r}; use cpu, cuda:0, cuda:1, ... or mps.")
+    if match[1]:
+        import torch
+
+        module = torch.cuda if match[1] == "cuda" else torch.mps
+        count = module.device_count() if module.is_available() else 0
+        if int(match[2] or 0) >= count:
+            raise UserError(f"The device {device} is not there: torch finds {count} of that kind.")
 
 
 def _load(study: str | Path | Study, settings: Mapping[str, Any]) -> Study:
@@ -186,7 +214,7 @@ def plan(
     """The tasks a study expands to, what the store holds of them, and how long the rest takes."""
     loaded = _load(study, settings)
     path = Path(store)
-    place = Store.open(path) if path.exists() and any(path.iterdir()) else None
+    place = Store.open(path) if path.is_file() or (path.is_dir() and any(path.iterdir())) else None
     found = engine.survey([studies.plan(loaded)], place)
     total = Counter(task.type.name for task in found.tasks)
     needed = Counter(task.type.name for task in found.needed.values())
@@ -209,29 +237,52 @@ def plan(
 
 
 def open_run(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings: Any) -> StudyRun:
-    """The finished run of a study in a store: with these settings, or without any the newest one."""
+    """The finished run of a study in a store.
+
+    With settings, or where the study was run as it stands: exactly that run. Otherwise the newest run of that name, and
+    `notice` says which settings differ.
+    """
     place = Store.open(store)
-    if settings:
-        loaded = load_study(study, settings)
-    else:
-        name = load_study(study).name
-        records = place.runs(name)
-        if not records:
+    loaded = load_study(study, settings)
+    key = studies.plan(loaded).key
+    notice = ""
+    if not place.has(key):
+        records = place.runs(loaded.name)
+        if settings or not records:
+            exactly = " with exactly these settings (repeat every --set of the run, or none for the newest)"
             raise UserError(
-                f"The store {place.path} holds no finished run of {name}; run it with --store {place.path} first."
+                f"The store {place.path} holds no finished run of {loaded.name}{exactly if settings else ''}; "
+                "run it there first."
             )
-        loaded = KINDS[records[-1]["study"]["kind"]].schema.model_validate(records[-1]["study"])
-    target = studies.plan(loaded)
-    if not place.has(target.key):
-        raise UserError(
-            f"The store {place.path} holds no finished run of {loaded.name} with these settings; run it first."
-        )
-    stored = place.get(target.key)
+        asked, loaded = loaded, _recorded(records[-1], place)
+        key = studies.plan(loaded).key
+        differ = ", ".join(sorted(_differences(_plain(asked), _plain(loaded))))
+        notice = f"showing the newest run of {loaded.name}, which differs from the study file in: {differ}"
+    stored = place.get(key)
     try:
         result = report.read_result(stored)
     except engine.DamagedObjectError as error:
         raise UserError(f"The result in {place.path} cannot be used ({error}); run the study again.") from error
-    return StudyRun(loaded, stored, result)
+    return StudyRun(loaded, stored, result, notice=notice)
+
+
+def _recorded(record: Mapping[str, Any], place: Store) -> Study:
+    try:
+        return KINDS[record["study"]["kind"]].schema.model_validate(record["study"])
+    except (ValidationError, KeyError, TypeError) as error:
+        raise UserError(
+            f"The newest run in {place.path} was made by another version of trueness; run it again."
+        ) from error
+
+
+def _differences(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The dotted keys in which two studies differ."""
+    for key in first.keys() | second.keys():
+        a, b = first.get(key), second.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            yield from _differences(a, b, f"{prefix}{key}.")
+        elif a != b:
+            yield f"{prefix}{key}"
 
 
 def compare(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings: Any) -> dict[str, Any]:
@@ -239,14 +290,26 @@ def compare(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings:
     return open_run(study, store=store, **settings).compare()
 
 
-def load_dataset(name: str, seed: int = 0, **options: Any) -> VectorDataset:
-    """A generated dataset by name; options set its sizes."""
-    return DATASETS[name](seed, **options)
+def load_dataset(name: str, **options: Any) -> VectorDataset | TextDataset:
+    """A dataset by name, file, folder or hub name; see `docs/data.md`.
+
+    Options of vectors: `seed` and sizes; of text: `root` (where the papers' corpora lie) and parts of the preparation.
+    """
+    if name in VECTOR_DATASETS:
+        return VECTOR_DATASETS[name](options.pop("seed", 0), **options)
+    return load_text(name, **options)
 
 
 def names() -> dict[str, dict[str, str]]:
     """Everything that has a name: kind to name to description."""
-    kinds: dict[str, Registry[Any]] = {"dataset": DATASETS, "model": MODELS, "explainer": EXPLAINERS}
-    listed = {kind: {name: registry.describe(name) for name in registry} for kind, registry in kinds.items()}
+    kinds: dict[str, tuple[Registry[Any], ...]] = {
+        "dataset": (VECTOR_DATASETS, TEXT_DATASETS),
+        "model": (VECTOR_MODELS,),
+        "explainer": (VECTOR_EXPLAINERS,),
+    }
+    listed = {
+        kind: {name: registry.describe(name) for registry in registries for name in registry}
+        for kind, registries in kinds.items()
+    }
     found = {name: load_study(name).title for name in builtin_studies()}
     return {"study": found, **listed}

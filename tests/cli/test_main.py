@@ -1,7 +1,9 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -118,6 +120,29 @@ def test_errors_are_one_sentence_with_exit_status_2(arguments, sentence, tmp_pat
 def test_completion_offers_studies():
     done = trueness(_TRUENESS_COMPLETE="complete_bash", COMP_WORDS="trueness run ro", COMP_CWORD="2")
     assert "Usage" not in done.stdout
+
+
+def test_an_interruption_is_told_and_resumed(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "trueness",
+        "run",
+        "roar-synthetic",
+        "--store",
+        str(tmp_path / "s"),
+        "--workers",
+        "1",
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "s").glob("objects/*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "trueness: interrupted; the same command continues where it stopped."
+    assert json.loads(trueness("plan", "roar-synthetic", "--store", tmp_path / "s", "--json").stdout)["cached"] > 0
 
 
 def test_damage_is_reported_and_mended(store):

@@ -83,10 +83,17 @@ def test_bad_csv(tmp_path):
         BadRow(3, "the row has more fields than the header"),
         BadRow(4, "the text is empty"),
     ]
+    path.write_text('text,label\n"left open,1\nfine,0\n')
+    assert list(read_rows(path)) == [
+        BadRow(3, "the row has fewer fields than the header (it spans lines 2 to 3: is a quote left open?)")
+    ]
+    path.write_text("text,label\nfine,2.5\n")
+    assert list(read_rows(path)) == [BadRow(2, "the label is a number that is not whole (2.5)")]
+    path.write_text("text,label,text\nfine,1,x\n")
+    with pytest.raises(UserError, match="the column text occurs twice"):
+        list(read_rows(path))
     path.write_text("sentence,label\nfine,1\n")
-    with pytest.raises(
-        UserError, match=r"train.csv, line 1: the column text is missing; the header has sentence, label"
-    ):
+    with pytest.raises(UserError, match=r"train.csv, line 1: there is no column text; the header has sentence, label"):
         list(read_rows(path))
 
 
@@ -117,7 +124,7 @@ def test_unreadable_files_and_folders(tmp_path):
     with pytest.raises(UserError, match=r"none of \.jsonl"):
         check_dataset(str(tmp_path / "notes.txt"))
     pd.DataFrame({"text": ["a"]}).to_parquet(tmp_path / "only.parquet")
-    with pytest.raises(UserError, match="column label is missing"):
+    with pytest.raises(UserError, match="there is no column label; it has text"):
         check_dataset(str(tmp_path / "only.parquet"))
 
 
@@ -133,3 +140,22 @@ def test_a_generated_dataset():
     found = check_dataset("roar-synthetic")
     assert found["splits"]["train"]["features"] == 16
     assert found["evidence"] == 4
+
+
+@pytest.mark.parametrize("evidence", ["zzz", [[0, 9]], [[1, 1]], [1], [[0, 1, 2]]])
+def test_bad_evidence_is_a_bad_row(tmp_path, evidence):
+    path = write(tmp_path / "train.jsonl", [{"text": "two words", "label": 1, "evidence": evidence}])
+    (row,) = read_rows(path)
+    assert isinstance(row, BadRow)
+    assert "evidence" in row.problem
+
+
+def test_good_evidence_is_read(tmp_path):
+    path = write(tmp_path / "train.jsonl", [{"text": "two words", "label": 1, "evidence": [[0, 1]]}])
+    assert [row.evidence for row in read_rows(path)] == [((0, 1),)]
+
+
+def test_a_text_dataset_by_name():
+    found = check_dataset("babi-1")
+    assert found["splits"]["test"]["rows"] == 1000
+    assert found["vocabulary"] == 25

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from trueness.data import DATASETS
+from trueness.data import VECTOR_DATASETS
 from trueness.data.roar_synthetic import roar_synthetic
 
 SIZES = {"features": 16, "informative": 4, "train": 400, "test": 300}
@@ -9,7 +9,7 @@ SIZES = {"features": 16, "informative": 4, "train": 400, "test": 300}
 
 @pytest.mark.parametrize("name", ["roar-synthetic", "roar-synthetic@madsen2022"])
 def test_a_seed_fixes_the_draw(name):
-    first, second, other = (DATASETS[name](seed, **SIZES) for seed in (1, 1, 2))
+    first, second, other = (VECTOR_DATASETS[name](seed, **SIZES) for seed in (1, 1, 2))
     assert np.array_equal(first.train.features, second.train.features)
     assert not np.array_equal(first.train.features, other.train.features)
     assert not np.array_equal(first.train.features[:300], first.test.features)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -65,3 +66,38 @@ def dies(inputs, *, flag, times):
 def unstorable(inputs):
     """Return what JSON cannot hold."""
     return {"value": float("nan")}
+
+
+@task("leaves", version=1)
+def leaves(inputs):
+    """Leave the interpreter."""
+    sys.exit(0)
+
+
+@task("speaks-oddly", version=1)
+def speaks_oddly(inputs):
+    """Raise with text that is not valid Unicode."""
+    raise ValueError("bad file " + os.fsdecode(b"caf\xe9"))
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise TypeError("no words")
+
+
+@task("unspeakable", version=1)
+def unspeakable(inputs):
+    """Raise what cannot be shown."""
+    raise Unspeakable
+
+
+@task("named-meta", version=1)
+def named_meta(inputs):
+    """Return a payload under a reserved name."""
+    return {"meta": {}}
+
+
+@task("echo", version=1)
+def echo(inputs, *, value):
+    """The value as it arrived."""
+    return {"value": value}

@@ -1,7 +1,11 @@
+import enum
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+import types
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.engine.tasks import dies, double, every_payload, fails, total, unstorable
+from tests.engine import tasks
+from tests.engine.tasks import dies, double, echo, every_payload, fails, total, unstorable
 from trueness.engine import Listener, LocalExecutor, Store, StoreError, run, survey, walk
 from trueness.engine.timing import Timing, chains
 
@@ -48,7 +53,7 @@ def test_running_again_computes_nothing(store, local):
 def test_only_what_the_targets_need_is_computed(store, local):
     run([values(3)], store, local)
     for part in values(3).upstream():
-        store.set_aside(part.key)
+        shutil.rmtree(store.objects / part.key)
     assert run([values(3)], store, local).computed == 0
 
 
@@ -78,6 +83,61 @@ def test_a_result_that_cannot_be_stored_is_a_failure(store, local):
     (failure,) = run([unstorable()], store, local).failures
     assert "ValueError" in failure.error
     assert not store.has(unstorable().key)
+
+
+@pytest.mark.parametrize("name", ["leaves", "speaks_oddly", "unspeakable", "named_meta"])
+def test_however_a_task_ends_it_is_a_failure_and_others_finish(store, local, name):
+    summary = run([getattr(tasks, name)(), values(3)], store, local)
+    assert [failure.task.type.name for failure in summary.failures] == [getattr(tasks, name).name]
+    assert Path(summary.failures[0].log).read_text(encoding="utf-8")
+    assert store.has(values(3).key)
+
+
+def test_parameters_travel_as_plain_values(store, local):
+    class Colour(enum.Enum):
+        RED = "red"
+
+    given = {"colour": Colour.RED, "sizes": (1.0, np.int64(2))}
+    target = echo(value=types.MappingProxyType(given))
+    given["sizes"] = ()  # a change after binding changes nothing
+    assert run([target], store, local).complete
+    assert store.get(target.key).read("value") == {"colour": "red", "sizes": [1, 2]}
+
+
+def test_a_broken_executor_is_a_failure_not_a_traceback(store, tmp_path):
+    with ProcessPoolExecutor(1) as executor:
+        summary = run([dies(flag=str(tmp_path / "flag"), times=1), values(5)], store, executor)
+    assert not summary.complete
+    assert all("broken" in failure.error or "died" in failure.error for failure in summary.failures)
+
+
+def test_waiting_for_another_process_is_patient(store):
+    class Count(ThreadPoolExecutor):
+        submitted = 0
+
+        def submit(self, *args, **kwargs):
+            self.submitted += 1
+            return super().submit(*args, **kwargs)
+
+    target = double(value=1)
+    with Count(1) as executor, store.lock(target.key) as mine:
+        assert mine
+        timer = threading.Timer(0.5, lambda: store.commit(target.key, {"value": 2}, {"task": "double", "seconds": 0.0}))
+        timer.start()
+        summary = run([target], store, executor)
+    assert (summary.found, summary.computed) == (1, 0)
+    assert executor.submitted < 20
+
+
+def test_an_object_that_another_driver_repaired_is_left_alone(store, local):
+    run([values(2)], store, local)
+    key = double(value=1).key
+    assert not store.set_aside(key)
+    (store.objects / key / "value.json").write_text("broken")
+    with store.lock(key):
+        assert not store.set_aside(key)  # somebody is at it
+    assert store.set_aside(key)
+    assert not store.set_aside(key)  # gone already
 
 
 def test_a_worker_that_dies_costs_its_task_one_more_try(store, local, tmp_path):

@@ -64,6 +64,29 @@ def test_damage_is_detected_on_read_and_by_verify(store, payload, harm):
             look()
 
 
+@pytest.mark.parametrize(
+    "content", ["[]", '"text"', "null", '{"digest": 1, "seconds": NaN}', '{"digest": 1, "x": 1e999}']
+)
+def test_an_odd_meta_is_damage_too(store, content):
+    commit(store)
+    (store.objects / KEY / "meta.json").write_text(content)
+    with pytest.raises(DamagedObjectError):
+        store.verify(KEY)
+
+
+def test_a_file_in_place_of_an_object_is_damage(store):
+    (store.objects / KEY).write_text("")
+    assert store.has(KEY)
+    with pytest.raises(DamagedObjectError):
+        store.verify(KEY)
+    assert store.set_aside(KEY)
+
+
+def test_scalars_keep_their_shape(store):
+    commit(store, arrays={"x": np.float64(2.5), "y": np.array(3)})
+    assert store.get(KEY).read("arrays")["x"].shape == ()
+
+
 def test_an_object_moved_to_another_key_is_detected(store):
     commit(store)
     os.rename(store.objects / KEY, store.objects / ("b" * 40))
@@ -136,6 +159,7 @@ def test_a_store_of_another_format_is_refused(store, content, sentence):
 def test_opening_again_and_opening_an_interrupted_creation_works(store, tmp_path):
     assert Store.open(store.path).path == store.path
     (tmp_path / "half" / "objects").mkdir(parents=True)
+    (tmp_path / "half" / ".trueness-store.json.1234").write_text("")
     assert Store.open(tmp_path / "half", create=True).check_writable() is None
 
 
@@ -163,6 +187,12 @@ def test_a_lock_is_held_by_one(store):
             assert not second
     with store.lock(KEY) as again:
         assert again
+
+
+def test_an_unreadable_run_record_is_passed_over(store):
+    store.record_run("study", "k1", {"name": "study"})
+    (store.path / "runs" / "study.k2.json").write_text("")
+    assert [record["result"] for record in store.runs("study")] == ["k1"]
 
 
 def test_runs_are_recorded_newest_last(store):

@@ -3,10 +3,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from trueness.data import DATASETS, Vectors
-from trueness.models import MODELS, LinearModel
+from trueness.data import VECTOR_DATASETS, Vectors
+from trueness.models import VECTOR_MODELS, LinearModel
 
-NAMES = list(MODELS)
+NAMES = list(VECTOR_MODELS)
 
 
 def examples(seed, n=500, width=3):
@@ -25,7 +25,7 @@ def test_it_maximises_the_likelihood(name):
         return np.logaddexp(0, -margin).sum()
 
     best = minimize(loss, np.zeros(4), tol=1e-10).x
-    model = MODELS[name](data)
+    model = VECTOR_MODELS[name](data)
     assert [*model.coefficients, model.intercept] == pytest.approx(best, abs=2e-2)
 
 
@@ -33,22 +33,22 @@ def test_it_maximises_the_likelihood(name):
 def test_without_features_or_with_one_class_it_predicts_the_majority(name):
     data = examples(1)
     nothing = data.keep(np.array([], dtype=int))
-    model = MODELS[name](nothing)
+    model = VECTOR_MODELS[name](nothing)
     assert model.accuracy(nothing) == max(data.labels.mean(), 1 - data.labels.mean())
     ones = Vectors(data.features, np.ones(500, dtype=np.int64))
-    assert MODELS[name](ones).accuracy(ones) == 1.0
+    assert VECTOR_MODELS[name](ones).accuracy(ones) == 1.0
 
 
 def test_on_separable_data_only_the_plain_model_is_at_an_optimum():
     """The gradient of the (all but unpenalised) loss vanishes for the plain model; L-BFGS stops short of it."""
-    data = DATASETS["roar-synthetic@madsen2022"](7, features=16, informative=4, train=1000, test=10).train
+    data = VECTOR_DATASETS["roar-synthetic@madsen2022"](7, features=16, informative=4, train=1000, test=10).train
 
     def relative_gradient(model):
         score = data.features @ model.coefficients + model.intercept
         error = expit(score) - data.labels
         return np.abs(data.features.T @ error + model.coefficients / 1e6).max() / len(data)
 
-    plain, published = (relative_gradient(MODELS[name](data)) for name in NAMES)
+    plain, published = (relative_gradient(VECTOR_MODELS[name](data)) for name in NAMES)
     assert plain < 1e-5
     assert published > 10 * plain
 

@@ -86,7 +86,7 @@ def test_a_baseline_that_never_falls_gives_an_abstention_not_a_number():
         records({"recursive-roar": flat, "ground-truth": flat, "random": flat}), informative=2, margin=0.02
     )
     assert not [score for score in result.scores if score.quantity == "faithfulness"]
-    (abstention,) = result.abstentions
+    abstention = result.abstentions[0]
     assert "baseline curve never falls" in abstention.reason
     assert "6 of 6 draws" in abstention.reason
 
@@ -101,7 +101,8 @@ def test_missing_orders_and_steps_are_abstentions():
     result = summarise(records({"recursive-roar": BEST}), informative=9, margin=0.02)
     assert not result.scores
     assert not result.claims
-    assert len(result.abstentions) == 2
+    assert [item.quantity for item in result.abstentions].count("claims") == 2
+    assert len(result.abstentions) == 4
 
 
 def test_equal_draws_have_no_interval_and_say_so():
@@ -122,3 +123,33 @@ def test_a_result_survives_the_store_and_shows_itself():
     html = again._repr_html_()
     assert "<table" in html
     assert "supported" in html
+
+
+def test_a_difference_of_exactly_the_margin_counts_as_equal():
+    shifted = [value + 0.02 for value in BEST]
+    result = summarise(records({"recursive-roar": shifted, "ground-truth": BEST}), informative=2, margin=0.02)
+    assert next(claim.verdict for claim in result.claims if "identical" in claim.claim) == "supported"
+
+
+def test_reaching_chance_needs_the_whole_interval():
+    table = records({"recursive-roar": BEST, "ground-truth": BEST}, draws=20)
+    table.loc[(table.method == "recursive-roar") & (table.seed == 3) & (table.step == 2), "accuracy"] = 0.9
+    result = summarise(table, informative=2, margin=0.02)
+    assert next(claim.verdict for claim in result.claims if "chance" in claim.claim) == "cannot tell"
+
+
+def test_a_difference_without_meaning_does_not_make_roar_worse():
+    almost = [value + 1e-4 for value in BEST]
+    result = summarise(records({"roar": almost, "ground-truth": BEST}, noise=1e-6), informative=2, margin=0.02)
+    assert next(claim.verdict for claim in result.claims if "Plain" in claim.claim) == "not supported"
+
+
+def test_a_model_as_published_makes_the_score_as_published():
+    table = records({"roar": BEST, "random": RANDOM}, dataset="roar-synthetic").assign(model="m@madsen2022")
+    assert {score.variant for score in summarise(table, informative=2, margin=0.02).scores} == {"as-published"}
+
+
+def test_steps_that_remove_nothing_are_a_warning():
+    table = records({"roar": BEST, "random": RANDOM})
+    table["removed"] = ["0" if step else "" for step in table["step"]]
+    assert "repeated-steps" in [warning.code for warning in summarise(table, informative=1, margin=0.02).warnings]

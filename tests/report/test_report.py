@@ -77,6 +77,11 @@ def test_the_report_is_one_file_that_asks_for_nothing(tiny_run, tmp_path):
     assert len(html) < 1_300_000
 
 
+def test_a_report_is_an_html_file(tiny_run, tmp_path):
+    with pytest.raises(UserError, match=r"ends in \.html"):
+        tiny_run.report(tmp_path / "page.png")
+
+
 def test_report_text_is_escaped(tiny_run, tmp_path):
     study = tiny_run.study.model_copy(update={"title": "<script>alert(1)</script>"})
     (page, *_) = report.write_report(study, tiny_run.stored, tmp_path / "page.html")

@@ -69,3 +69,10 @@ def test_degenerate_curves():
         area_between_curves([0, 0], [[1, 1]], [[1, 1]])
     with pytest.raises(ValueError, match="ratios"):
         area_between_curves([0, 1], [[1, 1, 1]], [[1, 1, 1]])
+
+
+def test_best_is_never_below_what_is_reached():
+    late = area_between_curves([0.25, 0.5, 1], [[0.5, 0.5, 0.5]], [[0.9, 0.8, 0.5]])
+    assert late.value[0] == pytest.approx(late.best[0]) == 1.0
+    with pytest.raises(ValueError, match="finite"):
+        area_between_curves([0, np.inf], [[1, 1]], [[1, 1]])

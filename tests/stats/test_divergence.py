@@ -106,3 +106,19 @@ def test_jensen_shannon_gradient_is_right():
     p = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64, requires_grad=True)
     q = torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda x: differentiable.jensen_shannon(x, q), (p,))
+
+
+def test_tiny_probabilities_do_not_underflow():
+    p, q = torch.softmax(torch.tensor([103.0, 0.0]), -1), torch.softmax(torch.tensor([110.0, 0.0]), -1)
+    p.requires_grad_()
+    value = differentiable.jensen_shannon(p, q)
+    value.backward()
+    assert float(value.detach()) == pytest.approx(0, abs=1e-6)
+    assert torch.isfinite(p.grad).all()
+    tiny = torch.tensor([1.0, 1.4e-45])
+    assert torch.isfinite(differentiable.kl_divergence(torch.tensor([0.5, 0.5]), tiny))
+    assert jensen_shannon([[1.0, 5e-324]], [[1.0, 0.0]])[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_huge_values_are_no_distribution_and_no_warning():
+    assert total_variation([[1e308, 1e308]], [[0.5, 0.5]])[0] == Undefined(Reason.NOT_A_DISTRIBUTION)

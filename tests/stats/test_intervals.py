@@ -74,3 +74,26 @@ def test_nan_and_unpaired_input_are_refused():
         difference_interval([1.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="cluster labels"):
         mean_interval([1.0, 2.0], clusters=[1])
+
+
+def test_undefined_values_are_refused_not_read_as_numbers():
+    from trueness.stats import Measured, holm
+
+    measured = Measured([0.0, 0.5, 0.25], {Reason.CONSTANT: [True, False, False]})
+    for function in (mean_interval, holm):
+        with pytest.raises(ValueError, match="undefined"):
+            function(measured.values)
+    assert mean_interval(measured.compressed()).n == 2
+
+
+def test_rounding_is_no_spread():
+    nearly = mean_interval([0.1, 0.2, 0.3, 0.2], clusters=[0, 0, 0, 1])
+    assert nearly.low == Undefined(Reason.CONSTANT)
+
+
+def test_levels_and_sizes_are_checked():
+    for level in (0.0, 1.0, 1.5):
+        with pytest.raises(ValueError, match="level"):
+            mean_interval([1.0, 2.0], level=level)
+    assert mean_interval([1e308, 1e308, 1.5e308]).value == pytest.approx(1.1666e308, rel=1e-3)
+    assert mean_interval([1.0, 2.0, 4.0], clusters=[[0], [1], [2]]).clusters == 3

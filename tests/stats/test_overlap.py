@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trueness.stats import (
+    Measured,
     Reason,
     Undefined,
+    chance_corrected,
     kendall,
     pairwise_rank_agreement,
     rank_biased_overlap,
@@ -36,11 +38,40 @@ def literal_top_k(a, b, k):
 
 
 def literal_rbo(a, b, p):
-    """Webber et al. (2010), equation 32, on untied rankings of the same features."""
-    first, second = next(orders(a)), next(orders(b))
-    n = len(a)
-    overlap = [len(set(first[:d]) & set(second[:d])) for d in range(1, n + 1)]
-    return overlap[-1] / n * p**n + (1 - p) / p * sum(x / d * p**d for d, x in enumerate(overlap, start=1))
+    """Webber et al. (2010), equation 32, averaged over every way of breaking ties."""
+    n, found = len(a), []
+    for first in orders(a):
+        for second in orders(b):
+            overlap = [len(set(first[:d]) & set(second[:d])) for d in range(1, n + 1)]
+            found.append(
+                overlap[-1] / n * p**n + (1 - p) / p * sum(x / d * p**d for d, x in enumerate(overlap, start=1))
+            )
+    return np.mean(found)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=2, max_size=5))
+def test_rank_biased_overlap_with_ties_equals_the_definition(scores):
+    a, b = (np.array(column, dtype=float) for column in zip(*scores, strict=True))
+    value = rank_biased_overlap(a, b, p=0.7).value[0]
+    if not isinstance(value, Undefined):
+        assert value == pytest.approx(literal_rbo(a, b, 0.7))
+
+
+def test_unrelated_sparse_explanations_agree_at_chance():
+    rng = np.random.default_rng(0)
+    a, b = np.zeros((2, 3000, 30))
+    for rows in (a, b):
+        for row in rows:
+            row[rng.choice(30, 3, replace=False)] = rng.standard_normal(3)
+    corrected = rank_biased_overlap(a, b).corrected.compressed()
+    assert abs(corrected.mean()) < 4 * corrected.std() / np.sqrt(len(corrected))
+
+
+def test_chance_correction_keeps_every_undefined_row():
+    value = Measured([0.0, 0.5], {Reason.CONSTANT: [True, False]})
+    chance = Measured([0.2, 0.2], {Reason.CONSTANT: [False, True]})
+    assert list(chance_corrected(value, chance)) == [Undefined(Reason.CONSTANT)] * 2
 
 
 @settings(max_examples=60, deadline=None)
@@ -160,3 +191,5 @@ def test_parameters_are_checked():
         rank_biased_overlap([1.0, 2.0], [1.0, 2.0], p=1.0)
     with pytest.raises(ValueError, match="k must"):
         top_k_agreement([1.0, 2.0], [1.0, 2.0], k=0)
+    with pytest.raises(ValueError, match="whole number"):
+        top_k_agreement([1.0, 2.0], [1.0, 2.0], k=1.5)

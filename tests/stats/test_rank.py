@@ -168,3 +168,19 @@ def test_shapes_must_match():
 
 def test_no_rows_gives_no_values():
     assert len(kendall(np.zeros((0, 4)), np.zeros((0, 4))).statistic) == 0
+
+
+def test_what_a_masked_array_hides_is_outside_the_mask():
+    a = np.ma.masked_array([[1.0, 2.0, 3.0, 999.0]], [[0, 0, 0, 1]])
+    assert kendall(a, [[1.0, 2.0, 3.0, 0.0]]).statistic[0] == 1.0
+
+
+def test_nearly_equal_values_keep_their_correlation():
+    for start in (0.1, 1.0, 1e8):
+        step = np.spacing(start)
+        assert pearson([start, start + step, start + 2 * step], [0.0, 1.0, 2.0])[0] == pytest.approx(1.0)
+
+
+def test_half_precision_tensors_are_accepted():
+    a = torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.bfloat16)
+    assert kendall(a, a).statistic[0] == 1.0

@@ -63,8 +63,12 @@ def test_a_setting_needs_key_and_value(text):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"seeds": 0}, "setting seeds=0: seeds: .*at least 1 item"),
+        ({"seeds": 0}, "setting seeds=0: seeds: give between 1 and 100,000 seeds, not 0"),
         ({"seeds": -1}, "setting seeds=-1: seeds"),
+        ({"seeds": 10**12}, "seeds: give between 1"),
+        ({"seeds": 20.0}, "seeds.0: .*valid integer"),
+        ({"seeds": True}, "seeds.0: .*valid integer"),
+        ({"seeds": []}, "seeds: at least 1 value"),
         ({"seeds": [1, 1]}, "seeds: the same value is given twice"),
         ({"seeds": "many"}, "seeds.*integer.*'many'"),
         ({"ratios": [0.0, 1.5]}, r"ratios.1: .*less than or equal to 1, not 1\.5"),
@@ -119,6 +123,10 @@ def test_unknown_studies_and_files(tmp_path):
         load_study("roar-sintetic")
     with pytest.raises(UserError, match="no study file"):
         load_study(tmp_path / "none.toml")
+    with pytest.raises(UserError, match="is a folder, not a study file"):
+        load_study(tmp_path)
+    (tmp_path / "marked.toml").write_text("\ufeff" + VALID)
+    assert load_study(tmp_path / "marked.toml") == load_study("roar-synthetic")
     (tmp_path / "latin.toml").write_bytes(b"title = '\xe9'")
     with pytest.raises(UserError, match="not UTF-8"):
         load_study(tmp_path / "latin.toml")
@@ -131,6 +139,8 @@ def test_lines_of_keys():
     assert find_line(text, ["t", "u", "c", "d"]) == 6
     assert find_line(text, ["t", "missing"]) == 3
     assert find_line(text, ["zzz"]) is None
+    tricky = 'a = [\n  [0.0, 0.5],\n]\nq = """\nb = 1\n"""\nb = 2\n'
+    assert find_line(tricky, ["b"]) == 7
 
 
 def test_the_plan_has_one_task_per_condition():

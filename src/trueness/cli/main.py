@@ -30,9 +30,9 @@ def _complete_study(incomplete: str) -> list[str]:
 
 
 def _complete_dataset(incomplete: str) -> list[str]:
-    from trueness.data import DATASETS
+    from trueness.data import TEXT_DATASETS, VECTOR_DATASETS
 
-    return [name for name in DATASETS if name.startswith(incomplete)]
+    return [name for name in (*VECTOR_DATASETS, *TEXT_DATASETS) if name.startswith(incomplete)]
 
 
 StudyName = Annotated[
@@ -56,6 +56,11 @@ def _settings(given: list[str] | None) -> dict[str, Any]:
     from trueness.studies import parse_setting
 
     return dict(parse_setting(item) for item in given or [])
+
+
+def _notice(text: str) -> None:
+    if text:
+        print(f"trueness: {text}.", file=sys.stderr)
 
 
 def _print_json(value: Any) -> None:
@@ -94,10 +99,14 @@ def run_command(
     from trueness.cli import show
     from trueness.cli.progress import Bar
 
-    with Bar() as bar:
-        finished = api.run(
-            study, store=store, workers=workers, devices=device or ["cpu"], listener=bar, **_settings(settings)
-        )
+    try:
+        with Bar() as bar:
+            finished = api.run(
+                study, store=store, workers=workers, devices=device or ["cpu"], listener=bar, **_settings(settings)
+            )
+    except KeyboardInterrupt:
+        print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
+        raise typer.Exit(130) from None
     if as_json:
         _print_json(finished.to_json())
     else:
@@ -136,7 +145,9 @@ def report_command(
     """Write the one-file HTML report of a study that has run, and its figures as PNG."""
     from trueness import api
 
-    files = api.open_run(study, store=store, **_settings(settings)).report(out)
+    run = api.open_run(study, store=store, **_settings(settings))
+    _notice(run.notice)
+    files = run.report(out)
     if as_json:
         _print_json({"study": study, "report": str(files[0]), "figures": [str(file) for file in files[1:]]})
     else:
@@ -153,7 +164,9 @@ def compare_command(
     from trueness import api
     from trueness.cli import show
 
-    compared = api.compare(study, store=store, **_settings(settings))
+    run = api.open_run(study, store=store, **_settings(settings))
+    _notice(run.notice)
+    compared = run.compare()
     if as_json:
         _print_json(compared)
     else:
@@ -222,9 +235,6 @@ def main() -> None:
     except DamagedObjectError as error:
         print(f"trueness: {error}; run the study again to compute it anew.", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
-        sys.exit(130)
     except Exception as error:
         from trueness.api import StudyFailedError
 

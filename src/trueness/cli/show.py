@@ -12,6 +12,8 @@ from rich.table import Table
 from trueness.api import Plan, StudyRun
 from trueness.cli.progress import duration
 
+_NARROW = 130  # below this many columns the table leaves out what can be looked up
+
 
 def _console() -> Console:
     # Without a terminal there is no width to fit: keep every row on one line, so that the output can be searched.
@@ -41,22 +43,16 @@ def study_run(run: StudyRun) -> None:
     console.print(run.study.title, style="bold")
     console.print(run.study.question)
     console.print()
-    table = _table(
-        "quantity", "dataset", "method", "value", "95 % interval", "n", "useless", "best", "direction",
-        right=("value", "95 % interval", "n", "useless", "best"),
-    )  # fmt: skip
+    narrow = console.width < _NARROW
+    models = len({score.model for score in run.scores}) > 1
+    columns = ["quantity", "dataset", *(["model"] if models else []), "method", "value", "95 % interval", "n"]
+    columns += [] if narrow else ["useless", "best", "direction"]
+    table = _table(*columns, right=("value", "95 % interval", "n", "useless", "best"))
     for score in run.scores:
-        table.add_row(
-            score.quantity,
-            score.dataset,
-            score.method,
-            _number(score.value),
-            _interval(score.low, score.high),
-            str(score.n),
-            _number(score.null),
-            _number(score.best),
-            score.direction,
-        )
+        cells = [score.quantity, score.dataset, *([score.model] if models else []), score.method]
+        cells += [_number(score.value), _interval(score.low, score.high), str(score.n)]
+        cells += [] if narrow else [_number(score.null), _number(score.best), score.direction]
+        table.add_row(*cells)
     console.print(table)
     console.print()
     _claims(console, [claim.model_dump() for claim in run.claims])
@@ -97,7 +93,7 @@ def plan(found: Plan) -> None:
         console.print("Nothing to compute.")
     else:
         console.print(
-            f"About {duration(found.seconds)} on {found.workers} workers; "
+            f"About {duration(found.seconds)} with {found.workers} at a time; "
             f"the longest chain of tasks alone takes {duration(found.critical_path)}."
         )
 
@@ -157,9 +153,16 @@ def dataset(found: dict[str, Any]) -> None:
     for split, row in found["splits"].items():
         if row.get("contradictory"):
             console.print(f"{split}: {row['contradictory']} texts occur with more than one label.")
+        if row.get("multiline"):
+            first = ", ".join(map(str, row["multiline"][:5]))
+            console.print(f"{split}: {len(row['multiline'])} texts hold line breaks (rows {first}); a quote left open?")
     for leak in found.get("leakage", ()):
         first = ", ".join(map(str, leak["first_rows"]))
         console.print(f"Leakage: {leak['rows']} rows of {leak['into']} are also in {leak['from']} (rows {first}, ...).")
+    for note in found.get("notes", ()):
+        console.print(f"{note}.")
+    if "vocabulary" in found:
+        console.print(f"Vocabulary: {found['vocabulary']} entries, special tokens included.")
     for split, labels in found.get("classes_not_in_train", {}).items():
         console.print(f"{split} has classes that train does not: {', '.join(labels)}.")
     for split in found.get("empty_splits", ()):

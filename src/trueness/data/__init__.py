@@ -2,9 +2,23 @@
 
 from trueness.data import roar_synthetic as _roar_synthetic  # registers its datasets
 from trueness.data.check import check_dataset
-from trueness.data.registry import DATASETS
+from trueness.data.examples import RawExample, TextDataset, TextExample
+from trueness.data.registry import VECTOR_DATASETS
+from trueness.data.text_datasets import TEXT_DATASETS, load_text
 from trueness.data.vectors import VectorDataset, Vectors
+from trueness.data.vocabulary import Vocabulary
 
 del _roar_synthetic
 
-__all__ = ["DATASETS", "VectorDataset", "Vectors", "check_dataset"]
+__all__ = [
+    "TEXT_DATASETS",
+    "VECTOR_DATASETS",
+    "RawExample",
+    "TextDataset",
+    "TextExample",
+    "VectorDataset",
+    "Vectors",
+    "Vocabulary",
+    "check_dataset",
+    "load_text",
+]

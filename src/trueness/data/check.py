@@ -7,26 +7,30 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from trueness.data.examples import TextDataset
 from trueness.data.folder import BadRow, Row, find_splits, read_rows
-from trueness.data.registry import DATASETS
+from trueness.data.registry import VECTOR_DATASETS
+from trueness.data.text_datasets import TEXT_DATASETS, load_text
 from trueness.data.vectors import VectorDataset
 from trueness.errors import UserError
 from trueness.registry import nearest
 
 
-def check_dataset(source: str) -> dict[str, Any]:
+def check_dataset(source: str, *, root: str | Path | None = None) -> dict[str, Any]:
     """What is in the dataset of that name, file or folder; see `docs/data.md` for the fields."""
-    if source in DATASETS:
+    if source in VECTOR_DATASETS:
         return _check_vectors(source)
+    if source in TEXT_DATASETS:
+        return _check_prepared(load_text(source, root=root))
     path = Path(source)
     if not path.exists():
-        known = list(DATASETS)
+        known = [*VECTOR_DATASETS, *TEXT_DATASETS]
         raise UserError(f"There is no dataset, file or folder {source!r}; {nearest(source, known)}")
     return _check_text(source, find_splits(path))
 
 
 def _check_vectors(name: str) -> dict[str, Any]:
-    dataset: VectorDataset = DATASETS[name](0, features=16, informative=4, train=10000, test=20000)
+    dataset: VectorDataset = VECTOR_DATASETS[name](0, features=16, informative=4, train=10000, test=20000)
     splits = {
         split: {"rows": len(part), "classes": _counts(part.labels.tolist()), "features": dataset.width}
         for split, part in (("train", dataset.train), ("test", dataset.test))
@@ -36,6 +40,28 @@ def _check_vectors(name: str) -> dict[str, Any]:
 
 def _counts(labels: list[Any]) -> dict[str, int]:
     return {str(label): count for label, count in sorted(Counter(labels).items(), key=lambda item: str(item[0]))}
+
+
+def _check_prepared(dataset: TextDataset) -> dict[str, Any]:
+    rows = {
+        split: [
+            Row(number, " ".join(example.tokens), dataset.classes[example.label], _joined(example.tokens_b))
+            for number, example in enumerate(part, start=1)
+        ]
+        for split, part in dataset.splits.items()
+    }
+    return {
+        "dataset": dataset.name,
+        "usable": True,
+        "splits": {split: _describe(part) for split, part in rows.items()},
+        "vocabulary": len(dataset.vocabulary),
+        "notes": list(dataset.notes),
+        "leakage": _leakage(rows),
+    }
+
+
+def _joined(tokens: tuple[str, ...] | None) -> str | None:
+    return None if tokens is None else " ".join(tokens)
 
 
 def _check_text(source: str, files: dict[str, Path]) -> dict[str, Any]:
@@ -80,6 +106,7 @@ def _describe(rows: list[Row]) -> dict[str, Any]:
         "classes": _counts([row.label for row in rows]),
         "words": {"fewest": min(lengths), "median": statistics.median(lengths), "most": max(lengths)} if rows else None,
         "duplicates": sum(count - 1 for count in texts.values()),
+        "multiline": [row.number for row in rows if "\n" in row.text],
         "contradictory": sum(len(found) > 1 for found in labels.values()),
     }
 

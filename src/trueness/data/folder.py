@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trueness.data.examples import Span
 from trueness.errors import UserError
 
 SPLITS = ("train", "dev", "test")
@@ -29,6 +30,7 @@ class Row:
     text: str
     label: str | int
     text_b: str | None = None
+    evidence: tuple[Span, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,10 @@ def read_rows(path: Path) -> Iterator[Row | BadRow]:
         yield BadRow(number, record) if isinstance(record, str) else _check(number, record)
 
 
-def _check(number: int, record: Mapping[str, Any]) -> Row | BadRow:
+def _check(number: int, record: Mapping[str, Any]) -> Row | BadRow:  # noqa: PLR0911  # one return per fault
     text, text_b, label = record.get("text"), record.get("text_b"), record.get("label")
     if not isinstance(text, str):
-        return BadRow(number, "there is no text")
+        return BadRow(number, "there is no text" if text is None else f"the text is not text ({text!r})")
     if not text.strip():
         return BadRow(number, "the text is empty")
     if text_b is not None and not (isinstance(text_b, str) and text_b.strip()):
@@ -84,10 +86,24 @@ def _check(number: int, record: Mapping[str, Any]) -> Row | BadRow:
         label = int(label)
     if isinstance(label, bool) or not isinstance(label, str | int) or label == "":
         return BadRow(number, f"the label is missing or neither text nor a whole number ({label!r})")
-    return Row(number, text, label, text_b)
+    evidence = record.get("evidence")
+    if evidence is None or evidence == "":
+        return Row(number, text, label, text_b)
+    if isinstance(evidence, str):
+        try:
+            evidence = json.loads(evidence)
+        except ValueError:
+            return BadRow(number, "the evidence is not a list of token spans")
+    try:
+        spans = tuple((int(begin), int(end)) for begin, end in evidence)
+    except (TypeError, ValueError):
+        return BadRow(number, "the evidence is not a list of token spans")
+    if not all(0 <= begin < end <= len(text.split()) for begin, end in spans):
+        return BadRow(number, f"an evidence span lies outside the {len(text.split())} tokens of the text")
+    return Row(number, text, label, text_b, spans)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str | None]]:
+def read_lines(path: Path) -> Iterator[tuple[int, str | None]]:
     """Numbered lines; None for one that is not UTF-8."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -101,7 +117,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str | None]]:
 
 
 def _read_jsonl(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
-    for number, line in _lines(path):
+    for number, line in read_lines(path):
         if line is None:
             yield number, "the line is not UTF-8"
         elif line.strip():
@@ -116,7 +132,7 @@ def _read_jsonl(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
 def _read_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
     broken = []
     text = io.StringIO()
-    for number, line in _lines(path):
+    for number, line in read_lines(path):
         if line is None:
             broken.append(number)
         text.write(line if line is not None else "\n")
@@ -124,20 +140,37 @@ def _read_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         yield number, "the line is not UTF-8"
     text.seek(0)
     reader = csv.DictReader(text)
-    missing = {"text", "label"} - set(reader.fieldnames or ())
+    header = list(reader.fieldnames or ())
+    missing = sorted({"text", "label"} - set(header))
     if missing:
-        have = ", ".join(reader.fieldnames or ()) or "nothing"
-        raise UserError(
-            f"{path}, line 1: the column {' and '.join(sorted(missing))} is missing; the header has {have}."
-        )
+        have = f"the header has {', '.join(header)}" if header else "the file is empty"
+        raise UserError(f"{path}, line 1: there is no column {' and no column '.join(missing)}; {have}.")
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise UserError(f"{path}, line 1: the column {twice[0]} occurs twice.")
+    last = reader.line_num
     for record in reader:
-        if None in record:
-            yield reader.line_num, "the row has more fields than the header"
+        begin, last = last + 1, reader.line_num
+        if None in record or None in record.values():
+            fields = "more" if None in record else "fewer"
+            where = f" (it spans lines {begin} to {last}: is a quote left open?)" if last > begin else ""
+            yield last, f"the row has {fields} fields than the header{where}"
             continue
         label = record["label"]
-        if label is not None and label.lstrip("-").isdigit():
+        if label.lstrip("-").isdigit():
             record["label"] = int(label)  # numeric classes are numbers, as in the other formats
+        elif _is_number(label):
+            yield reader.line_num, f"the label is a number that is not whole ({label})"
+            continue
         yield reader.line_num, {key: value for key, value in record.items() if not (key == "text_b" and value == "")}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.strip().lower() not in ("nan", "inf", "infinity")
 
 
 def _read_parquet(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
@@ -150,7 +183,6 @@ def _read_parquet(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         raise UserError(f"{path} is not a readable parquet file ({error}).") from error
     missing = {"text", "label"} - set(table.column_names)
     if missing:
-        raise UserError(
-            f"{path}: the column {' and '.join(sorted(missing))} is missing; it has {', '.join(table.column_names)}."
-        )
+        have = ", ".join(table.column_names)
+        raise UserError(f"{path}: there is no column {' and no column '.join(sorted(missing))}; it has {have}.")
     yield from enumerate(table.to_pylist(), start=1)

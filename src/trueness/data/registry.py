@@ -16,4 +16,4 @@ class VectorGenerator(Protocol):
         ...
 
 
-DATASETS: Registry[VectorGenerator] = Registry("dataset")
+VECTOR_DATASETS: Registry[VectorGenerator] = Registry("dataset")

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from trueness.data.registry import DATASETS
+from trueness.data.registry import VECTOR_DATASETS
 from trueness.data.vectors import VectorDataset, Vectors
 
 
@@ -42,12 +42,12 @@ def roar_synthetic(
     return VectorDataset(name, draw(train), draw(test), np.arange(features) < informative)
 
 
-DATASETS.add(
+VECTOR_DATASETS.add(
     "roar-synthetic",
     roar_synthetic,
     "synthetic vectors of ROAR, noise independent per feature (generated)",
 )
-DATASETS.add(
+VECTOR_DATASETS.add(
     "roar-synthetic@madsen2022",
     functools.partial(roar_synthetic, name="roar-synthetic@madsen2022", shared_noise=True),
     "synthetic vectors of ROAR, one scalar noise per example as in the authors' code (generated)",

@@ -135,8 +135,8 @@ class _Run:
         store.collect_garbage()
         found = survey(targets, store)
         for error in found.damaged:
-            store.set_aside(error.key)
-            listener.damaged(error)
+            if store.set_aside(error.key):
+                listener.damaged(error)
         self.timing = found.timing
         self.priority = chains(found.tasks, self.timing, found.needed)
         self.summary = Summary(
@@ -158,7 +158,7 @@ class _Run:
             if not self.missing[task.key]:
                 self._make_ready(task)
         self.running: dict[Future[Outcome], Task] = {}
-        self.elsewhere: list[Task] = []
+        self.elsewhere: list[tuple[Task, float]] = []
         self.attempts: Counter[str] = Counter()
         self.settled: set[str] = set()
         listener.planned(self.summary.total, self.summary.cached)
@@ -184,18 +184,22 @@ class _Run:
         heapq.heappush(self.ready, (-self.priority[task.key], task.key, task))
 
     def _submit(self, task: Task) -> None:
-        self.running[self.executor.submit(execute, Request.of(task, self.store))] = task
+        try:
+            self.running[self.executor.submit(execute, Request.of(task, self.store))] = task
+        except BrokenExecutor as error:
+            self._fail(Failure(task, f"the executor is broken and takes no more tasks ({error})", ""))
 
     def _look_elsewhere(self) -> None:
-        """Tasks another process was computing: done by now, or to be tried again."""
+        """Tasks another process was computing: done by now, or to be tried again after a while."""
         waiting, self.elsewhere = self.elsewhere, []
-        for task in waiting:
+        now = time.monotonic()
+        for task, again in waiting:
             if self.store.has(task.key):
                 self._finish(task, Outcome("found"))
-            elif len(self.running) < 2 * self.slots:
+            elif now >= again and len(self.running) < 2 * self.slots:
                 self._submit(task)
             else:
-                self.elsewhere.append(task)
+                self.elsewhere.append((task, again))
 
     def _settle(self, task: Task, future: Future[Outcome]) -> None:
         try:
@@ -207,10 +211,13 @@ class _Run:
             else:
                 self._fail(Failure(task, "its worker process died twice (killed, or out of memory)", ""))
             return
+        except Exception as error:  # for example a result that an executor could not carry back
+            self._fail(Failure(task, f"{type(error).__name__}: {error}", ""))
+            return
         if outcome.status == "stopped":
             raise StoreError(outcome.error)
         if outcome.status == "busy":
-            self.elsewhere.append(task)
+            self.elsewhere.append((task, time.monotonic() + _PATIENCE))
         elif outcome.status == "failed":
             self._fail(Failure(task, outcome.error, outcome.log))
         else:

@@ -11,46 +11,53 @@ import enum
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-_LARGEST_EXACT = 2**53
 
-
-def canonical(value: Any) -> Any:  # noqa: PLR0911  # one return per type is the clearest form
+def canonical(value: Any) -> Any:
     """The JSON value that stands for `value`; TypeError for what has no canonical form."""
+    return _convert(value, lambda path: {"content of a path": path_digest(path)})
+
+
+def plain(value: Any) -> Any:
+    """The same with paths kept: what travels to a task, so that equal keys mean equal parameters."""
+    return _convert(value, lambda path: path)
+
+
+def _convert(value: Any, of_path: Callable[[Path], Any]) -> Any:  # noqa: PLR0911  # one return per type is the clearest form
     if value is None or isinstance(value, str | bool):
         return value.value if isinstance(value, enum.Enum) else value
     if isinstance(value, enum.Enum):
-        return canonical(value.value)
+        return _convert(value.value, of_path)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
         return _canonical_float(float(value))
     if isinstance(value, Path):
-        return {"content of a path": path_digest(value)}
+        return of_path(value)
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise TypeError("parameter mappings must have string keys")
-        return {key: canonical(value[key]) for key in sorted(value)}
+        return {key: _convert(value[key], of_path) for key in sorted(value)}
     if isinstance(value, list | tuple):
-        return [canonical(item) for item in value]
+        return [_convert(item, of_path) for item in value]
     if isinstance(value, set | frozenset):
-        return sorted((canonical(item) for item in value), key=_dump)
+        return sorted((_convert(item, of_path) for item in value), key=_dump)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return canonical({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
+        return _convert({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, of_path)
     if hasattr(value, "model_dump"):
-        return canonical(value.model_dump())
-    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
-        return canonical(value.item())
+        return _convert(value.model_dump(), of_path)
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0 and not isinstance(value.item(), type(value)):
+        return _convert(value.item(), of_path)
     raise TypeError(f"a parameter of type {type(value).__name__} has no canonical form")
 
 
 def _canonical_float(value: float) -> float | int:
     if not math.isfinite(value):
         raise TypeError(f"{value} is not a valid parameter")
-    return int(value) if value.is_integer() and abs(value) <= _LARGEST_EXACT else value
+    return int(value) if value.is_integer() else value
 
 
 def _dump(value: Any) -> str:

@@ -51,47 +51,56 @@ class LocalExecutor(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """With `cancel_futures`, running tasks are ended too; not being in the store, they run again next time."""
+        self._threads.shutdown(wait=False, cancel_futures=cancel_futures)
         if cancel_futures:
-            self._threads.shutdown(wait=False, cancel_futures=True)
             for slot in self._all:
                 slot.kill()
-        self._threads.shutdown(wait=wait)
+        closing = threading.Thread(target=self._close, daemon=True)
+        closing.start()
+        if wait:
+            closing.join()
+
+    def _close(self) -> None:
+        """Wait for what was submitted, then end the processes."""
+        self._threads.shutdown(wait=True)
         for slot in self._all:
-            slot.close(wait)
+            slot.close()
 
 
 class _Slot:
     def __init__(self, device: str) -> None:
         self._device = device
         self._pool: ProcessPoolExecutor | None = None
-        self._closed = False
+        self._killed = False
+        self._changing = threading.Lock()
 
     def run(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
-        if self._closed:
-            raise BrokenProcessPool("the executor was shut down")
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(
-                1, mp_context=multiprocessing.get_context("spawn"), initializer=_start, initargs=(self._device,)
-            )
-        try:
+        with self._changing:
+            if self._killed:
+                raise BrokenProcessPool("the executor was shut down")
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(
+                    1, mp_context=multiprocessing.get_context("spawn"), initializer=_start, initargs=(self._device,)
+                )
             with _starting, _main_not_imported():
                 future = self._pool.submit(fn, *args, **kwargs)
+        try:
             return future.result()
         except BrokenProcessPool:
-            self._pool.shutdown(wait=False)
-            self._pool = None
+            self.close()
             raise
 
     def kill(self) -> None:
-        self._closed = True
-        if self._pool is not None:
-            for process in list((self._pool._processes or {}).values()):
+        with self._changing:
+            self._killed = True
+            for process in list((self._pool._processes or {}).values()) if self._pool is not None else ():
                 process.kill()
 
-    def close(self, wait: bool) -> None:
-        self._closed = True
-        if self._pool is not None:
-            self._pool.shutdown(wait=wait)
+    def close(self) -> None:
+        with self._changing:
+            if self._pool is not None:
+                self._pool.shutdown(wait=True)
+            self._pool = None
 
 
 @contextlib.contextmanager

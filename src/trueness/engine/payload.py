@@ -13,8 +13,8 @@ SUFFIXES = (".parquet", ".safetensors", ".json")
 
 def write_payload(folder: Path, name: str, value: Any) -> Path:
     """Write one payload into `folder`; its type decides the format."""
-    if not name.isidentifier():
-        raise ValueError(f"a payload name must be a plain word, not {name!r}")
+    if not name.isidentifier() or name == "meta":
+        raise ValueError(f"a payload name must be a plain word other than 'meta', not {name!r}")
     if hasattr(value, "to_parquet"):
         path = folder / f"{name}.parquet"
         value.to_parquet(path, index=False)
@@ -23,7 +23,7 @@ def write_payload(folder: Path, name: str, value: Any) -> Path:
         from safetensors.numpy import save_file
 
         path = folder / f"{name}.safetensors"
-        save_file({key: np.ascontiguousarray(item) for key, item in sorted(value.items())}, path)
+        save_file({key: np.array(item, order="C") for key, item in sorted(value.items())}, path)
     else:
         path = folder / f"{name}.json"
         path.write_text(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")

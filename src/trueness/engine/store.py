@@ -82,7 +82,7 @@ class Store:
             return store
         if path.exists() and not path.is_dir():
             raise StoreError(f"{path} is a file, not a store; give a folder.")
-        if path.exists() and any(item.name not in _FOLDERS for item in path.iterdir()):
+        if path.exists() and any(not _ours(item.name) for item in path.iterdir()):
             raise StoreError(
                 f"{path} is not a trueness store (it has files but no {_MARKER}); give a new or empty folder."
             )
@@ -100,7 +100,9 @@ class Store:
             found = json.loads(marker.read_text(encoding="utf-8"))["format"]
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"{marker} is unreadable ({error}); restore it or choose another folder.") from error
-        if not isinstance(found, int) or found > FORMAT:
+        if not isinstance(found, int):
+            raise StoreError(f"{marker} is unreadable (format {found!r}); restore it or choose another folder.")
+        if found > FORMAT:
             raise StoreError(
                 f"{marker.parent} was written by a newer trueness (store format {found}, this one reads up to "
                 f"{FORMAT}); upgrade trueness or choose another folder."
@@ -117,14 +119,14 @@ class Store:
     def check_writable(self) -> None:
         """Refuse a store that cannot take results, before any work starts."""
         with self.disk():
-            probe = self.path / "temporary" / f"probe.{uuid.uuid4().hex}"
+            probe = self.path / "temporary" / f"probe-{uuid.uuid4().hex}"
             probe.parent.mkdir(exist_ok=True)
             probe.mkdir()
             probe.rmdir()
 
     def has(self, key: str) -> bool:
         """Whether the object is there; its content is checked when it is read."""
-        return (self.objects / key).is_dir()
+        return (self.objects / key).exists()
 
     def get(self, key: str) -> Stored:
         """The object of that key."""
@@ -138,13 +140,13 @@ class Store:
     def meta(self, key: str) -> dict[str, Any]:
         """The object's meta.json, its own digest checked."""
         try:
-            meta = json.loads((self.objects / key / "meta.json").read_bytes())
-            expected = meta.pop("digest")
-        except (OSError, ValueError, KeyError, AttributeError) as error:
+            meta = dict(json.loads((self.objects / key / "meta.json").read_bytes()))
+            intact = meta.pop("digest") == digest(meta) and meta["key"] == key
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DamagedObjectError(key, f"meta.json is missing or unreadable ({error})") from error
-        if digest(meta) != expected or meta.get("key") != key:
+        if not intact:
             raise DamagedObjectError(key, "meta.json does not match its digest")
-        return dict(meta)
+        return meta
 
     def read(self, key: str, name: str) -> Any:
         """One payload, its digest checked before it is parsed."""
@@ -198,13 +200,23 @@ class Store:
                 raise
             # Another process finished the same pure task first; its object stands.
 
-    def set_aside(self, key: str) -> Path:
-        """Move a damaged object out of the way, so that it is computed again."""
-        target = self.path / "damaged" / f"{key}.{uuid.uuid4().hex[:8]}"
-        with self.disk():
-            target.parent.mkdir(exist_ok=True)
-            os.rename(self.objects / key, target)
-        return target
+    def set_aside(self, key: str) -> bool:
+        """Move an object out of the way if it is damaged, so that it is computed again; whether it was moved.
+
+        Another process may have done so, or be computing it anew: its lock and a second look prevent moving a good one.
+        """
+        with self.lock(key) as free:
+            if not free or not self.has(key):
+                return False
+            try:
+                self.verify(key)
+            except DamagedObjectError:
+                target = self.path / "damaged" / f"{key}.{uuid.uuid4().hex[:8]}"
+                with self.disk():
+                    target.parent.mkdir(exist_ok=True)
+                    os.rename(self.objects / key, target)
+                return True
+            return False
 
     @contextlib.contextmanager
     def lock(self, key: str) -> Iterator[bool]:
@@ -239,7 +251,7 @@ class Store:
         path = self.path / "logs" / f"{key}.log"
         with self.disk():
             path.parent.mkdir(exist_ok=True)
-            write_atomically(path, text.encode())
+            write_atomically(path, text.encode("utf-8", errors="backslashreplace"))
         return path
 
     def record_run(self, name: str, key: str, study: Mapping[str, Any]) -> None:
@@ -251,8 +263,16 @@ class Store:
     def runs(self, name: str | None = None) -> list[dict[str, Any]]:
         """The recorded runs, of one study or of all, the newest last."""
         pattern = f"{name}.*.json" if name else "*.json"
-        found = [json.loads(path.read_bytes()) for path in (self.path / "runs").glob(pattern)]
+        found = []
+        for path in (self.path / "runs").glob(pattern):
+            with contextlib.suppress(ValueError):  # cut short by a power failure; the objects themselves are checked
+                found.append(json.loads(path.read_bytes()))
         return sorted(found, key=lambda record: float(record["finished"]))
+
+
+def _ours(name: str) -> bool:
+    """Whether a store's own creation, perhaps interrupted, may have left that name in an otherwise empty folder."""
+    return name in _FOLDERS or name.startswith(f".{_MARKER}.")
 
 
 def machine() -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trueness.engine.encoding import canonical, digest
+from trueness.engine.encoding import canonical, digest, plain
 
 TaskFunction = Callable[..., Mapping[str, Any]]
 
@@ -23,11 +23,14 @@ class TaskType:
     description: str = ""
 
     def __call__(self, inputs: Mapping[str, Task | Iterable[Task]] | None = None, **parameters: Any) -> Task:
-        """Bind parameters and inputs; nothing is computed."""
+        """Bind parameters and inputs; nothing is computed.
+
+        Parameters become plain values (mappings, lists, numbers, text, paths), which is what the function receives.
+        """
         bound = {
             name: value if isinstance(value, Task) else tuple(value) for name, value in sorted((inputs or {}).items())
         }
-        return Task(self, parameters, bound)
+        return Task(self, plain(parameters), bound)
 
     @property
     def address(self) -> str:

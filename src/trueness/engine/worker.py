@@ -96,12 +96,13 @@ def _compute(store: Store, request: Request) -> Outcome:
                 "versions": _machine(),
             },
         )
-    except StoreError:
+    except (StoreError, KeyboardInterrupt):
         raise
-    except Exception as error:  # the boundary: any failure of a task is recorded and reported by the driver
+    except BaseException as error:  # the boundary: whatever ends a task, sys.exit too, is recorded and reported
         text = f"task: {request.shown}\nkey: {request.key}\nparameters: {dict(request.parameters)!r}\n\n"
         log = store.write_log(request.key, text + traceback.format_exc())
-        return Outcome("failed", time.perf_counter() - begin, f"{type(error).__name__}: {error}", str(log))
+        last = traceback.format_exception_only(error)[-1].strip()
+        return Outcome("failed", time.perf_counter() - begin, last.encode(errors="backslashreplace").decode(), str(log))
     return Outcome("computed", seconds)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from trueness.explainers.registry import EXPLAINERS
+from trueness.explainers.registry import VECTOR_EXPLAINERS
 from trueness.models.linear import LinearModel
 
 
@@ -14,4 +14,4 @@ def coefficient(model: LinearModel) -> npt.NDArray[np.float64]:
     return model.coefficients
 
 
-EXPLAINERS.add("coefficient", coefficient, "coefficients of a linear model; rankings use the magnitude")
+VECTOR_EXPLAINERS.add("coefficient", coefficient, "coefficients of a linear model; rankings use the magnitude")

@@ -19,4 +19,4 @@ class VectorExplainer(Protocol):
         ...
 
 
-EXPLAINERS: Registry[VectorExplainer] = Registry("explainer")
+VECTOR_EXPLAINERS: Registry[VectorExplainer] = Registry("explainer")

@@ -9,7 +9,7 @@ import numpy as np
 
 from trueness.data.vectors import Vectors
 from trueness.models.linear import LinearModel, constant_model
-from trueness.models.registry import MODELS
+from trueness.models.registry import VECTOR_MODELS
 
 
 def logistic_regression(examples: Vectors) -> LinearModel:
@@ -37,12 +37,12 @@ def _fit(examples: Vectors, **options: Any) -> LinearModel:
     return LinearModel(fitted.coef_[0].astype(np.float64), float(fitted.intercept_[0]))
 
 
-MODELS.add(
+VECTOR_MODELS.add(
     "logistic-regression",
     logistic_regression,
     "logistic regression of vectors, converged (scikit-learn, Newton)",
 )
-MODELS.add(
+VECTOR_MODELS.add(
     "logistic-regression@madsen2022",
     logistic_regression_madsen2022,
     "logistic regression of vectors, 100 steps of L-BFGS without penalty as in the authors' code",

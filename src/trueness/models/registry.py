@@ -17,4 +17,4 @@ class VectorTrainer(Protocol):
         ...
 
 
-MODELS: Registry[VectorTrainer] = Registry("model")
+VECTOR_MODELS: Registry[VectorTrainer] = Registry("model")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 CHANCE = 0.5
 SMALL_DENOMINATOR = 0.05
 FEWEST_DRAWS = 5
+_ROUNDING = 1e-9  # shares of test examples exactly one margin apart must count as equal
 _TARGET = "the model as a whole (its coefficients)"
 
 
@@ -55,6 +56,7 @@ class _Setting:
         self.draws = int(records["seed"].nunique())
         removed = [len(columns.split()) for columns in records.groupby("step")["removed"].first()]
         at = np.flatnonzero(np.array(removed) == informative)
+        self.repeats = len(removed) - len(set(removed))
         self.critical = int(at[0]) if len(at) else None
         """The step at which as many features are gone as are informative."""
 
@@ -72,8 +74,8 @@ class _Setting:
                 area = area_between_curves(self.ratios, accuracy, random)
                 interval = mean_interval(area.value.compressed())
                 if not isinstance(interval.value, Undefined):
-                    best = float(area.best.compressed().mean())
-                    found.append(self._score("faithfulness", method, interval, "higher is better", 0.0, best))
+                    # `area.best` supposes a fall to the floor at the first step, which redundant features rule out.
+                    found.append(self._score("faithfulness", method, interval, "higher is better", 0.0, None))
             if self.critical is not None:
                 interval = mean_interval(accuracy[:, self.critical])
                 null = None if random is None else float(random[:, self.critical].mean())
@@ -103,14 +105,14 @@ class _Setting:
         interval: Interval,
         direction: Literal["higher is better", "lower is better"],
         null: float | None,
-        best: float,
+        best: float | None,
     ) -> Score:
         return Score(
             quantity=quantity,
             dataset=self.dataset,
             model=self.model,
             method=method,
-            variant="as-published" if "@" in self.dataset else "corrected",
+            variant="as-published" if "@" in self.where else "corrected",
             target=_TARGET,
             value=_number(interval.value),
             direction=direction,
@@ -123,10 +125,10 @@ class _Setting:
         return self.accuracy[method] - self.accuracy["ground-truth"]
 
     def _equal(self, method: str) -> Bools:
-        return np.asarray((np.abs(self._gap(method)) <= self.margin).all(axis=1))
+        return np.asarray((np.abs(self._gap(method)) <= self.margin + _ROUNDING).all(axis=1))
 
     def _above(self, method: str) -> Bools:
-        return np.asarray((self._gap(method) > self.margin).any(axis=1))
+        return np.asarray((self._gap(method) > self.margin + _ROUNDING).any(axis=1))
 
     def bands(self) -> list[dict[str, Any]]:
         """Mean accuracy at each step with its interval over draws; no bounds where every draw gives the same."""
@@ -155,8 +157,13 @@ class _Setting:
         """Fragile ratios and too few draws."""
         found = []
         if self.draws < FEWEST_DRAWS:
-            message = f"only {self.draws} draws: intervals over so few are rough, and claims are not decided"
+            message = (
+                f"draws: {self.draws}; intervals over fewer than {FEWEST_DRAWS} are rough, and claims are not decided"
+            )
             found.append(ResultWarning(code="few-draws", where=self.where, message=message))
+        if self.repeats:
+            message = f"{self.repeats} of {len(self.ratios)} steps remove no more features than the step before"
+            found.append(ResultWarning(code="repeated-steps", where=self.where, message=message))
         if "random" in self.accuracy:
             baseline = self.accuracy["random"]
             denominator = area_between_curves(self.ratios, baseline, baseline).denominator
@@ -181,6 +188,11 @@ class _Setting:
             for cause, count in value.reasons().items():
                 text = f"{cause.value} (in {count} of {self.draws} draws, which are left out)"
                 found.append(Abstention(quantity="faithfulness", where=self.where, reason=text))
+        for needed in ({"recursive-roar", "ground-truth"}, {"roar", "ground-truth"}):
+            missing = sorted(needed - self.accuracy.keys())
+            if missing:
+                reason = f"they compare {' with '.join(sorted(needed))}, and the study lacks {' and '.join(missing)}"
+                found.append(Abstention(quantity="claims", where=self.where, reason=reason))
         if self.critical is None:
             reason = "no step removes exactly as many features as are informative"
             found.append(Abstention(quantity="accuracy when the evidence can be gone", where=self.where, reason=reason))
@@ -200,7 +212,7 @@ class _Setting:
     def _claim(self, text: str, holds: bool | None, evidence: str) -> Claim:
         verdict: Verdict = "cannot tell" if holds is None else "supported" if holds else "not supported"
         if self.draws < FEWEST_DRAWS:
-            verdict, evidence = "cannot tell", f"only {self.draws} draws; {evidence}"
+            verdict, evidence = "cannot tell", f"draws: {self.draws}; at least {FEWEST_DRAWS} are needed"
         return Claim(claim=f"{text} ({self.reading}: {self.where})", verdict=verdict, evidence=evidence)
 
     def _identical(self) -> Claim:
@@ -217,42 +229,55 @@ class _Setting:
         level = 1 - 0.05 / len(self.ratios)
         gap = self._gap("recursive-roar")
         bands = [mean_interval(gap[:, step], level=level) for step in range(len(self.ratios))]
-        lows = np.array([_number(band.value if isinstance(band.low, Undefined) else band.low) for band in bands])
-        highs = np.array([_number(band.value if isinstance(band.high, Undefined) else band.high) for band in bands])
+        lows, highs = np.array([_ends(band) for band in bands]).T
         holds = True if highs.max() <= self.margin else False if lows.max() > self.margin else None
         worst = int(gap.mean(axis=0).argmax())
         evidence = (
-            f"its mean lies highest above at step {worst}, by {_number(bands[worst].value):+.4f}, "
-            f"{_shown(bands[worst])}; the band, for all {len(bands)} steps at once, lies wholly above 0 at "
-            f"{int((lows > 0).sum())} steps and above the margin of {self.margin} at {int((lows > self.margin).sum())}"
+            f"the mean difference is largest at step {worst}: {_number(bands[worst].value):+.4f}, "
+            f"{_shown(bands[worst])}; the band holds for all {len(bands)} steps at once, its upper end is at most "
+            f"{highs.max():+.4f}, and its lower end exceeds 0 at {int((lows > 0).sum())} of the steps"
         )
-        text = "Recursive ROAR never lies above the ground-truth order by more than its band"
+        text = f"Recursive ROAR never lies above the ground-truth order by more than {self.margin}"
         return self._claim(text, holds, evidence)
 
     def _reach_chance(self, step: int) -> Claim:
-        means = {method: float(self.accuracy[method][:, step].mean()) for method in ("recursive-roar", "ground-truth")}
-        holds = all(abs(value - CHANCE) <= self.margin for value in means.values())
-        shown = ", ".join(f"{method} {value:.4f}" for method, value in means.items())
+        intervals = {
+            method: mean_interval(self.accuracy[method][:, step]) for method in ("recursive-roar", "ground-truth")
+        }
+        inside = [
+            all(abs(bound - CHANCE) <= self.margin + _ROUNDING for bound in _ends(item)) for item in intervals.values()
+        ]
+        outside = [min(_ends(item)) > CHANCE + self.margin for item in intervals.values()]
+        holds = True if all(inside) else False if any(outside) else None
+        shown = ", ".join(f"{method} {_number(item.value):.4f}, {_shown(item)}" for method, item in intervals.items())
         text = f"Recursive ROAR and the ground-truth order reach chance at step {step}"
-        return self._claim(text, holds, f"mean accuracy over {self.draws} draws: {shown}; chance is {CHANCE}")
+        evidence = f"mean accuracy over {self.draws} draws: {shown}; chance is {CHANCE}, the margin {self.margin}"
+        return self._claim(text, holds, evidence)
 
     def _roar_worse(self) -> Claim:
         above = _share(self._above("roar"))
         gap = difference_interval(self.accuracy["roar"].mean(axis=1), self.accuracy["ground-truth"].mean(axis=1))
-        low = _number(gap.value if isinstance(gap.low, Undefined) else gap.low)
-        high = _number(gap.value if isinstance(gap.high, Undefined) else gap.high)
+        low, high = _ends(gap)
         evidence = (
-            f"it lies above at some step in {int(self._above('roar').sum())} of {self.draws} draws "
-            f"({above.low:.0%} to {above.high:.0%}); its accuracy averaged over steps differs by "
+            f"it lies above, by more than {self.margin}, at some step in {int(self._above('roar').sum())} of "
+            f"{self.draws} draws ({above.low:.0%} to {above.high:.0%}); its accuracy averaged over steps differs by "
             f"{_number(gap.value):+.4f}, {_shown(gap)}"
         )
-        holds = True if low > 0 else False if high <= 0 else None
+        somewhere = bool(self._above("roar").any())
+        holds = True if low > 0 and somewhere else False if high <= 0 or not somewhere else None
         return self._claim("Plain ROAR is worse than the ground-truth order", holds, evidence)
 
 
 def _number(value: float | Undefined) -> float:
     """A value that cannot be undefined here, because there is at least one draw."""
     return float(value)
+
+
+def _ends(interval: Interval) -> tuple[float, float]:
+    """Both bounds; where there is no spread, the value itself."""
+    if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined):
+        return _number(interval.value), _number(interval.value)
+    return interval.low, interval.high
 
 
 def _shown(interval: Interval) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from trueness.protocols.result import Result, Score
 from trueness.studies import Study
 
+FEWEST = 5
 _KEY = ("quantity", "dataset", "model", "method")
 
 
@@ -25,7 +26,8 @@ def published_values(kind: str) -> dict[tuple[str, ...], dict[str, Any]]:
 def compare(study: Study, result: Result) -> dict[str, Any]:
     """One row per score, with the published value where there is one, and the claims.
 
-    `agrees` tells whether the published value, or its interval, meets ours; it is None where nothing was published.
+    `agrees` tells whether the published value, or its interval, meets ours; it is None where nothing was published or
+    ours rests on fewer than five draws.
     """
     published = published_values(study.kind)
     rows = [_row(score, published.get(tuple(getattr(score, name) for name in _KEY), {})) for score in result.scores]
@@ -34,7 +36,9 @@ def compare(study: Study, result: Result) -> dict[str, Any]:
 
 def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
     value, low, high = (_number(published.get(name)) for name in ("published", "published_low", "published_high"))
-    notes = [text for text in (published.get("note", ""), score.note) if text]
+    few = value is not None and score.n < FEWEST
+    thin = f"n = {score.n} is too few to tell whether it agrees" if few else ""
+    notes = [text for text in (published.get("note", ""), score.note, thin) if text]
     return {
         "quantity": score.quantity,
         "dataset": score.dataset,
@@ -48,7 +52,7 @@ def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
         "low": score.low,
         "high": score.high,
         "n": score.n,
-        "agrees": None if value is None else _meet((value, low, high), (score.value, score.low, score.high)),
+        "agrees": None if value is None or few else _meet((value, low, high), (score.value, score.low, score.high)),
         "note": "; ".join(notes),
     }
 

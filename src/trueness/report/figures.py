@@ -109,8 +109,9 @@ def _roar_synthetic(result: Result) -> Figure:
     }
     caption = (
         f"Test accuracy of a model retrained without the features removed so far: mean and 95 % BCa interval over {n} "
-        "draws of the problem. Lower is better: an order that removes the informative features first falls to chance "
-        "(dotted) at once. The wide grey line is the ground-truth order; a Recursive ROAR identical to it runs inside."
+        "draws of the problem. Lower is better: an order that removes the informative features first is at chance "
+        "(dotted) as soon as they are gone. The wide grey line is the ground-truth order; a Recursive ROAR identical "
+        "to it runs inside."
     )
     return Figure("roar-synthetic", "Removal curves (Figure 3 of Madsen et al. 2022)", caption, spec)
 

@@ -25,6 +25,8 @@ def read_result(stored: Stored) -> Result:
 
 def write_report(study: Study, stored: Stored, out: Path) -> list[Path]:
     """Write `out` (HTML, complete in itself) and each figure as PNG beside it; returns the files."""
+    if out.suffix not in (".html", ".htm"):
+        raise UserError(f"The report is an HTML file: give a name that ends in .html, not {out}.")
     result = read_result(stored)
     drawn = figures(study.kind, result)
     files = {out: _page(study, stored, result, drawn).encode("utf-8")}

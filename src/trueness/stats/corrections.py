@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from trueness.stats.rows import as_values
 from trueness.stats.undefined import Floats
 
 
@@ -19,7 +20,7 @@ def benjamini_hochberg(p_values: npt.ArrayLike) -> Floats:
 
 
 def _adjust(p_values: npt.ArrayLike, method: str) -> Floats:
-    p = np.asarray(p_values, dtype=np.float64)
+    p = as_values(p_values)
     if p.size == 0:
         return p
     if not ((p >= 0) & (p <= 1)).all():

@@ -29,7 +29,7 @@ def area_between_curves(ratio: npt.ArrayLike, measure: npt.ArrayLike, baseline: 
     With performance p_i of the measure and b_i of random removal at masking ratio x_i, i = 1..I:
     sum 1/2 dx_i ((b_i - p_i) + (b_i+1 - p_i+1)) / sum 1/2 dx_i ((b_i - b_I) + (b_i+1 - b_I)).
     Higher means more faithful, 0 is what random removal gets, negative is worse than random. It does not exceed `best`
-    unless performance falls below the floor b_I; `best` is below 1 because both curves start at the same point.
+    unless performance falls below the floor b_I; `best` is below 1 where the curves begin at the same unmasked point.
     Undefined with fewer than two points, a non-finite curve, or a baseline that never falls.
     """
     x = np.asarray(ratio, dtype=np.float64).ravel()
@@ -38,12 +38,14 @@ def area_between_curves(ratio: npt.ArrayLike, measure: npt.ArrayLike, baseline: 
     p, b = np.broadcast_arrays(p, b)
     if p.shape[-1] != len(x):
         raise ValueError(f"{len(x)} ratios for curves of {p.shape[-1]} points")
-    if len(x) > 1 and not (np.diff(x) > 0).all():
-        raise ValueError("the masking ratios must increase")
+    if not np.isfinite(x).all() or not (np.diff(x) > 0).all():
+        raise ValueError("the masking ratios must be finite and increase")
     finite: Bools = np.asarray(np.isfinite(p).all(axis=1) & np.isfinite(b).all(axis=1))
     p, b = (np.where(finite[:, None], curve, 0.0) for curve in (p, b))
     floor = b[:, -1:] if len(x) else b
-    immediate = np.concatenate([b[:, :1], np.broadcast_to(floor, b[:, 1:].shape)], axis=1)
+    immediate = np.broadcast_to(floor, b.shape).copy()
+    if len(x) and x[0] == 0:
+        immediate[:, 0] = b[:, 0]  # nothing is masked yet: both curves share this point
     denominator: Floats = np.asarray(np.trapezoid(b - floor, x, axis=1))
     divisor = np.where(denominator > _FLAT, denominator, 1.0)
     reasons = {

@@ -5,6 +5,8 @@ They take distributions as given (a softmax over `mask`); `stats.divergence` is 
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -16,17 +18,21 @@ def total_variation(p: Tensor, q: Tensor) -> Tensor:
 
 def kl_divergence(p: Tensor, q: Tensor) -> Tensor:
     """Sum of p ln(p/q), 0 where p is 0, with a gradient there too: [0, inf], 0 when equal."""
-    return _relative_entropy(p, q).sum(-1)
+    present = p > 0
+    return torch.where(present, p * (_log(p, present) - _log(q, present)), 0.0).sum(-1)
 
 
 def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
     """Mean divergence of p and q from their midpoint: [0, ln 2], 0 when equal."""
-    middle = (p + q) / 2
-    return (_relative_entropy(p, middle) + _relative_entropy(q, middle)).sum(-1) / 2
+    return (_half(p, q) + _half(q, p)).sum(-1) / 2
 
 
-def _relative_entropy(p: Tensor, q: Tensor) -> Tensor:
-    # Both branches of `where` are differentiated, so the logarithm must be finite where p is 0.
+def _half(p: Tensor, q: Tensor) -> Tensor:
+    """Terms p ln(2p / (p + q)); the midpoint itself may underflow, p + q does not."""
     present = p > 0
-    ratio = torch.where(present, p, 1.0) / torch.where(present, q, 1.0)
-    return torch.where(present, p * ratio.log(), 0.0)
+    return torch.where(present, p * (math.log(2) + _log(p, present) - _log(p + q, present)), 0.0)
+
+
+def _log(values: Tensor, where: Tensor) -> Tensor:
+    # Both branches of the caller's `where` are differentiated, so the logarithm must be finite outside.
+    return torch.where(where, values, 1.0).log()

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from trueness.stats.rows import Pair, pair_rows
-from trueness.stats.undefined import Bools, Measured, Reason
+from trueness.stats.undefined import Bools, Floats, Measured, Reason
 
 _SUM_TOLERANCE = 1e-4  # float32 softmax over thousands of tokens stays well inside
 
@@ -43,8 +43,13 @@ def jensen_shannon(p: Any, q: Any, mask: Any = None) -> Measured:
     Undefined as `total_variation` is.
     """
     pair, reasons = _distributions(p, q, mask)
-    middle = (pair.a + pair.b) / 2
-    value = (rel_entr(pair.a, middle) + rel_entr(pair.b, middle)).sum(axis=1) / 2
+    total = np.where(pair.a + pair.b > 0, pair.a + pair.b, 1.0)
+
+    def half(p: Floats) -> Floats:
+        # p ln(2p / (p + q)): the midpoint of two tiny probabilities may underflow, their sum does not.
+        return np.asarray(p * (np.log(2) + np.log(np.where(p > 0, p, 1.0)) - np.log(total)))
+
+    value = (half(pair.a) + half(pair.b)).sum(axis=1) / 2
     return Measured(np.clip(value, 0.0, np.log(2)), reasons)
 
 
@@ -53,7 +58,8 @@ def _distributions(p: Any, q: Any, mask: Any) -> tuple[Pair, dict[Reason, Bools]
     reasons = pair.undefined(constant=False)
     wrong = np.zeros(len(pair.a), dtype=bool)
     for rows in (pair.a, pair.b):
-        wrong |= (rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1) - 1) > _SUM_TOLERANCE)
+        total = np.clip(rows, -2, 2).sum(axis=1)  # clipped, so that huge values cannot overflow
+        wrong |= (rows < 0).any(axis=1) | (np.abs(total - 1) > _SUM_TOLERANCE)
     reasons[Reason.NOT_A_DISTRIBUTION] = wrong
     usable = ~wrong[:, None]
     return Pair(

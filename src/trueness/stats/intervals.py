@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from trueness.stats.rows import as_values
 from trueness.stats.undefined import Floats, Reason, Undefined
 
 
@@ -38,7 +40,9 @@ def mean_interval(
     not independent. The interval is undefined for one value or cluster and where every value is the same: the data then
     show no spread to learn from. The value is undefined only without data. NaN is refused.
     """
-    data = np.asarray(values, dtype=np.float64).ravel()
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level}")
+    data = as_values(values).ravel()
     if not np.isfinite(data).all():
         raise ValueError("values must be finite; drop undefined ones first and report how many")
     labels = np.arange(len(data)) if clusters is None else _numbered(clusters)
@@ -49,7 +53,9 @@ def mean_interval(
         nothing = Undefined(Reason.EMPTY)
         return Interval(nothing, nothing, nothing, 0, 0, level)
 
-    value = float(data.mean())
+    value = float((data / len(data)).sum())
+    if not np.isfinite(value):
+        raise ValueError("the values are too large to be averaged")
     bounds: tuple[float | Undefined, float | Undefined]
     if len(data) == 1:
         bounds = (Undefined(Reason.SINGLE),) * 2
@@ -67,7 +73,7 @@ def difference_interval(a: npt.ArrayLike, b: npt.ArrayLike, **options: Any) -> I
 
     0 under no difference; positive where a is larger.
     """
-    first, second = np.asarray(a, dtype=np.float64).ravel(), np.asarray(b, dtype=np.float64).ravel()
+    first, second = as_values(a).ravel(), as_values(b).ravel()
     if first.shape != second.shape:
         raise ValueError(f"{len(first)} values are paired with {len(second)}")
     return mean_interval(first - second, **options)
@@ -75,7 +81,7 @@ def difference_interval(a: npt.ArrayLike, b: npt.ArrayLike, **options: Any) -> I
 
 def _numbered(clusters: npt.ArrayLike) -> npt.NDArray[np.intp]:
     """Cluster labels as numbers in order of first appearance, so that renaming clusters changes nothing."""
-    _, first, inverse = np.unique(np.asarray(clusters), return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(np.asarray(clusters).ravel(), return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 
 
@@ -84,7 +90,8 @@ def _bca(
 ) -> tuple[float | Undefined, float | Undefined]:
     sums = np.bincount(labels, weights=data, minlength=number)
     counts = np.bincount(labels, minlength=number).astype(np.float64)
-    if np.ptp(sums / counts) == 0:
+    means = sums / counts
+    if np.ptp(means) <= 1e-12 * np.abs(means).max():
         return (Undefined(Reason.CONSTANT),) * 2
 
     def ratio(sums: Floats, counts: Floats, axis: int = -1) -> Floats:
@@ -93,18 +100,20 @@ def _bca(
     from scipy import stats  # the slowest of all imports, and only needed here
 
     # A resample of clusters keeps each cluster's sum and count together: the mean is their ratio.
-    result = stats.bootstrap(
-        (sums, counts),
-        ratio,
-        paired=True,
-        vectorized=True,
-        n_resamples=resamples,
-        batch=max(1, min(resamples, max_bytes // (32 * number))),
-        confidence_level=level,
-        method="BCa",
-        rng=np.random.default_rng(seed),
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a degenerate interval comes back as NaN and is named below
+        result = stats.bootstrap(
+            (sums, counts),
+            ratio,
+            paired=True,
+            vectorized=True,
+            n_resamples=resamples,
+            batch=max(1, min(resamples, max_bytes // (32 * number))),
+            confidence_level=level,
+            method="BCa",
+            rng=np.random.default_rng(seed),
+        )
     low, high = float(result.confidence_interval.low), float(result.confidence_interval.high)
     if not (np.isfinite(low) and np.isfinite(high)):
-        return (Undefined(Reason.CONSTANT),) * 2
+        return (Undefined(Reason.NO_SPREAD),) * 2
     return low, high

@@ -6,6 +6,7 @@ position: every value is the expectation over independent random orders within e
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +15,19 @@ import numpy.typing as npt
 
 from trueness.stats.rank import kendall
 from trueness.stats.rows import Pair, Ranked, pair_rows, rank_rows
-from trueness.stats.undefined import Floats, Measured, Reason
+from trueness.stats.undefined import Bools, Floats, Measured, Reason
+
+_NEGLIGIBLE = 1e-17
 
 
 def chance_corrected(value: Measured, chance: Measured, best: float = 1.0) -> Measured:
     """(value - chance) / (best - chance): 0 under no relation, 1 at best, negative below chance."""
     room = best - chance.values.data
     corrected = (value.values.data - chance.values.data) / np.where(room == 0, 1.0, room)
-    return Measured(corrected, {**value.undefined(), **chance.undefined(), Reason.NO_ROOM: room == 0})
+    reasons: dict[Reason, Bools] = {}
+    for reason, where in (*value.undefined().items(), *chance.undefined().items()):
+        reasons[reason] = reasons[reason] | where if reason in reasons else where
+    return Measured(corrected, {**reasons, Reason.NO_ROOM: room == 0})
 
 
 @dataclass(frozen=True)
@@ -54,28 +60,26 @@ class TopK:
 def rank_biased_overlap(a: Any, b: Any, mask: Any = None, *, p: float = 0.9) -> Overlap:
     """Extrapolated rank-biased overlap (Webber et al. 2010, equation 32) of two complete rankings.
 
-    Range [0, 1], higher means more agreement, most weight on the top 1/(1-p) features. Tied features enter together,
-    and the overlap at depth d is 2|A ∩ B|/(|A|+|B|). `chance` is the expectation over random untied rankings,
+    Range [0, 1], higher means more agreement, most weight on the top 1/(1-p) features. The overlap at depth d is the
+    expected number of features in both top d, over d. `chance` is its expectation over random rankings,
     p^T + (1-p)/p sum_d p^d d/T. Undefined for fewer than two features and where either ranking is constant.
     """
     if not 0 < p < 1:
         raise ValueError(f"p must lie between 0 and 1, not {p}")
     pair = _magnitudes(a, b, mask)
     first, second = _descending(pair)
-    width = pair.a.shape[1]
-    depth = np.arange(1, width + 1)
-    inside_a = _members_by_depth(first.first, pair, width)
-    inside_b = _members_by_depth(second.first, pair, width)
-    common = _members_by_depth(np.maximum(first.first, second.first), pair, width)
-    agreement = 2 * common / np.maximum(inside_a + inside_b, 1)
-    reached = depth <= pair.size[:, None]
-    weight = np.where(reached, p**depth, 0.0) * (1 - p) / p
-    tail = p ** pair.size.astype(np.float64)
     size = np.maximum(pair.size, 1)
-    value = np.minimum((weight * agreement).sum(axis=1) + tail, 1.0)
-    chance = (weight * depth / size[:, None]).sum(axis=1) + tail
+    tail = p ** pair.size.astype(np.float64)
+    value, chance = tail.copy(), tail.copy()
+    # Deeper than this the weights are below the rounding error of the sum.
+    deepest = min(pair.a.shape[1], math.ceil(math.log(_NEGLIGIBLE) / math.log(p)))
+    for depth in range(1, deepest + 1):
+        weight = np.where(depth <= pair.size, (1 - p) * p ** (depth - 1), 0.0)
+        common = _in_top(first, depth) * _in_top(second, depth)
+        value += weight * np.where(pair.mask, common, 0.0).sum(axis=1) / depth
+        chance += weight * depth / size
     reasons = pair.undefined()
-    return Overlap(Measured(value, reasons), Measured(chance, reasons))
+    return Overlap(Measured(np.minimum(value, 1.0), reasons), Measured(chance, reasons))
 
 
 def top_k_agreement(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike = 5) -> TopK:
@@ -85,17 +89,15 @@ def top_k_agreement(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike 
     constant input. A score of exactly 0 has a sign of its own and agrees only with another 0.
     """
     signed = pair_rows(a, b, mask)
-    top = np.broadcast_to(np.asarray(k, dtype=np.int64), signed.size.shape)
-    if (top < 1).any():
-        raise ValueError("k must be at least 1")
+    wanted = np.asarray(k)
+    if not np.issubdtype(wanted.dtype, np.integer) or (wanted < 1).any():
+        raise ValueError("k must be a whole number of at least 1")
+    top = np.broadcast_to(wanted.astype(np.int64), signed.size.shape)
     pair = _magnitudes(a, b, mask)
     first, second = _descending(pair)
     limit = top[:, None]
 
-    def probability_in_top(ranked: Ranked) -> Floats:
-        return np.asarray(np.clip(limit - ranked.first, 0, ranked.count) / np.maximum(ranked.count, 1))
-
-    both = np.where(pair.mask, probability_in_top(first) * probability_in_top(second), 0.0)
+    both = np.where(pair.mask, _in_top(first, limit) * _in_top(second, limit), 0.0)
     begin = np.maximum(first.first, second.first)
     end = np.minimum(np.minimum(first.first + first.count, second.first + second.count), limit)
     same_rank = np.where(pair.mask, np.clip(end - begin, 0, None) / (first.count * second.count), 0.0)
@@ -137,8 +139,6 @@ def _descending(pair: Pair) -> tuple[Ranked, Ranked]:
     return rank_rows(-pair.a, pair.mask), rank_rows(-pair.b, pair.mask)
 
 
-def _members_by_depth(first: npt.NDArray[np.int64], pair: Pair, width: int) -> Floats:
-    """How many features of each row have been met at depth 1, 2, ..., given the position each first appears at."""
-    row, column = np.nonzero(pair.mask)
-    flat = np.bincount(row * width + first[row, column], minlength=pair.mask.size)
-    return np.cumsum(flat.reshape(pair.mask.shape), axis=1).astype(np.float64)
+def _in_top(ranked: Ranked, k: int | npt.NDArray[np.int64]) -> Floats:
+    """The probability that a feature is among the first k when ties are ordered at random."""
+    return np.asarray(np.clip(k - ranked.first, 0, ranked.count) / np.maximum(ranked.count, 1))

@@ -230,11 +230,16 @@ def _correlate(a: Floats, b: Floats, pair: Pair) -> Measured:
     size = np.maximum(pair.size, 1)
 
     def centred(rows: Floats) -> Floats:
-        # Dividing by the largest magnitude first keeps tiny and huge inputs from under- or overflowing.
+        # Scaling by a power of two is exact and keeps tiny and huge inputs from under- or overflowing; subtracting one
+        # of the values keeps the digits in which nearly equal ones differ. Correlation notices neither.
         inside = np.where(pair.mask, rows, 0.0)
-        scale = np.abs(inside).max(axis=1, initial=0.0)
-        scaled = inside / np.where(scale > 0, scale, 1.0)[:, None]
-        return np.where(pair.mask, scaled - (scaled.sum(axis=1) / size)[:, None], 0.0)
+        exponent = np.frexp(np.abs(inside).max(axis=1, initial=0.0))[1]
+        scaled = np.ldexp(inside, -exponent[:, None])
+        one = np.take_along_axis(scaled, pair.mask.argmax(axis=1)[:, None], axis=1) if rows.shape[1] else 0.0
+        shifted = np.where(pair.mask, scaled - one, 0.0)
+        spread = np.abs(shifted).max(axis=1, initial=0.0)
+        shifted /= np.where(spread > 0, spread, 1.0)[:, None]
+        return np.where(pair.mask, shifted - (shifted.sum(axis=1) / size)[:, None], 0.0)
 
     x, y = centred(a), centred(b)
     norm = np.sqrt((x * x).sum(axis=1)) * np.sqrt((y * y).sum(axis=1))

@@ -17,11 +17,18 @@ Ints = npt.NDArray[np.int64]
 def as_rows(values: Any) -> Floats:
     """A float64 matrix, one instance a row; torch tensors on any device are accepted."""
     if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
+        values = values.detach().cpu().double().numpy()
     rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
     if rows.ndim != 2:
         raise ValueError(f"expected (instances, features), got shape {rows.shape}")
     return rows
+
+
+def as_values(values: Any) -> Floats:
+    """A float64 array of defined values; a masked array with anything hidden is refused, not read as numbers."""
+    if np.ma.is_masked(values):
+        raise ValueError("some values are undefined; pass .compressed() and report how many were left out")
+    return np.asarray(values, dtype=np.float64)
 
 
 def as_mask(mask: Any, shape: tuple[int, int]) -> Bools:
@@ -71,6 +78,9 @@ def pair_rows(a: Any, b: Any, mask: Any = None) -> Pair:
     if first.shape != second.shape:
         raise ValueError(f"the inputs have shapes {first.shape} and {second.shape}")
     valid = as_mask(mask, first.shape)
+    for given in (a, b):
+        if np.ma.isMaskedArray(given):  # what a masked array hides is outside the mask
+            valid = valid & ~np.atleast_2d(np.ma.getmaskarray(given))
     finite: Bools = np.asarray(((np.isfinite(first) & np.isfinite(second)) | ~valid).all(axis=1))
     used = valid & finite[:, None]
     return Pair(

@@ -29,6 +29,7 @@ class Reason(enum.Enum):
     INFINITE = "the second distribution is 0 where the first is not"
     NO_ROOM = "chance level and best value coincide"
     FLAT_BASELINE = "the baseline curve never falls below its last point"
+    NO_SPREAD = "resampling shows too little spread for an interval"
     ONE_CLUSTER = "there is only one cluster to resample"
 
 
@@ -66,7 +67,7 @@ class Measured:
         hidden = codes != 0
         if not np.isfinite(data[~hidden]).all():
             raise ArithmeticError("a statistic that is neither finite nor undefined")
-        data[hidden] = 0.0
+        data[hidden] = np.nan  # should one ever leak, it is loud
         self.values: np.ma.MaskedArray[Any, np.dtype[np.float64]] = np.ma.MaskedArray(data, mask=hidden)
         self._codes = codes
 

@@ -47,7 +47,9 @@ def load_study(name: str | Path, settings: Mapping[str, Any] | None = None) -> S
     try:
         return schema.model_validate(content)
     except ValidationError as error:
-        problems = [_explain(problem, schema, source, text, given) for problem in error.errors()]
+        # A misspelt key explains the missing one, so it comes first.
+        found = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+        problems = [_explain(problem, schema, source, text, given) for problem in found]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise UserError(problems[0] + more) from error
 
@@ -75,10 +77,12 @@ def _find(name: str | Path) -> tuple[str, str]:
         return f"study {name}", builtin[str(name)]
     path = Path(name)
     if path.suffix == ".toml" or path.exists():
+        if path.is_dir():
+            raise UserError(f"{path.resolve()} is a folder, not a study file.")
         if not path.is_file():
             raise UserError(f"There is no study file {path}.")
         try:
-            return str(path), path.read_text(encoding="utf-8")
+            return str(path), path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
             raise UserError(f"{path} is not UTF-8 text (byte {error.start}).") from error
     raise UserError(f"There is no study named {str(name)!r}; {nearest(str(name), list(builtin))}")
@@ -119,9 +123,12 @@ def _explain(problem: Any, schema: type[BaseModel], source: str, text: str, give
         return f"{place}: there is no key {shown}; {nearest(location[-1], _keys_beside(schema, location))}"
     if problem["type"] == "missing":
         return f"{source}: the key {shown} is missing."
-    message = str(problem["msg"]).removeprefix("Value error, ").rstrip(".?")
-    got = "" if problem["type"] in ("value_error", "too_short") else f", not {problem['input']!r}"
-    return f"{place}: {shown}: {message}{got}."
+    if problem["type"] == "too_short":
+        return f"{place}: {shown}: at least {problem['ctx']['min_length']} value(s) are needed."
+    message = str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    if problem["type"] == "value_error":
+        return f"{place}: {shown}: {message}" + ("" if message[-1] in ".?" else ".")
+    return f"{place}: {shown}: {message}, not {problem['input']!r}."
 
 
 def _keys_beside(schema: type[BaseModel], location: tuple[str, ...]) -> list[str]:
@@ -144,8 +151,12 @@ def find_line(text: str, location: Sequence[str]) -> int | None:
     """The line of a TOML text on which a key, or the nearest table around it, is set."""
     table: tuple[str, ...] = ()
     best: tuple[int, int | None] = (0, None)
+    quoted = False
     for number, line in enumerate(text.splitlines(), start=1):
-        if header := re.match(r"\s*\[\[?\s*([^\[\]]+?)\s*\]\]?", line):
+        was_quoted, quoted = quoted, quoted ^ bool((line.count('"""') + line.count("'''")) % 2)
+        if was_quoted:
+            continue
+        if header := re.match(r"\s*\[\[?\s*([A-Za-z\"'][^\[\],]*?)\s*\]\]?\s*(#.*)?$", line):
             table = tuple(part.strip(" \"'") for part in header[1].split("."))
             path = table
         elif assignment := re.match(r"\s*([\w\-.\"' ]+?)\s*=", line):

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from trueness.data import DATASETS
+from trueness.data import VECTOR_DATASETS
 from trueness.engine import Stored, Task, task
-from trueness.explainers import EXPLAINERS
-from trueness.models import MODELS
+from trueness.explainers import VECTOR_EXPLAINERS
+from trueness.models import VECTOR_MODELS
 from trueness.protocols.roar import Order, removal_curve
 from trueness.protocols.roar_synthetic import summarise
 from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Study, as_list, distinct
@@ -77,7 +77,12 @@ def curve(
 ) -> dict[str, Any]:
     """Accuracy of models retrained without ever more features, removed in one order."""
     points = removal_curve(
-        DATASETS[dataset](seed, **data), MODELS[model], EXPLAINERS[explainer], order=order, ratios=ratios, seed=seed
+        VECTOR_DATASETS[dataset](seed, **data),
+        VECTOR_MODELS[model],
+        VECTOR_EXPLAINERS[explainer],
+        order=order,
+        ratios=ratios,
+        seed=seed,
     )
     where = {"dataset": dataset, "model": model, "explainer": explainer, "method": order, "seed": seed}
     return {
@@ -94,7 +99,7 @@ def curve(
     }
 
 
-@task("roar-synthetic/summary", version=1)
+@task("roar-synthetic/summary", version=2)
 def summary(inputs: Mapping[str, list[Stored]], *, informative: int, margin: float) -> dict[str, Any]:
     """Scores, bands, warnings and checked claims of all curves."""
     import pandas as pd

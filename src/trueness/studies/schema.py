@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from trueness.data import DATASETS
+from trueness.data import VECTOR_DATASETS
 from trueness.errors import UserError
-from trueness.explainers import EXPLAINERS
-from trueness.models import MODELS
+from trueness.explainers import VECTOR_EXPLAINERS
+from trueness.models import VECTOR_MODELS
 from trueness.registry import Registry
+
+MOST_SEEDS = 100_000
 
 
 def as_list(value: Any) -> Any:
@@ -22,6 +24,8 @@ def as_list(value: Any) -> Any:
 
 def _seeds(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
+        if not 1 <= value <= MOST_SEEDS:
+            raise ValueError(f"give between 1 and {MOST_SEEDS:,} seeds, not {value:,}")
         return list(range(value))
     return as_list(value)
 
@@ -50,12 +54,12 @@ def _increasing(values: list[float]) -> list[float]:
     return values
 
 
-DatasetName = Annotated[str, AfterValidator(_known(DATASETS))]
-ModelName = Annotated[str, AfterValidator(_known(MODELS))]
-ExplainerName = Annotated[str, AfterValidator(_known(EXPLAINERS))]
+DatasetName = Annotated[str, AfterValidator(_known(VECTOR_DATASETS))]
+ModelName = Annotated[str, AfterValidator(_known(VECTOR_MODELS))]
+ExplainerName = Annotated[str, AfterValidator(_known(VECTOR_EXPLAINERS))]
 Datasets = Annotated[list[DatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 Models = Annotated[list[ModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
 Seeds = Annotated[list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1)]
 """A list of seeds, or how many: 3 means 0, 1, 2."""
 Ratio = Annotated[float, Field(ge=0, le=1)]
@@ -72,7 +76,7 @@ class Study(Part):
     """A declarative study; kinds of study add their own keys."""
 
     kind: str
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=80)
     title: str
     question: str
     paper: str

@@ -1,0 +1,136 @@
+"""Padded batches kept on the device; the mask marks the positions that may be explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from trueness.data.examples import TextExample
+from trueness.data.vocabulary import MASK, PAD, Vocabulary
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """A padded block of token numbers, its lengths, and the mask of real tokens (no padding, begin or end)."""
+
+    tokens: Tensor
+    """(batch, length) int64"""
+    lengths: Tensor
+    """(batch,) int64, begin and end included"""
+    mask: Tensor
+    """(batch, length) bool"""
+
+    def to(self, device: str | torch.device) -> Sequences:
+        """The same on another device."""
+        return Sequences(self.tokens.to(device), self.lengths.to(device), self.mask.to(device))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples as tensors. Only the first text is explained; in pair tasks the other one is auxiliary."""
+
+    text: Sequences
+    labels: Tensor
+    other: Sequences | None = None
+
+    @property
+    def mask(self) -> Tensor:
+        """True at explainable positions."""
+        return self.text.mask
+
+    @property
+    def tokens(self) -> Tensor:
+        """Token numbers of the explained text."""
+        return self.text.tokens
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def to(self, device: str | torch.device) -> Batch:
+        """The same on another device."""
+        other = None if self.other is None else self.other.to(device)
+        return Batch(self.text.to(device), self.labels.to(device), other)
+
+    def rows(self, index: Tensor) -> Batch:
+        """Some examples, in the order given, repeats allowed; padding stays."""
+
+        def pick(block: Sequences) -> Sequences:
+            return Sequences(block.tokens[index], block.lengths[index], block.mask[index])
+
+        return Batch(pick(self.text), self.labels[index], None if self.other is None else pick(self.other))
+
+    def masked(self, where: Tensor) -> Batch:
+        """The same with the tokens at `where` replaced by the mask token."""
+        return replace(self, text=replace(self.text, tokens=self.text.tokens.masked_fill(where & self.mask, MASK)))
+
+
+class _Block:
+    """All sequences of a split, flat on the device; any selection is padded by one gather."""
+
+    def __init__(self, sequences: Sequence[Sequence[int]], device: str | torch.device) -> None:
+        self.sizes: npt.NDArray[np.int64] = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+        flat = np.concatenate([np.asarray(sequence, dtype=np.int64) for sequence in sequences])
+        starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        self.flat = torch.from_numpy(flat).to(device)
+        self.starts = torch.from_numpy(starts).to(device)
+        self.lengths = torch.from_numpy(self.sizes).to(device)
+
+    def select(self, rows: npt.NDArray[np.intp], index: Tensor) -> Sequences:
+        width = int(self.sizes[rows].max())  # known on the host: no synchronisation
+        position = torch.arange(width, device=self.flat.device)
+        lengths = self.lengths[index]
+        inside = position < lengths[:, None]
+        address = (self.starts[index][:, None] + position).clamp_(max=len(self.flat) - 1)
+        tokens = torch.where(inside, self.flat[address], PAD)
+        mask = inside & (position > 0) & (position < lengths[:, None] - 1)
+        return Sequences(tokens, lengths, mask)
+
+
+class EncodedSplit:
+    """A split on a device, ready to be batched."""
+
+    def __init__(
+        self, examples: Sequence[TextExample], vocabulary: Vocabulary, device: str | torch.device = "cpu"
+    ) -> None:
+        self.device = torch.device(device)
+        self._text = _Block([vocabulary.encode(example.tokens) for example in examples], device)
+        others = [example.tokens_b for example in examples]
+        self._other = (
+            _Block([vocabulary.encode(tokens or ()) for tokens in others], device) if others[0] is not None else None
+        )
+        self.labels = torch.tensor([example.label for example in examples], device=self.device)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Length of every explained text, begin and end included."""
+        return self._text.sizes
+
+    def batch(self, rows: npt.ArrayLike) -> Batch:
+        """The examples of those numbers."""
+        chosen = np.asarray(rows, dtype=np.intp)
+        index = torch.from_numpy(chosen).to(self.device, non_blocking=True)
+        other = None if self._other is None else self._other.select(chosen, index)
+        return Batch(self._text.select(chosen, index), self.labels[index], other)
+
+    def in_order(self, size: int) -> Iterator[tuple[npt.NDArray[np.intp], Batch]]:
+        """Batches of similar length, shortest first, each with the numbers of its examples: for evaluation."""
+        order = np.argsort(self.sizes, kind="stable")
+        for begin in range(0, len(order), size):
+            rows = order[begin : begin + size]
+            yield rows, self.batch(rows)
+
+    def shuffled(self, size: int, rng: np.random.Generator, *, noise: float = 0.1) -> Iterator[Batch]:
+        """Batches of similar length in random order: sort by length with relative noise, cut, shuffle the pieces."""
+        noisy = self.sizes * rng.uniform(1 - noise, 1 + noise, len(self))
+        order = np.argsort(noisy, kind="stable")
+        pieces = [order[begin : begin + size] for begin in range(0, len(order), size)]
+        for piece in rng.permutation(len(pieces)):
+            yield self.batch(pieces[piece])

