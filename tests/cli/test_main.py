@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -118,8 +119,14 @@ def test_errors_are_one_sentence_with_exit_status_2(arguments, sentence, tmp_pat
 
 
 def test_completion_offers_studies():
-    done = trueness(_TRUENESS_COMPLETE="complete_bash", COMP_WORDS="trueness run ro", COMP_CWORD="2")
-    assert "Usage" not in done.stdout
+    done = subprocess.run(
+        [Path(sys.executable).parent / "trueness"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "_TRUENESS_COMPLETE": "complete_bash", "COMP_WORDS": "trueness run ro", "COMP_CWORD": "2"},
+    )
+    assert done.stdout.split() == ["roar-synthetic"]
 
 
 def test_an_interruption_is_told_and_resumed(tmp_path):

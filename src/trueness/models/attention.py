@@ -1,0 +1,70 @@
+"""Attention over the states of a text: scores, made into weights that are 0 outside the mask and sum to 1 inside."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+Normaliser = Literal["softmax", "sparsemax", "entmax15"]
+
+
+class Additive(nn.Module):
+    """v . tanh(W h + b), and with a query v . tanh(W h + b + U q) (Bahdanau et al. 2015; Jain and Wallace 2019)."""
+
+    def __init__(self, size: int, query: int | None = None) -> None:
+        super().__init__()
+        self.states = nn.Linear(size, size // 2)
+        self.query = nn.Linear(query, size // 2) if query is not None else None
+        self.weights = nn.Linear(size // 2, 1, bias=False)
+
+    def forward(self, states: Tensor, query: Tensor | None = None) -> Tensor:
+        """(batch, tokens) scores."""
+        inner = self.states(states)
+        if self.query is not None and query is not None:
+            inner = inner + self.query(query)[:, None]
+        scores: Tensor = self.weights(torch.tanh(inner))
+        return scores[..., 0]
+
+
+class Dot(nn.Module):
+    """h . q / sqrt(size); without a query q is learned, as Jain and Wallace's code has it."""
+
+    def __init__(self, size: int, query: int | None = None) -> None:
+        super().__init__()
+        self._scale = math.sqrt(size)
+        if query is not None and query != size:
+            raise ValueError(f"dot-product attention needs a query of the states' size {size}, not {query}")
+        self.weights = nn.Linear(size, 1, bias=False) if query is None else None
+
+    def forward(self, states: Tensor, query: Tensor | None = None) -> Tensor:
+        """(batch, tokens) scores."""
+        if self.weights is not None:
+            scores: Tensor = self.weights(states)[..., 0]
+        else:
+            assert query is not None
+            scores = torch.einsum("bth,bh->bt", states, query)
+        return scores / self._scale
+
+
+def uniform(mask: Tensor) -> Tensor:
+    """Equal weights on all positions of the mask."""
+    weights = mask.to(torch.get_default_dtype())
+    return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1)
+
+
+def normalise(scores: Tensor, mask: Tensor, how: Normaliser = "softmax", temperature: float = 1.0) -> Tensor:
+    """Scores to weights; a row whose mask is empty gets all zeros."""
+    if how == "softmax":
+        # A row without any position would be NaN; it is computed as if it had all, then emptied.
+        open_rows = mask | ~mask.any(dim=-1, keepdim=True)
+        weights = torch.softmax((scores / temperature).masked_fill(~open_rows, -torch.inf), dim=-1)
+        return weights * mask
+    from entmax import entmax15, sparsemax
+
+    function = {"sparsemax": sparsemax, "entmax15": entmax15}[how]
+    low = torch.finfo(scores.dtype).min / 4
+    sparse: Tensor = function((scores / temperature).masked_fill(~mask, low), dim=-1)
+    return sparse * mask

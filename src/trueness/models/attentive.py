@@ -1,0 +1,176 @@
+"""The attentive classifier: four functions, and every attention experiment is a composition of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from trueness.data.batches import Batch, Sequences
+from trueness.data.vocabulary import PAD
+from trueness.errors import UserError
+from trueness.models import attention as attentions
+from trueness.models.encoders import CNN, Activation, Average, BiLSTM
+
+
+@dataclass(frozen=True)
+class AttentiveConfig:
+    """The shape of an attentive classifier."""
+
+    vocabulary: int
+    classes: int
+    encoder: Literal["bilstm", "cnn", "average"] = "bilstm"
+    attention: Literal["additive", "dot", "uniform", "frozen"] = "additive"
+    embedding: int = 100
+    hidden: int = 128
+    """Units a direction (bilstm), filters in all (cnn), units (average)."""
+    activation: Activation | None = None
+    """Of cnn (default relu) and average (default tanh)."""
+    normaliser: attentions.Normaliser = "softmax"
+    temperature: float = 1.0
+    head: Literal["linear", "query", "concat"] = "linear"
+    """linear: one text. query: the other text's summary conditions attention and output (Jain and Wallace 2019).
+    concat: both texts are encoded and attended alike, [c1; c2; |c1-c2|; c1*c2] (Order in the Court 2022)."""
+    one_logit: bool = False
+    """Two classes from one number z, as logits [0, z]."""
+    shared_embedding: bool = True
+    """Whether the query text uses the same embedding and not one of its own."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a forward pass gives."""
+
+    logits: Tensor
+    attention: Tensor
+    states: Tensor
+
+
+@dataclass(frozen=True)
+class Auxiliary:
+    """What is computed once from the other text of a pair."""
+
+    summary: Tensor
+    context: Tensor | None
+
+
+class AttentiveClassifier(nn.Module):
+    """embed, encode, attend, decode; see `docs/models.md`."""
+
+    def __init__(self, config: AttentiveConfig) -> None:
+        super().__init__()
+        if config.one_logit and config.classes != 2:
+            raise UserError(f"one_logit needs two classes, not {config.classes}.")
+        self.config = config
+        self.embedding = nn.Embedding(config.vocabulary, config.embedding, padding_idx=PAD)
+        self.encoder = _encoder(config)
+        size = self.encoder.size
+        outputs = 1 if config.one_logit else config.classes
+        query = config.head == "query"
+        if query:
+            own = (
+                None if config.shared_embedding else nn.Embedding(config.vocabulary, config.embedding, padding_idx=PAD)
+            )
+            self.query_embedding = own
+            self.query_encoder = _encoder(config)
+            self.text_projection = nn.Linear(size, size // 2)
+            self.query_projection = nn.Linear(size, size // 2)
+            self.output = nn.Linear(size // 2, outputs)
+        else:
+            self.output = nn.Linear(4 * size if config.head == "concat" else size, outputs)
+        kinds = {"additive": attentions.Additive, "dot": attentions.Dot}
+        kind = kinds.get(config.attention)
+        self.attention = kind(size, size if query else None) if kind is not None else None
+
+    @property
+    def linear(self) -> bool:
+        """Whether the logits are linear in the attended state, so that `token_logits` exists."""
+        return self.config.head == "linear"
+
+    def embed(self, batch: Batch) -> Tensor:
+        """(batch, tokens, embedding)."""
+        embeddings: Tensor = self.embedding(batch.text.tokens)
+        return embeddings
+
+    def encode(self, embeddings: Tensor, batch: Batch) -> Tensor:
+        """(batch, tokens, hidden)."""
+        states: Tensor = self.encoder(embeddings, batch.text)
+        return states
+
+    def auxiliary(self, batch: Batch) -> Auxiliary | None:
+        """What attention and output need of the other text; None for single texts."""
+        if self.config.head == "linear":
+            return None
+        if batch.other is None:
+            raise UserError(f"A model with a {self.config.head} head needs pairs of texts.")
+        if self.config.head == "query":
+            table = self.query_embedding or self.embedding
+            states = self.query_encoder(table(batch.other.tokens), batch.other)
+            return Auxiliary(self.query_encoder.summary(states, batch.other), None)
+        states = self.encoder(self.embedding(batch.other.tokens), batch.other)
+        weights = self._weights(states, batch.other, None)
+        return Auxiliary(self.encoder.summary(states, batch.other), _attended(states, weights))
+
+    def attend(self, states: Tensor, batch: Batch, *, auxiliary: Auxiliary | None = None) -> Tensor:
+        """(batch, tokens) weights: 0 outside `batch.mask`, sum 1 inside."""
+        if auxiliary is None:
+            auxiliary = self.auxiliary(batch)
+        query = auxiliary.summary if self.config.head == "query" and auxiliary is not None else None
+        return self._weights(states, batch.text, query)
+
+    def _weights(self, states: Tensor, text: Sequences, query: Tensor | None) -> Tensor:
+        if self.config.attention == "frozen":
+            raise UserError(
+                "A model with frozen attention needs the weights from outside: forward(batch, attention=...)."
+            )
+        if self.attention is None:
+            return attentions.uniform(text.mask).to(states.dtype)
+        scores = self.attention(states, query)
+        return attentions.normalise(scores, text.mask, self.config.normaliser, self.config.temperature)
+
+    def decode(self, states: Tensor, attention: Tensor, batch: Batch, *, auxiliary: Auxiliary | None = None) -> Tensor:
+        """(batch, classes) logits of states mixed by attention."""
+        if auxiliary is None:
+            auxiliary = self.auxiliary(batch)
+        context = _attended(states, attention)
+        if auxiliary is not None and self.config.head == "query":
+            context = torch.tanh(self.text_projection(context) + self.query_projection(auxiliary.summary))
+        elif auxiliary is not None and auxiliary.context is not None:
+            other = auxiliary.context
+            context = torch.cat([context, other, (context - other).abs(), context * other], dim=-1)
+        return self._logits(context)
+
+    def _logits(self, context: Tensor) -> Tensor:
+        logits: Tensor = self.output(context)
+        if self.config.one_logit:
+            logits = torch.cat([torch.zeros_like(logits), logits], dim=-1)
+        return logits
+
+    def token_logits(self, states: Tensor, batch: Batch) -> Tensor:  # noqa: ARG002  # the four functions share their arguments
+        """(batch, tokens, classes): what each state alone would give; logits = attention @ token_logits."""
+        if not self.linear:
+            raise UserError(
+                f"The {self.config.head} head is not linear in the attended state: there are no token logits."
+            )
+        return self._logits(states)
+
+    def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
+        """Predict; given embeddings or attention take the place of the model's own."""
+        auxiliary = self.auxiliary(batch)
+        states = self.encode(self.embed(batch) if embeddings is None else embeddings, batch)
+        weights = self.attend(states, batch, auxiliary=auxiliary) if attention is None else attention
+        return Prediction(self.decode(states, weights, batch, auxiliary=auxiliary), weights, states)
+
+
+def _encoder(config: AttentiveConfig) -> BiLSTM | CNN | Average:
+    if config.encoder == "bilstm":
+        return BiLSTM(config.embedding, config.hidden)
+    if config.encoder == "cnn":
+        return CNN(config.embedding, config.hidden, activation=config.activation or "relu")
+    return Average(config.embedding, config.hidden, config.activation or "tanh")
+
+
+def _attended(states: Tensor, attention: Tensor) -> Tensor:
+    return torch.einsum("bt,bth->bh", attention, states)

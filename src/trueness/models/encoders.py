@@ -1,0 +1,102 @@
+"""Encoders: embeddings to one state per token. Each also gives one state for the whole text, which a query uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from trueness.data.batches import Sequences
+
+Activation = Literal["tanh", "relu", "identity"]
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu, "identity": lambda x: x}
+
+
+class BiLSTM(nn.Module):
+    """One bidirectional layer of `hidden` units a direction.
+
+    The backward direction reads each row reversed within its own length, so padding never enters a state: the result
+    equals that of packed sequences, without knowing the lengths on the host.
+    """
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.size = 2 * hidden
+        self.forwards = nn.LSTM(width, hidden, batch_first=True)
+        self.backwards = nn.LSTM(width, hidden, batch_first=True)
+
+    def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:
+        """(batch, tokens, 2 hidden); states at padding are meaningless."""
+        order = reversal(text.lengths, embeddings.shape[1])
+        there, _ = self.forwards(embeddings)
+        back, _ = self.backwards(_reorder(embeddings, order))
+        return torch.cat([there, _reorder(back, order)], dim=-1)
+
+    def summary(self, states: Tensor, text: Sequences) -> Tensor:
+        """The last state of each direction, (batch, 2 hidden)."""
+        there, back = states.chunk(2, dim=-1)
+        rows = torch.arange(len(states), device=states.device)
+        return torch.cat([there[rows, text.lengths - 1], back[:, 0]], dim=-1)
+
+
+def reversal(lengths: Tensor, width: int) -> Tensor:
+    """For each row the positions that reverse its first `lengths` tokens and leave the padding where it is."""
+    position = torch.arange(width, device=lengths.device)
+    mirrored = lengths[:, None] - 1 - position
+    return torch.where(mirrored >= 0, mirrored, position)
+
+
+def _reorder(values: Tensor, order: Tensor) -> Tensor:
+    return values.gather(1, order[..., None].expand_as(values))
+
+
+class CNN(nn.Module):
+    """Convolutions of several widths side by side, `hidden` filters in all."""
+
+    def __init__(
+        self, width: int, hidden: int, kernels: tuple[int, ...] = (1, 3, 5, 7), activation: Activation = "relu"
+    ) -> None:
+        super().__init__()
+        self.size = hidden
+        self._activation = ACTIVATIONS[activation]
+        filters = hidden // len(kernels)
+        self.convolutions = nn.ModuleList(nn.Conv1d(width, filters, kernel, padding=kernel // 2) for kernel in kernels)
+
+    def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:
+        """(batch, tokens, hidden)."""
+        inside = _inside(text, embeddings)
+        columns = (embeddings * inside).transpose(1, 2)
+        states = torch.cat([convolution(columns) for convolution in self.convolutions], dim=1).transpose(1, 2)
+        return self._activation(states)
+
+    def summary(self, states: Tensor, text: Sequences) -> Tensor:
+        """The largest activation of each filter."""
+        return states.masked_fill(~_inside(text, states), -torch.inf).amax(dim=1)
+
+
+class Average(nn.Module):
+    """A projection of each embedding on its own: tokens do not see one another. The MLP of AtteFa is one setting."""
+
+    def __init__(self, width: int, hidden: int, activation: Activation = "tanh") -> None:
+        super().__init__()
+        self.size = hidden
+        self.projection = nn.Linear(width, hidden)
+        self._activation = ACTIVATIONS[activation]
+
+    def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:  # noqa: ARG002  # an encoder may need the lengths
+        """(batch, tokens, hidden)."""
+        states: Tensor = self._activation(self.projection(embeddings))
+        return states
+
+    def summary(self, states: Tensor, text: Sequences) -> Tensor:
+        """The mean state."""
+        inside = _inside(text, states)
+        return (states * inside).sum(dim=1) / inside.sum(dim=1)
+
+
+def _inside(text: Sequences, values: Tensor) -> Tensor:
+    """(batch, tokens, 1): true where there is no padding."""
+    position = torch.arange(values.shape[1], device=values.device)
+    return (position < text.lengths[:, None])[..., None]

@@ -1,0 +1,84 @@
+"""Training recipes are data: optimiser, loss, selection, and what they say of the model's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from trueness.registry import Registry
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a classifier is trained. Adam with AMSGrad throughout, as in all the papers."""
+
+    epochs: int = 8
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-5
+    exempt: tuple[str, ...] = ("attention",)
+    """Parts of the model without weight decay."""
+    loss: Literal["mean", "sum"] = "mean"
+    """Over the batch."""
+    weigh_positive: bool = False
+    """Weigh class 1 of two by N / N1 - 1."""
+    select: Literal["auc", "accuracy", "macro-f1", "loss"] = "accuracy"
+    """The metric by which the best epoch is kept; auc is that of class 1 of two."""
+    select_on: Literal["dev", "test"] = "dev"
+    skip_first: bool = False
+    """The first epoch cannot be the best one."""
+    patience: int | None = None
+    """Stop after so many epochs without improvement."""
+    stop_at: float | None = None
+    """Stop once accuracy on the selection split reaches this."""
+    clip: float | None = None
+    """Largest norm of the gradient."""
+    shape: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the model that the paper fixes together with the training."""
+
+
+RECIPES: Registry[Recipe] = Registry("recipe")
+
+_JW = Recipe(loss="sum", weigh_positive=True, select="auc", skip_first=True, shape={"one_logit": True, "hidden": 128})
+_JW_PAIR = Recipe(
+    epochs=25,
+    batch_size=128,
+    exempt=(),
+    skip_first=True,
+    shape={"hidden": 128, "head": "query", "shared_embedding": False},
+)
+_MADSEN = Recipe(select="auc", shape={"hidden": 128})
+_MADSEN_PAIR = Recipe(epochs=25, batch_size=128, exempt=(), shape={"hidden": 128, "head": "query"})
+_BABI = {"hidden": 32, "embedding": 50}
+_COURT = Recipe(epochs=40, batch_size=64, exempt=(), patience=5, shape={"hidden": 128})
+
+RECIPES.add("default", Recipe(epochs=20, patience=4), "best development accuracy within 20 epochs")
+RECIPES.add("default-pair", Recipe(epochs=20, patience=4, shape={"head": "query"}), "the same for pairs of texts")
+RECIPES.add("jw2019", _JW, "Jain and Wallace 2019, single texts")
+RECIPES.add("jw2019-pair", _JW_PAIR, "Jain and Wallace 2019, SNLI")
+RECIPES.add(
+    "jw2019-babi",
+    replace(_JW_PAIR, epochs=100, batch_size=50, shape={**_JW_PAIR.shape, **_BABI}),
+    "Jain and Wallace 2019, bAbI",
+)
+RECIPES.add("madsen2022", _MADSEN, "Madsen et al. 2022, single texts")
+RECIPES.add("madsen2022-pair", _MADSEN_PAIR, "Madsen et al. 2022, SNLI")
+RECIPES.add(
+    "madsen2022-babi",
+    replace(_MADSEN_PAIR, epochs=100, batch_size=50, shape={**_MADSEN_PAIR.shape, **_BABI}),
+    "Madsen et al. 2022, bAbI",
+)
+RECIPES.add(
+    "wiegreffe2019",
+    replace(_JW, select_on="test", skip_first=False),
+    "Wiegreffe and Pinter 2019 and AtteFa 2022: the best epoch is chosen on the test split",
+)
+RECIPES.add(
+    "court2022", replace(_COURT, select="auc", shape={**_COURT.shape, "one_logit": True}), "Order in the Court 2022"
+)
+RECIPES.add(
+    "court2022-pair",
+    replace(_COURT, shape={**_COURT.shape, "head": "concat"}),
+    "Order in the Court 2022, pairs of texts",
+)

@@ -1,0 +1,117 @@
+"""A trained text classifier with all it needs to read new text, and its checkpoint: safetensors and JSON, no code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+
+from trueness.data.batches import Batch, EncodedSplit
+from trueness.data.examples import TextExample
+from trueness.data.preparation import Preparation, tokenise
+from trueness.data.vocabulary import Vocabulary
+from trueness.engine import disk, write_atomically
+from trueness.errors import UserError
+from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+
+FORMAT = 1
+_CONFIG, _WEIGHTS = "config.json", "weights.safetensors"
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A network, its words and classes, how text was prepared, and how training went."""
+
+    network: AttentiveClassifier = field(repr=False)
+    vocabulary: Vocabulary = field(repr=False)
+    classes: tuple[str, ...]
+    preparation: Preparation
+    history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.network.output.weight.device
+
+    def batch(self, examples: Sequence[TextExample]) -> Batch:
+        """Examples as one batch on the model's device, in their order."""
+        return EncodedSplit(examples, self.vocabulary, self.device).batch(range(len(examples)))
+
+    def read(self, texts: Sequence[str], others: Sequence[str] | None = None) -> list[TextExample]:
+        """New texts (or pairs) as examples; their labels are unknown and set to 0."""
+        examples = []
+        for number, text in enumerate(texts, start=1):
+            tokens = tokenise(text, self.preparation)
+            if not tokens:
+                raise UserError(f"Text {number} has no tokens.")
+            other = None if others is None else tuple(tokenise(others[number - 1], self.preparation))
+            examples.append(TextExample(tuple(tokens), 0, other))
+        return examples
+
+    def save(self, folder: str | Path) -> Path:
+        """Write config.json and weights.safetensors; the config last, so that a folder with one is complete."""
+        path = Path(folder)
+        config = {
+            "format": FORMAT,
+            "network": asdict(self.network.config),
+            "classes": list(self.classes),
+            "preparation": asdict(self.preparation),
+            "history": [dict(row) for row in self.history],
+            "notes": list(self.notes),
+            "words": list(self.vocabulary.words),
+        }
+        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
+        with disk(f"the model {path}", full="free some space", refused="choose another folder"):
+            path.mkdir(parents=True, exist_ok=True)
+            write_atomically(path / _WEIGHTS, save(weights))
+            write_atomically(path / _CONFIG, json.dumps(config, ensure_ascii=False, indent=1).encode())
+        return path
+
+
+def load_model(folder: str | Path, device: str | torch.device = "cpu") -> TextModel:
+    """Read a checkpoint; nothing in it is executed."""
+    path = Path(folder)
+    config = _read_config(path)
+    try:
+        network = AttentiveClassifier(AttentiveConfig(**config["network"]))
+        how = dict(config["preparation"])
+        how["classes"] = tuple(how["classes"]) if how["classes"] is not None else None
+        preparation = Preparation(**how)
+        vocabulary = Vocabulary(tuple(config["words"]))
+        classes = tuple(config["classes"])
+        extra: dict[str, Any] = {"history": tuple(config["history"]), "notes": tuple(config["notes"])}
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path / _CONFIG} does not describe a model of this version ({error}).") from error
+    try:
+        weights = load_file(path / _WEIGHTS)
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{path / _WEIGHTS} is missing or unreadable ({error}).") from error
+    if len(vocabulary) != network.config.vocabulary:
+        raise UserError(f"{path}: {len(vocabulary)} words for a network of {network.config.vocabulary}.")
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        first = str(error).split("\n")[1].strip() if "\n" in str(error) else str(error)
+        raise UserError(f"{path}: the weights do not fit {_CONFIG}: {first}") from error
+    return TextModel(network.to(device).eval(), vocabulary, classes, preparation, **extra)
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    if not (path / _CONFIG).is_file():
+        raise UserError(f"{path} is not a model: it has no {_CONFIG}.")
+    try:
+        config = json.loads((path / _CONFIG).read_bytes())
+    except ValueError as error:
+        raise UserError(f"{path / _CONFIG} is not valid JSON ({error}).") from error
+    if not isinstance(config, dict) or "format" not in config:
+        raise UserError(f"{path / _CONFIG} does not describe a model of trueness.")
+    if config["format"] != FORMAT:
+        raise UserError(f"{path} has model format {config['format']}, this trueness reads {FORMAT}.")
+    return config
