@@ -1,7 +1,8 @@
-"""Write the tables of docs/results.md from results/*/compare.json; with --check, only tell whether they are current."""
+"""Write the tables of docs/results.md from what results/ holds; with --check, only tell whether they are current."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import sys
@@ -16,6 +17,7 @@ def main() -> int:
     """Fill every `<!-- table: STUDY -->` ... `<!-- end -->` of the page."""
     text = PAGE.read_text(encoding="utf-8")
     current = re.sub(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", _fill, text, flags=re.DOTALL)
+    current = re.sub(r"(<!-- base models -->\n).*?(<!-- end -->)", _fill_models, current, flags=re.DOTALL)
     if current == text:
         return 0
     if "--check" in sys.argv:
@@ -28,6 +30,30 @@ def main() -> int:
 def _fill(match: re.Match[str]) -> str:
     compared = json.loads((ROOT / "results" / match[2] / "compare.json").read_text(encoding="utf-8"))
     return f"{match[1]}{_claims(compared['claims'])}\n{_rows(compared['rows'])}{match[3]}"
+
+
+def _fill_models(match: re.Match[str]) -> str:
+    folder = ROOT / "results" / "base-models"
+    trained = [json.loads(line) for line in (folder / "models.jsonl").read_text(encoding="utf-8").splitlines()]
+    with (folder / "published.csv").open(encoding="utf-8", newline="") as file:
+        published = list(csv.DictReader(file))
+    lines = [
+        "| dataset | recipe | model | metric | published | ours: mean (least to most) | seeds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in published:
+        key = [row[name] for name in ("dataset", "recipe", "model")]
+        values = [
+            run[f"test_{row['metric']}"]
+            for run in trained
+            if [run[name] for name in ("dataset", "recipe", "model")] == key
+        ]
+        interval = f" ({row['published_low']} to {row['published_high']})" if row["published_low"] else ""
+        shown = f"{sum(values) / len(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+        lines.append(
+            f"| {' | '.join(key)} | {row['metric']} | {row['published']}{interval} | {shown} | {len(values)} |"
+        )
+    return match[1] + "\n".join(lines) + "\n" + match[2]
 
 
 def _claims(claims: list[dict[str, Any]]) -> str:

@@ -15,20 +15,40 @@ if TYPE_CHECKING:
         StudyFailedError,
         StudyRun,
         compare,
+        evaluate,
+        explain,
         load_dataset,
+        load_model,
         names,
         open_run,
         plan,
         run,
+        train,
     )
     from trueness.errors import UserError
+    from trueness.explainers.text import explainer
     from trueness.studies import load_study
 
 _HOME = {
     "UserError": "trueness.errors",
+    "explainer": "trueness.explainers.text",
     "load_study": "trueness.studies",
     **dict.fromkeys(
-        ("Plan", "StudyFailedError", "StudyRun", "compare", "load_dataset", "names", "open_run", "plan", "run"),
+        (
+            "Plan",
+            "StudyFailedError",
+            "StudyRun",
+            "compare",
+            "evaluate",
+            "explain",
+            "load_dataset",
+            "load_model",
+            "names",
+            "open_run",
+            "plan",
+            "run",
+            "train",
+        ),
         "trueness.api",
     ),
 }
@@ -40,12 +60,17 @@ __all__ = [
     "UserError",
     "__version__",
     "compare",
+    "evaluate",
+    "explain",
+    "explainer",
     "load_dataset",
+    "load_model",
     "load_study",
     "names",
     "open_run",
     "plan",
     "run",
+    "train",
 ]
 
 

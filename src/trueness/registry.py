@@ -30,7 +30,8 @@ class Registry(Generic[T]):
     def add(self, name: str, thing: T, description: str) -> T:
         """Register under a new name."""
         if name in self._things:
-            raise UserError(f"There is already a {self.kind} named {name!r}; choose another name.")
+            article = "an" if self.kind[0] in "aeiou" else "a"
+            raise UserError(f"There is already {article} {self.kind} named {name!r}; choose another name.")
         self._things[name] = thing
         self._descriptions[name] = description
         return thing

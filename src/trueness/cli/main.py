@@ -173,9 +173,89 @@ def compare_command(
         show.comparison(compared)
 
 
+@app.command("train")
+def train_command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="ENCODER-ATTENTION, such as bilstm-additive.")],
+    data: Annotated[str, typer.Option("--data", metavar="DATASET", help="A dataset's name, file or folder.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model is kept.")],
+    recipe: Annotated[str | None, typer.Option("--recipe", help="How to train; see: trueness list recipe.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    root: Annotated[Path | None, typer.Option("--root", help="Where the papers' corpora lie.")] = None,
+    vectors: Annotated[str | None, typer.Option("--vectors", help="Word vectors: a file, or glove-6b-50d.")] = None,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda:0, ...")] = "cpu",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="The model's shape, e.g. hidden=32.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a text classifier. The same command continues an interrupted training."""
+    import shutil
+
+    from trueness import api
+    from trueness.cli import show
+    from trueness.data import load_text
+
+    loaded = load_text(data, root=root)
+    state = out / "training"
+    trained = api.train(
+        model,
+        loaded,
+        recipe=recipe,
+        seed=seed,
+        vectors=vectors,
+        device=device,
+        state=state,
+        **_settings(settings),
+    )
+    trained.save(out)
+    shutil.rmtree(state, ignore_errors=True)
+    scores = {split: api.evaluate(trained, loaded, split) for split in ("dev", "test") if split in loaded.splits}
+    summary = {"model": str(out), "epochs": len(trained.history), "scores": scores, "notes": list(trained.notes)}
+    if as_json:
+        _print_json(summary)
+    else:
+        show.trained(summary)
+
+
+@app.command("explain")
+def explain_command(
+    model: Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")],
+    text: Annotated[list[str], typer.Option("--text", help="The text to explain; repeatable.")],
+    other: Annotated[
+        list[str] | None, typer.Option("--other", help="The second text of a pair, one per --text.")
+    ] = None,
+    explainer: Annotated[
+        list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")
+    ] = None,
+    target: Annotated[str, typer.Option("--target", help="predicted, or a class.")] = "predicted",
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a heat map.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Explain what a model makes of a text: a table of tokens, coloured."""
+    from trueness import api
+    from trueness.cli import show
+    from trueness.engine import disk, write_atomically
+    from trueness.report.heatmap import heatmap_page
+
+    if other is not None and len(other) != len(text):
+        raise UserError(f"There are {len(text)} texts and {len(other)} second texts.")
+    loaded = api.load_model(model)
+    names = explainer or ["attention", "input-x-gradient", "leave-one-out"]
+    found = [
+        explanation for name in names for explanation in api.explain(loaded, text, name, others=other, target=target)
+    ]
+    if html is not None:
+        with disk(f"the heat map {html}", full="free some space", refused="choose another place with --html"):
+            write_atomically(html, heatmap_page(found).encode())
+    if as_json:
+        _print_json([explanation.to_json() for explanation in found])
+    else:
+        show.explanations(found)
+
+
 @app.command("list")
 def list_command(
-    kind: Annotated[str | None, typer.Argument(help="Only this kind: study, dataset, model or explainer.")] = None,
+    kind: Annotated[str | None, typer.Argument(help="Only these: study, dataset, model, recipe or explainer.")] = None,
     as_json: Json = False,
 ) -> None:
     """List studies, datasets, models and explainers."""

@@ -8,9 +8,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from trueness.api import Plan, StudyRun
 from trueness.cli.progress import duration
+from trueness.report.heatmap import Explanation, colours, dark
 
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
 
@@ -169,3 +171,34 @@ def dataset(found: dict[str, Any]) -> None:
         console.print(f"The split {split} has no usable row.")
     for bad in found.get("bad_rows", ()):
         console.print(f"{bad['file']}, row {bad['row']}: {bad['problem']}.")
+
+
+def trained(summary: dict[str, Any]) -> None:
+    """Where the model is and how well it predicts."""
+    console = _console()
+    columns = list(dict.fromkeys(name for scores in summary["scores"].values() for name in scores))
+    table = _table("split", *columns, right=tuple(columns))
+    for split, scores in summary["scores"].items():
+        table.add_row(split, *(_number(scores.get(name)) for name in columns))
+    console.print(table)
+    for note in summary["notes"]:
+        console.print(f"{note}.")
+    console.print(f"{summary['epochs']} epochs. Model: {summary['model']}")
+
+
+def explanations(found: list[Explanation]) -> None:
+    """Each text coloured by its scores, then the scores."""
+    console = _console()
+    for explanation in found:
+        console.print(explanation.heading, style="bold")
+        line = Text()
+        for token, colour in zip(explanation.tokens, colours(explanation.scores), strict=True):
+            ink = "white" if dark(colour) else "black"
+            line.append(token, style=f"{ink} on rgb({colour[0]},{colour[1]},{colour[2]})")
+            line.append(" ")
+        console.print(line)
+        table = _table("token", "score", right=("score",))
+        for token, score, known in zip(explanation.tokens, explanation.scores, explanation.known, strict=True):
+            table.add_row(token if known else f"{token} (unknown word)", f"{score:+.4f}")
+        console.print(table)
+        console.print()

@@ -120,12 +120,20 @@ class EncodedSplit:
         other = None if self._other is None else self._other.select(chosen, index)
         return Batch(self._text.select(chosen, index), self.labels[index], other)
 
-    def in_order(self, size: int) -> Iterator[tuple[npt.NDArray[np.intp], Batch]]:
-        """Batches of similar length, shortest first, each with the numbers of its examples: for evaluation."""
+    def in_order(self, max_tokens: int = 1 << 17) -> Iterator[tuple[npt.NDArray[np.intp], Batch]]:
+        """Batches of similar length, shortest first, each with the numbers of its examples: for evaluation.
+
+        No batch has more than `max_tokens` positions, padding included, unless one text alone has.
+        """
         order = np.argsort(self.sizes, kind="stable")
-        for begin in range(0, len(order), size):
-            rows = order[begin : begin + size]
+        begin = 0
+        while begin < len(order):
+            # Sorted by length, the last row decides the width: rows * width grows with the number of rows.
+            widths = self.sizes[order[begin:]]
+            fitting = int(np.searchsorted(np.arange(1, len(widths) + 1) * widths, max_tokens, side="right"))
+            rows = order[begin : begin + max(fitting, 1)]
             yield rows, self.batch(rows)
+            begin += len(rows)
 
     def shuffled(self, size: int, rng: np.random.Generator, *, noise: float = 0.1) -> Iterator[Batch]:
         """Batches of similar length in random order: sort by length with relative noise, cut, shuffle the pieces."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
+    from trueness.data.preparation import Preparation
     from trueness.data.vocabulary import Vocabulary
 
 Span = tuple[int, int]
@@ -43,6 +44,7 @@ class TextDataset:
     classes: tuple[str, ...]
     splits: Mapping[str, Sequence[TextExample]] = field(repr=False)
     vocabulary: Vocabulary = field(repr=False)
+    preparation: Preparation = field(repr=False)
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, split: str) -> Sequence[TextExample]:

@@ -70,7 +70,7 @@ def prepare(name: str, raw: Mapping[str, Sequence[RawExample]], how: Preparation
     for split, examples in fitting.items():
         if not examples:
             raise UserError(f"{name}: the split {split} is empty after preparation.")
-    return TextDataset(name, classes, fitting, vocabulary, _notes(raw, tokenised, fitting))
+    return TextDataset(name, classes, fitting, vocabulary, how, _notes(raw, tokenised, fitting))
 
 
 def _notes(raw: Mapping[str, Sequence[RawExample]], *steps: Mapping[str, Sequence[TextExample]]) -> tuple[str, ...]:

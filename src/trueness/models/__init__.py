@@ -2,8 +2,8 @@
 
 from trueness.models import logistic as _logistic  # registers its models
 from trueness.models.linear import LinearModel
-from trueness.models.registry import VECTOR_MODELS
+from trueness.models.registry import TEXT_MODELS, VECTOR_MODELS
 
 del _logistic
 
-__all__ = ["VECTOR_MODELS", "LinearModel"]
+__all__ = ["TEXT_MODELS", "VECTOR_MODELS", "LinearModel"]

@@ -16,28 +16,21 @@ from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
-from trueness.data.preparation import Preparation
 from trueness.data.word_vectors import Missing, load_vectors
 from trueness.engine import write_atomically
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.recipes import RECIPES, Recipe
+from trueness.models.registry import TEXT_MODELS
 from trueness.models.text_model import TextModel
 from trueness.stats import Undefined
 from trueness.stats.classification import accuracy, macro_f1, roc_auc
 
-_EVALUATION_BATCH = 512
-
 
 def model_config(name: str, data: TextDataset, recipe: Recipe, **changes: Any) -> AttentiveConfig:
     """The shape that a name such as `bilstm-additive` means for a dataset under a recipe."""
-    encoder, _, attention = name.partition("-")
-    if encoder not in ("bilstm", "cnn", "average") or attention not in ("additive", "dot", "uniform", "frozen"):
-        raise UserError(
-            f"There is no model {name!r}; names are ENCODER-ATTENTION with bilstm, cnn or average and additive, dot, "
-            "uniform or frozen, such as bilstm-additive."
-        )
+    encoder, attention = TEXT_MODELS[name]
     shape = {"vocabulary": len(data.vocabulary), "classes": len(data.classes), **recipe.shape, **changes}
     return AttentiveConfig(encoder=encoder, attention=attention, **shape)  # type: ignore[arg-type]
 
@@ -62,7 +55,6 @@ def train(
     vectors: str | Path | None = None,
     missing: Missing = "zeros",
     state: str | Path | None = None,
-    preparation: Preparation | None = None,
     **changes: Any,
 ) -> TextModel:
     """Train a classifier and return it as it was after its best epoch.
@@ -95,7 +87,7 @@ def train(
         network.eval(),
         data.vocabulary,
         data.classes,
-        preparation or Preparation(),
+        data.preparation,
         tuple(loop.progress.history),
         tuple(notes),
     )
@@ -196,7 +188,7 @@ def predict(network: AttentiveClassifier, split: EncodedSplit) -> tuple[npt.NDAr
     logits = torch.zeros(len(split), network.config.classes, device=split.device)
     try:
         with torch.inference_mode():
-            for rows, batch in split.in_order(_EVALUATION_BATCH):
+            for rows, batch in split.in_order():
                 logits[torch.from_numpy(rows).to(split.device)] = network(batch).logits.float()
     finally:
         network.train(was_training)

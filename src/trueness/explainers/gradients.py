@@ -1,0 +1,107 @@
+"""Gradients at the embeddings, in the papers' meanings, named apart."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
+from trueness.models.attentive import AttentiveClassifier
+
+
+@contextlib.contextmanager
+def _differentiable(model: AttentiveClassifier) -> Iterator[None]:
+    """Training mode, in which alone cuDNN differentiates recurrent layers; without dropout nothing else changes."""
+    was_training = model.training
+    model.train()
+    try:
+        with torch.enable_grad():
+            yield
+    finally:
+        model.train(was_training)
+
+
+def embedding_gradient(
+    model: AttentiveClassifier,
+    batch: Batch,
+    target: Target,
+    *,
+    output: Literal["logit", "probability"] = "logit",
+    hold_attention: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The gradient of the target's output at the embeddings, and the embeddings: both (batch, tokens, embedding).
+
+    With `hold_attention` the weights are constants, so that influence through attention is left out.
+    """
+    with _differentiable(model):
+        embeddings = model.embed(batch).detach().requires_grad_()
+        auxiliary = model.auxiliary(batch)
+        states = model.encode(embeddings, batch)
+        weights = model.attend(states, batch, auxiliary=auxiliary)
+        logits = model.decode(states, weights.detach() if hold_attention else weights, batch, auxiliary=auxiliary)
+        chosen = target_class(logits.detach(), batch, target)
+        values = logits if output == "logit" else torch.softmax(logits, dim=-1)
+        # Examples do not interact, so one backward pass gives every example its own gradient.
+        (gradient,) = torch.autograd.grad(values.gather(1, chosen[:, None]).sum(), embeddings)
+    return gradient, embeddings.detach()
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """L2 norm over embedding dimensions of the gradient of the target's logit: not negative."""
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        gradient, _ = embedding_gradient(model, batch, target)
+        return (gradient * gradient).sum(dim=-1).sqrt() * batch.mask
+
+
+@dataclass(frozen=True)
+class InputXGradient:
+    """Gradient of the target's logit times the embedding, summed over dimensions: signed."""
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        gradient, embeddings = embedding_gradient(model, batch, target)
+        return (gradient * embeddings).sum(dim=-1) * batch.mask
+
+
+@dataclass(frozen=True)
+class GradientJW2019:
+    """|g . e| of the target's probability with attention held constant (Jain and Wallace 2019, their code).
+
+    It is the gradient with respect to the one-hot word at its own entry. Of two classes both give the same.
+    """
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        gradient, embeddings = embedding_gradient(model, batch, target, output="probability", hold_attention=True)
+        return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
+
+
+@dataclass(frozen=True)
+class GradientMadsen2022:
+    """L2 norm over the vocabulary of the gradient of the target's logit with respect to the one-hot word.
+
+    ||g E^T||_2, computed as sqrt(g (E^T E) g^T): the vocabulary is summed once, not per token. The paper explains the
+    gold class.
+    """
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        gradient, _ = embedding_gradient(model, batch, target)
+        table = model.embedding.weight.detach()
+        squared = torch.einsum("btd,de,bte->bt", gradient, table.T @ table, gradient)
+        return squared.clamp(min=0).sqrt() * batch.mask
+
+
+TEXT_EXPLAINERS.add("gradient", Gradient(), "L2 norm of the logit's gradient at the embedding")
+TEXT_EXPLAINERS.add("gradient@jw2019", GradientJW2019(), "|g . e| of the probability, attention held constant")
+TEXT_EXPLAINERS.add("gradient@madsen2022", GradientMadsen2022(), "L2 norm over the vocabulary of the logit's gradient")
+TEXT_EXPLAINERS.add("input-x-gradient", InputXGradient(), "gradient of the logit times the embedding, signed")

@@ -1,0 +1,158 @@
+"""Leave one token out and look again; attention is computed anew each time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from trueness.data.batches import Batch, Sequences
+from trueness.data.vocabulary import MASK
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, evaluating, target_class
+from trueness.models.attention import normalise, uniform
+from trueness.models.attentive import AttentiveClassifier, Auxiliary
+from trueness.models.encoders import BiLSTM, reversal
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Change of the output when a token is deleted or replaced by the mask token.
+
+    `signed`: the target's probability with the token minus without it: positive where the token speaks for the target.
+    `total-variation`: half the sum of |change| over all classes, not negative, the same for every target.
+    All (instance, position) variants are folded into large batches; on a CPU a deletion in a BiLSTM reuses the input
+    projection and the states before and after the token. `max_bytes` bounds the states held at a time.
+    """
+
+    replace: Literal["delete", "mask"] = "delete"
+    measure: Literal["signed", "total-variation"] = "signed"
+    max_bytes: int = 256 << 20
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        with evaluating(model):
+            logits = model(batch).logits
+            before = torch.softmax(logits, dim=-1)
+            after = torch.softmax(self._logits_without_each(model, batch), dim=-1)
+            change: Tensor = before[:, None] - after
+            scores: Tensor
+            if self.measure == "total-variation":
+                scores = change.abs().sum(dim=-1) / 2
+            else:
+                chosen = target_class(logits, batch, target)
+                scores = change.gather(2, chosen[:, None, None].expand(-1, change.shape[1], 1))[..., 0]
+            return scores * batch.mask
+
+    def _logits_without_each(self, model: AttentiveClassifier, batch: Batch) -> Tensor:
+        """(batch, tokens, classes): the logits without the token at each position."""
+        rows, width = batch.tokens.shape
+        # On a GPU a step of the recurrence costs a launch whatever its size, so one large rerun is faster there.
+        shares = isinstance(model.encoder, BiLSTM) and self.replace == "delete" and batch.tokens.device.type == "cpu"
+        each = width * width * model.encoder.size * torch.finfo(model.output.weight.dtype).bits // 8
+        step = max(1, self.max_bytes // (each * (3 if shares else 2)))
+        parts = []
+        for begin in range(0, rows, step):
+            part = batch.rows(torch.arange(begin, min(begin + step, rows), device=batch.tokens.device))
+            parts.append(_shared_states(model, part) if shares else self._rerun(model, part))
+        return torch.cat(parts)
+
+    def _rerun(self, model: AttentiveClassifier, batch: Batch) -> Tensor:
+        """Every variant as an example of its own."""
+        rows, width = batch.tokens.shape
+        row, position = batch.mask.nonzero(as_tuple=True)
+        variants = batch.rows(row)
+        text = (_deleted if self.replace == "delete" else _masked)(variants.text, position)
+        logits = model(Batch(text, variants.labels, variants.other)).logits
+        result: Tensor = logits.new_zeros(rows, width, logits.shape[-1])
+        result[row, position] = logits
+        return result
+
+
+def _deleted(text: Sequences, position: Tensor) -> Sequences:
+    """Each row without the token at its position, the rest moved left."""
+    keep = torch.arange(text.tokens.shape[1] - 1, device=position.device)
+    index = keep + (keep >= position[:, None])
+    lengths = text.lengths - 1
+    mask = (keep > 0) & (keep < lengths[:, None] - 1)
+    return Sequences(text.tokens.gather(1, index), lengths, mask)
+
+
+def _masked(text: Sequences, position: Tensor) -> Sequences:
+    """Each row with the mask token at its position."""
+    return Sequences(text.tokens.scatter(1, position[:, None], MASK), text.lengths, text.mask)
+
+
+def _shared_states(model: AttentiveClassifier, batch: Batch) -> Tensor:
+    """Deletion in a BiLSTM: (batch, tokens, classes) logits without each token.
+
+    Forward states before the deleted token and backward states after it are those of the whole text.
+    """
+    encoder = model.encoder
+    assert isinstance(encoder, BiLSTM)
+    embeddings = model.embed(batch)
+    rows, width = batch.tokens.shape
+    order = reversal(batch.text.lengths, width)
+    there = _without_each(encoder.forwards, embeddings)
+    mirrored = _without_each(encoder.backwards, embeddings.gather(1, order[..., None].expand_as(embeddings)))
+    # Back from reversed coordinates, both of the deleted token and of the states.
+    row = torch.arange(rows, device=order.device)
+    back = mirrored[order.T[:, :, None], row[None, :, None], order[None]]
+    states = torch.cat([there, back], dim=-1).reshape(width * rows, width, -1)
+    left = batch.mask[None] & ~torch.eye(width, dtype=torch.bool, device=order.device)[:, None]
+    logits = _decode(model, states, left.reshape(width * rows, width), batch.rows(row.repeat(width)), batch, width)
+    return logits.reshape(width, rows, -1).transpose(0, 1)
+
+
+def _decode(
+    model: AttentiveClassifier, states: Tensor, mask: Tensor, variants: Batch, batch: Batch, copies: int
+) -> Tensor:
+    auxiliary = model.auxiliary(batch)
+    if auxiliary is not None:
+        context = None if auxiliary.context is None else auxiliary.context.repeat(copies, 1)
+        auxiliary = Auxiliary(auxiliary.summary.repeat(copies, 1), context)
+    if model.attention is None:
+        weights = uniform(mask).to(states.dtype)
+    else:
+        query = auxiliary.summary if auxiliary is not None and model.config.head == "query" else None
+        weights = normalise(model.attention(states, query), mask, model.config.normaliser, model.config.temperature)
+    return model.decode(states, weights, variants, auxiliary=auxiliary)
+
+
+def _without_each(lstm: nn.LSTM, inputs: Tensor) -> Tensor:
+    """States of a one-directional LSTM that reads a sequence without the token at each position.
+
+    (deleted position, batch, position, hidden); the entry at the deleted position itself is meaningless. At step t only
+    the deletions at earlier positions run on; the later ones still share the states of the whole sequence.
+    """
+    rows, width, _ = inputs.shape
+    hidden = lstm.hidden_size
+    weights: dict[str, Tensor] = dict(lstm.named_parameters())
+    projected = inputs @ weights["weight_ih_l0"].T + (weights["bias_ih_l0"] + weights["bias_hh_l0"])
+    recurrent = weights["weight_hh_l0"].T
+    # The last slot is the whole sequence, where nothing is deleted.
+    h = inputs.new_zeros(width + 1, rows, hidden)
+    c = torch.zeros_like(h)
+    states = inputs.new_empty(width, rows, width, hidden)
+    for t in range(width):
+        # Deletions before t, then the whole sequence; a deletion at t starts from the whole sequence's present state.
+        h[t], c[t] = h[width], c[width]
+        active = torch.cat([h[:t], h[width:]])
+        gates = active @ recurrent + projected[:, t]
+        i, f, g, o = gates.chunk(4, dim=-1)
+        cell = torch.sigmoid(f) * torch.cat([c[:t], c[width:]]) + torch.sigmoid(i) * torch.tanh(g)
+        now = torch.sigmoid(o) * torch.tanh(cell)
+        h[:t], c[:t], h[width], c[width] = now[:t], cell[:t], now[t], cell[t]
+        states[:t, :, t] = now[:t]
+        states[t:, :, t] = now[t]
+    return states
+
+
+TEXT_EXPLAINERS.add(
+    "leave-one-out", LeaveOneOut(), "change of the target's probability when a token is deleted, signed"
+)
+TEXT_EXPLAINERS.add("leave-one-out-mask", LeaveOneOut("mask"), "the same with the token replaced by the mask token")
+TEXT_EXPLAINERS.add(
+    "leave-one-out@jw2019", LeaveOneOut(measure="total-variation"), "total variation when a token is deleted"
+)

@@ -1,0 +1,46 @@
+"""Explanations that need no computation: attention itself, and chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, evaluating
+from trueness.models.attentive import AttentiveClassifier
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The model's own attention weights: not negative, the same for every target."""
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
+        """(batch, tokens)."""
+        with evaluating(model):
+            attention: Tensor = model(batch).attention
+            return attention
+
+
+@dataclass(frozen=True)
+class Random:
+    """Uniform scores in [-1, 1], from a seed and the tokens: what knows nothing of the model.
+
+    A text gets the same scores in any batch, so that masks made from them are nested and comparisons are paired.
+    """
+
+    seed: int = 0
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
+        """(batch, tokens)."""
+        rows = []
+        for tokens in batch.tokens.tolist():
+            real = [token for token in tokens if token]
+            generator = torch.Generator().manual_seed(hash((self.seed, *real)) % 2**63)
+            rows.append(torch.rand(len(tokens), generator=generator) * 2 - 1)
+        return torch.stack(rows).to(batch.tokens.device) * batch.mask
+
+
+TEXT_EXPLAINERS.add("attention", Attention(), "the model's own attention weights")
+TEXT_EXPLAINERS.add("random", Random(), "random scores, fixed by a seed: the baseline")

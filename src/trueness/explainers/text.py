@@ -1,0 +1,79 @@
+"""What explainers of text share: the contract, the target, and their names."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch
+from trueness.errors import UserError
+from trueness.models.attentive import AttentiveClassifier
+from trueness.registry import Registry
+
+Target = Literal["predicted", "gold"] | int
+"""The class whose score is explained: the predicted one, the labelled one, or a class number."""
+
+
+class TextExplainer(Protocol):
+    """Says how much each token mattered to the target class."""
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens) signed scores, 0 outside `batch.mask`; the model is left as it was."""
+        ...
+
+
+TEXT_EXPLAINERS: Registry[TextExplainer] = Registry("explainer")
+
+
+def target_class(logits: Tensor, batch: Batch, target: Target) -> Tensor:
+    """(batch,) class numbers."""
+    if target == "predicted":
+        return logits.argmax(dim=-1)
+    if target == "gold":
+        return batch.labels
+    if not isinstance(target, int) or not 0 <= target < logits.shape[-1]:
+        raise UserError(
+            f"The target must be predicted, gold or a class from 0 to {logits.shape[-1] - 1}, not {target!r}."
+        )
+    return torch.full((len(batch),), target, device=logits.device)
+
+
+@contextlib.contextmanager
+def evaluating(model: AttentiveClassifier) -> Iterator[None]:
+    """No gradients; the model's mode is restored, also after an exception."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)
+
+
+def explainer(name: str, description: str = "") -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Register a function `f(model, batch, target) -> scores` as an explainer; now it is a name everywhere."""
+
+    def register(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        first = (function.__doc__ or "your own").strip().split("\n")[0]
+        TEXT_EXPLAINERS.add(name, _Function(function), description or first)
+        return function
+
+    return register
+
+
+class _Function:
+    """A user's function as an explainer; what it returns is checked."""
+
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        self._function = function
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        scores = self._function(model, batch, target)
+        if scores.shape != batch.mask.shape:
+            found, wanted = tuple(scores.shape), tuple(batch.mask.shape)
+            raise UserError(f"{self._function.__name__} returned scores of shape {found}, not {wanted}.")
+        return torch.where(batch.mask, scores.detach(), 0.0)

@@ -1,0 +1,69 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from trueness.data import Vocabulary
+from trueness.data.vocabulary import PAD, SPECIAL
+from trueness.data.word_vectors import fill, load_vectors
+from trueness.errors import UserError
+
+VOCABULARY = Vocabulary((*SPECIAL, "bad", "film", "good"))
+WORDS, MATRIX = ["good", "unused", "bad"], np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+def files(tmp_path):
+    text = tmp_path / "v.txt"
+    text.write_text("3 2\n" + "".join(f"{w} {v[0]} {v[1]}\n" for w, v in zip(WORDS, MATRIX, strict=True)))
+    np.savez(tmp_path / "v.npz", words="\n".join(WORDS), vectors=MATRIX)
+    pd.DataFrame({"word": WORDS, "x": MATRIX[:, 0], "y": MATRIX[:, 1]}).to_parquet(tmp_path / "v.parquet")
+    return [text, tmp_path / "v.npz", tmp_path / "v.parquet"]
+
+
+def test_every_format_gives_the_same_table(tmp_path):
+    for path in files(tmp_path):
+        table, found = load_vectors(path, VOCABULARY)
+        assert found == 2
+        assert table[VOCABULARY.numbers["good"]].tolist() == [0, 1]
+        assert table[VOCABULARY.numbers["bad"]].tolist() == [4, 5]
+        assert not table[VOCABULARY.numbers["film"]].any()
+        assert not table[: len(SPECIAL)].any()
+
+
+def test_missing_words_by_rule():
+    for rule in ("zeros", "normal", "uniform"):
+        table = fill(200, 50, missing=rule, seed=1)
+        assert not table[PAD].any()
+        assert np.array_equal(table, fill(200, 50, missing=rule, seed=1))
+    assert fill(200, 50, missing="normal").std() == pytest.approx(1, abs=0.05)
+    assert np.abs(fill(200, 50, missing="uniform")).max() <= 0.05
+
+
+def test_what_is_wrong_is_named(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text("good 1 2\nbad 1\n")
+    with pytest.raises(UserError, match=r"line 2: 1 numbers, but the first vector has 2"):
+        load_vectors(path, VOCABULARY)
+    path.write_text("good 1 x\n")
+    with pytest.raises(UserError, match="line 1"):
+        load_vectors(path, VOCABULARY)
+    path.write_text("good 1 nan\n")
+    with pytest.raises(UserError, match=r"vector of 'good' .* NaN"):
+        load_vectors(path, VOCABULARY)
+    path.write_text("\n")
+    with pytest.raises(UserError, match="holds no vectors"):
+        load_vectors(path, VOCABULARY)
+    np.savez(tmp_path / "w.npz", other=MATRIX)
+    with pytest.raises(UserError, match="must hold 'words' and 'vectors'"):
+        load_vectors(tmp_path / "w.npz", VOCABULARY)
+    np.savez(tmp_path / "w.npz", words="good", vectors=MATRIX)
+    with pytest.raises(UserError, match="1 words for vectors of shape"):
+        load_vectors(tmp_path / "w.npz", VOCABULARY)
+    with pytest.raises(UserError, match="There are no word vectors"):
+        load_vectors(tmp_path / "none", VOCABULARY)
+
+
+def test_the_packaged_vectors():
+    table, found = load_vectors("glove-6b-50d", VOCABULARY)
+    assert found == 3
+    assert table.shape == (8, 50)
+    assert table[VOCABULARY.numbers["film"]].any()

@@ -1,0 +1,195 @@
+"""Every explainer of text on every kind of model: one contract, then each against a slow literal version."""
+
+import itertools
+
+import pytest
+import torch
+from captum import attr
+
+import trueness as tn
+from tests.models.test_attentive import batch_of, build, examples
+from trueness.data.batches import Batch
+from trueness.data.vocabulary import MASK
+from trueness.errors import UserError
+from trueness.explainers.catalogue import TEXT_EXPLAINERS, LeaveOneOut, Random
+from trueness.explainers.leave_one_out import _deleted, _masked
+
+NAMES = list(TEXT_EXPLAINERS)
+KINDS = [("bilstm", "additive", "linear"), ("cnn", "dot", "linear"), ("average", "uniform", "linear")]
+KINDS += [("bilstm", "additive", "query"), ("bilstm", "dot", "query"), ("bilstm", "additive", "concat")]
+UNSIGNED = {"attention", "gradient", "gradient@jw2019", "gradient@madsen2022", "leave-one-out@jw2019"}
+
+
+@pytest.mark.parametrize(("name", "kind"), list(itertools.product(NAMES, KINDS)))
+def test_the_contract(name, kind):
+    model, explainer = build(*kind), TEXT_EXPLAINERS[name]
+    some = examples()
+    batch = batch_of(some)
+    for target in ("predicted", "gold", 1):
+        scores = explainer.attribute(model, batch, target)
+        assert scores.shape == batch.mask.shape
+        assert not scores.requires_grad
+        assert torch.isfinite(scores).all()
+        assert (scores[~batch.mask] == 0).all()
+        assert name not in UNSIGNED or (scores >= 0).all()
+        assert torch.equal(scores, explainer.attribute(model, batch, target)), "the same again"
+        for row, example in enumerate(some):  # padding and company change nothing
+            alone = explainer.attribute(model, batch_of([example]), target if target != "gold" else example.label)
+            assert torch.allclose(alone[0], scores[row, : alone.shape[1]], atol=1e-8)
+    for training in (True, False):
+        model.train(training)
+        explainer.attribute(model, batch)
+        assert model.training is training
+
+
+def test_an_unknown_target_is_refused():
+    for target in (7, -1, "positive"):
+        with pytest.raises(UserError, match="The target must be"):
+            TEXT_EXPLAINERS["gradient"].attribute(build(), batch_of(examples(pairs=False)), target)
+
+
+@pytest.mark.parametrize("name", ["gradient", "input-x-gradient", "leave-one-out"])
+def test_the_model_is_restored_after_an_exception(name, monkeypatch):
+    model = build().eval()
+    monkeypatch.setattr(model, "decode", lambda *a, **k: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        TEXT_EXPLAINERS[name].attribute(model, batch_of(examples(pairs=False)))
+    assert not model.training
+    assert torch.is_grad_enabled()
+
+
+@torch.no_grad()
+def literal_leave_one_out(model, batch, target, replace):
+    """Token by token, text by text, from the definition."""
+    scores = torch.zeros(batch.mask.shape, dtype=torch.float64)
+    for row in range(len(batch)):
+        one = batch.rows(torch.tensor([row]))
+        before = torch.softmax(model(one).logits, -1)[0]
+        for position in range(batch.tokens.shape[1]):
+            if batch.mask[row, position]:
+                at = torch.tensor([position])
+                text = _deleted(one.text, at) if replace == "delete" else _masked(one.text, at)
+                after = torch.softmax(model(Batch(text, one.labels, one.other)).logits, -1)[0]
+                scores[row, position] = before[target[row]] - after[target[row]]
+    return scores
+
+
+@pytest.mark.parametrize(("kind", "replace"), list(itertools.product(KINDS, ["delete", "mask"])))
+def test_leave_one_out_equals_the_loop(kind, replace):
+    model, batch = build(*kind), batch_of(examples())
+    target = model(batch).logits.argmax(-1)
+    expected = literal_leave_one_out(model, batch, target, replace)
+    for max_bytes in (1, 1 << 28):
+        ours = LeaveOneOut(replace, max_bytes=max_bytes).attribute(model, batch)
+        assert torch.allclose(ours, expected, atol=1e-9)
+
+
+def test_the_two_ways_of_leaving_out_agree():
+    model, batch = build(), batch_of(examples(pairs=False))
+    with torch.no_grad():
+        again = LeaveOneOut()._rerun(model, batch)
+        shared = LeaveOneOut()._logits_without_each(model, batch)
+    assert torch.allclose(again[batch.mask], shared[batch.mask], atol=1e-9)
+
+
+def test_deletion_and_masking_do_what_they_say():
+    batch = batch_of(examples(pairs=False))
+    position = torch.tensor([2, 1, 3, 1])
+    shorter, masked = _deleted(batch.text, position), _masked(batch.text, position)
+    for row in range(4):
+        tokens, at, length = batch.tokens[row].tolist(), int(position[row]), int(batch.text.lengths[row])
+        assert shorter.tokens[row, : length - 1].tolist() == [*tokens[:at], *tokens[at + 1 : length]]
+        assert masked.tokens[row].tolist() == [*tokens[:at], MASK, *tokens[at + 1 :]]
+        assert int(shorter.mask[row].sum()) == length - 3
+
+
+def captum_forward(model, batch):
+    return lambda embeddings: model(batch, embeddings=embeddings).logits
+
+
+def test_gradients_equal_captum():
+    model, batch = build(), batch_of(examples(pairs=False))
+    target = model(batch).logits.argmax(-1)
+    embeddings = model.embed(batch).detach().requires_grad_()
+    forward = captum_forward(model, batch)
+    gradient = attr.Saliency(forward).attribute(embeddings, target=target, abs=False)
+    expected = gradient.norm(dim=-1) * batch.mask
+    assert torch.allclose(TEXT_EXPLAINERS["gradient"].attribute(model, batch), expected, atol=1e-9)
+    product = attr.InputXGradient(forward).attribute(embeddings, target=target).sum(-1) * batch.mask
+    assert torch.allclose(TEXT_EXPLAINERS["input-x-gradient"].attribute(model, batch), product, atol=1e-9)
+    # Madsen et al.: the norm over the vocabulary of g E^T, word by word.
+    literal = torch.stack([gradient @ word for word in model.embedding.weight.detach()], -1).norm(dim=-1) * batch.mask
+    assert torch.allclose(TEXT_EXPLAINERS["gradient@madsen2022"].attribute(model, batch), literal, atol=1e-9)
+
+
+def test_masking_equals_captum_s_feature_ablation():
+    model, batch = build(), batch_of(examples(sizes=(4, 4), pairs=False))
+    target = model(batch).logits.argmax(-1)
+    embeddings = model.embed(batch).detach()
+    features = torch.arange(embeddings.shape[1])[None, :, None].expand_as(embeddings[:1])
+    ablation = attr.FeatureAblation(lambda e: torch.softmax(model(batch, embeddings=e).logits, -1))
+    baseline = model.embedding.weight[MASK].detach().expand_as(embeddings)
+    expected = (
+        ablation.attribute(embeddings, baselines=baseline, target=target, feature_mask=features)[..., 0] * batch.mask
+    )
+    ours = TEXT_EXPLAINERS["leave-one-out-mask"].attribute(model, batch)
+    assert torch.allclose(ours, expected.double(), atol=1e-5)
+
+
+def test_the_gradient_of_jain_and_wallace_holds_attention_constant():
+    """For the average encoder with a linear head the closed form is p (1 - p) alpha_t w . J_t e_t."""
+    model, batch = build("average", classes=2, one_logit=True), batch_of(examples(pairs=False))
+    whole = model(batch)
+    p = torch.softmax(whole.logits, -1)[:, 1].detach()
+    embeddings = model.embed(batch).detach()
+    layer = model.encoder.projection
+    inner = torch.einsum("bth,h->bth", 1 - whole.states.detach() ** 2, model.output.weight[0].detach())
+    slope = torch.einsum("bth,hd,btd->bt", inner, layer.weight.detach(), embeddings)
+    expected = (p * (1 - p))[:, None] * whole.attention.detach() * slope
+    ours = TEXT_EXPLAINERS["gradient@jw2019"].attribute(model, batch, 1)
+    assert torch.allclose(ours, expected.abs() * batch.mask, atol=1e-9)
+
+
+def test_a_model_that_reads_one_word_is_explained_by_it():
+    """Uniform attention over an identity encoder: the logit is a mean of word values, all known by hand."""
+    model = build("average", "uniform", activation="identity", classes=2, one_logit=True, embedding=8, hidden=8)
+    batch = batch_of(examples(sizes=(5, 3), pairs=False))
+    with torch.no_grad():
+        model.encoder.projection.weight.copy_(torch.eye(8))
+        model.encoder.projection.bias.zero_()
+        model.output.weight.copy_(torch.eye(8)[:1])
+        model.output.bias.zero_()
+        values = model.embedding.weight[batch.tokens][..., 0] * batch.mask
+        n = batch.mask.sum(1, keepdim=True)
+        z = values.sum(1, keepdim=True) / n
+    ours = TEXT_EXPLAINERS["input-x-gradient"].attribute(model, batch, 1)
+    assert torch.allclose(ours, values / n)
+    without = torch.sigmoid((values.sum(1, keepdim=True) - values) / (n - 1))
+    expected = (torch.sigmoid(z) - without) * batch.mask
+    assert torch.allclose(TEXT_EXPLAINERS["leave-one-out"].attribute(model, batch, 1), expected)
+    assert torch.allclose(TEXT_EXPLAINERS["leave-one-out@jw2019"].attribute(model, batch), expected.abs())
+
+
+def test_random_scores_differ_by_seed_and_text():
+    batch = batch_of(examples(pairs=False))
+    model = build()
+    first, second = (Random(seed).attribute(model, batch) for seed in (0, 1))
+    assert not torch.equal(first, second)
+    assert first.abs().max() <= 1
+
+
+def test_a_function_of_your_own_is_an_explainer():
+    @tn.explainer("longest-word-first")
+    def mine(model, batch, target):
+        """By hand."""
+        return torch.ones(batch.mask.shape)
+
+    batch = batch_of(examples(pairs=False))
+    scores = TEXT_EXPLAINERS["longest-word-first"].attribute(build(), batch)
+    assert torch.equal(scores, batch.mask.float())
+    assert TEXT_EXPLAINERS.describe("longest-word-first") == "By hand."
+    with pytest.raises(UserError, match="already an explainer"):
+        tn.explainer("longest-word-first")(mine)
+    tn.explainer("wrong-shape")(lambda model, batch, target: torch.ones(3))
+    with pytest.raises(UserError, match="returned scores of shape"):
+        TEXT_EXPLAINERS["wrong-shape"].attribute(build(), batch)

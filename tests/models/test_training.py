@@ -1,0 +1,226 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from trueness.data import RawExample
+from trueness.data.batches import EncodedSplit
+from trueness.data.preparation import Preparation, prepare
+from trueness.errors import UserError
+from trueness.models import training
+from trueness.models.recipes import RECIPES, Recipe
+from trueness.models.text_model import load_model
+from trueness.models.training import evaluate, model_config, predict, train
+
+SMALL = {"embedding": 8, "hidden": 8}
+QUICK = Recipe(epochs=4, batch_size=16, learning_rate=0.02)
+
+
+def corpus(n=160, pairs=False):
+    """One word decides: `good` or `bad` among filler."""
+    rng = np.random.default_rng(0)
+    raw = {}
+    for split, size in (("train", n), ("dev", 60), ("test", 60)):
+        raw[split] = []
+        for index in range(size):
+            words = rng.choice(["x", "y", "z"], rng.integers(3, 9)).tolist()
+            words[rng.integers(len(words))] = ("bad", "good")[index % 2]
+            raw[split].append(RawExample(" ".join(words), index % 2, "a question" if pairs else None))
+    return prepare("toy", raw, Preparation())
+
+
+DATA = corpus()
+
+
+def weights(model):
+    return {name: tensor.clone() for name, tensor in model.network.state_dict().items()}
+
+
+@pytest.mark.parametrize("name", ["bilstm-additive", "cnn-dot", "average-additive", "average-uniform"])
+def test_models_learn(name):
+    model = train(name, DATA, recipe=QUICK, **SMALL)
+    test = evaluate(model.network, EncodedSplit(DATA["test"], DATA.vocabulary), 2)
+    assert test["accuracy"] > 0.95
+    assert len(model.history) == 4
+
+
+@pytest.mark.parametrize("head", ["query", "concat"])
+def test_pair_models_learn(head):
+    data = corpus(pairs=True)
+    model = train("bilstm-additive", data, recipe=replace(QUICK, epochs=6, shape={"head": head}), **SMALL)
+    assert evaluate(model.network, EncodedSplit(data["test"], data.vocabulary), 2)["accuracy"] > 0.9
+
+
+def test_the_same_seed_gives_the_same_bytes_and_leaves_the_global_generator_alone():
+    before = torch.get_rng_state()
+    first, second = (train("bilstm-additive", DATA, recipe=replace(QUICK, epochs=2), seed=3, **SMALL) for _ in "ab")
+    assert torch.equal(before, torch.get_rng_state())
+    assert all(torch.equal(a, weights(second)[name]) for name, a in weights(first).items())
+    other = train("bilstm-additive", DATA, recipe=replace(QUICK, epochs=2), seed=4, **SMALL)
+    assert not torch.equal(weights(first)["output.weight"], weights(other)["output.weight"])
+
+
+@pytest.mark.parametrize("stop_after", [1, 3])
+def test_an_interrupted_training_resumes_to_the_same_weights(tmp_path, monkeypatch, stop_after):
+    undisturbed = train("bilstm-additive", DATA, recipe=QUICK, **SMALL)
+    keep = training._Keeper.keep
+
+    def interrupt(self, loop):
+        keep(self, loop)
+        if loop.progress.epoch == stop_after:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Keeper, "keep", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train("bilstm-additive", DATA, recipe=QUICK, state=tmp_path / "state", **SMALL)
+    resumed = train("bilstm-additive", DATA, recipe=QUICK, state=tmp_path / "state", **SMALL)
+    assert resumed.history == undisturbed.history
+    assert all(torch.equal(a, weights(resumed)[name]) for name, a in weights(undisturbed).items())
+    with pytest.raises(UserError, match="another training"):
+        train("bilstm-additive", DATA, recipe=QUICK, seed=1, state=tmp_path / "state", **SMALL)
+
+
+def test_the_best_epoch_is_kept_by_the_stated_rule():
+    loop_history = train("bilstm-additive", DATA, recipe=replace(QUICK, select="loss"), **SMALL)
+    best = min(row["loss"] for row in loop_history.history)
+    dev = EncodedSplit(DATA["dev"], DATA.vocabulary)
+    assert evaluate(loop_history.network, dev, 2)["loss"] == pytest.approx(best)
+
+
+def test_selection_may_skip_the_first_epoch_stop_early_or_look_at_the_test_split():
+    class Fake(training._Loop):
+        def __init__(self, recipe):
+            self.recipe, self.progress, self.best = recipe, training._Progress(), {}
+            self.network = torch.nn.Linear(1, 1)
+
+    loop = Fake(Recipe(epochs=9, skip_first=True, patience=2))
+    for value in (0.9, 0.5, 0.6, 0.4, 0.4):
+        assert not loop.finished
+        loop._select({"accuracy": value})
+    assert loop.progress.best_epoch == 2
+    assert loop.finished
+    loop = Fake(Recipe(epochs=9, stop_at=0.9))
+    loop._select({"accuracy": 0.95})
+    assert loop.finished
+    noted = train("average-additive", DATA, recipe=replace(QUICK, epochs=1, select_on="test"), **SMALL)
+    assert any("chosen on the test split" in note for note in noted.notes)
+
+
+@torch.no_grad()
+def test_the_loss_of_jain_and_wallace():
+    """Summed over the batch, class 1 weighted by N / N1 - 1: the first step's gradient equals the literal formula's."""
+    uneven = prepare(
+        "uneven", {s: [*DATA_RAW(s, 0)[:20], *DATA_RAW(s, 1)[:5]] for s in ("train", "dev")}, Preparation()
+    )
+    recipe = RECIPES["jw2019"]
+    config = model_config("bilstm-additive", uneven, recipe, embedding=8, hidden=8)
+    network = training._build(config, 0, None)
+    split = EncodedSplit(uneven["train"], uneven.vocabulary)
+    loop = training._Loop(network, recipe, split, split, 0, 2)
+    assert loop.weights.tolist() == [1.0, 25 / 5 - 1]
+    batch = split.batch(range(25))
+    logits = network(batch).logits
+    ours = torch.nn.functional.cross_entropy(logits, batch.labels, weight=loop.weights, reduction="none").sum()
+    z, y = logits[:, 1], batch.labels.float()
+    literal = torch.nn.functional.binary_cross_entropy_with_logits(z, y, reduction="none")
+    assert float(ours) == pytest.approx(float((literal * (1 + y * 3)).sum()), rel=1e-5)
+
+
+def DATA_RAW(split, label):
+    return [RawExample(" ".join(e.tokens), e.label) for e in DATA[split] if e.label == label]
+
+
+def test_weight_decay_spares_the_exempt_parts():
+    network = training._build(model_config("bilstm-additive", DATA, QUICK, **SMALL), 0, None)
+    groups = training._optimiser(network, Recipe(exempt=("attention",))).param_groups
+    assert [group["weight_decay"] for group in groups] == [1e-5, 0.0]
+    assert len(groups[1]["params"]) == len(list(network.attention.parameters()))
+    assert all(group["amsgrad"] for group in groups)
+
+
+def test_word_vectors_start_the_embedding(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text("good 1 2 3\n")
+    model = train(
+        "average-uniform", DATA, recipe=replace(QUICK, epochs=1, learning_rate=0.0, weight_decay=0.0), vectors=path
+    )
+    assert model.network.embedding.weight[DATA.vocabulary.numbers["good"]].tolist() == [1, 2, 3]
+    assert any("1 of " in note for note in model.notes)
+
+
+def test_checkpoints(tmp_path):
+    model = train("cnn-additive", DATA, recipe=replace(QUICK, epochs=1), **SMALL)
+    again = load_model(model.save(tmp_path / "model"))
+    split = EncodedSplit(DATA["test"], DATA.vocabulary)
+    assert np.array_equal(predict(model.network, split)[0], predict(again.network, split)[0])
+    assert (again.classes, again.vocabulary, again.history) == (model.classes, model.vocabulary, model.history)
+    examples = again.read(["x good y"])
+    assert again.network(again.batch(examples)).logits.shape == (1, 2)
+    with pytest.raises(UserError, match="has no tokens"):
+        again.read([" "])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.update(format=2), "model format 2"),
+        (lambda c: c["network"].update(hidden=12), "weights do not fit"),
+        (lambda c: c["network"].update(encoder="bilstm"), "weights do not fit"),
+        (lambda c: c.pop("words"), "does not describe a model"),
+        (lambda c: c["words"].append("more"), "words for a network"),
+        (lambda c: c["network"].update(nonsense=1), "does not describe a model"),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path, change, message):
+    path = train("cnn-additive", DATA, recipe=replace(QUICK, epochs=1), **SMALL).save(tmp_path / "model")
+    config = json.loads((path / "config.json").read_text())
+    change(config)
+    (path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match=message):
+        load_model(path)
+
+
+def test_broken_checkpoints(tmp_path):
+    with pytest.raises(UserError, match=r"has no config\.json"):
+        load_model(tmp_path)
+    path = train("cnn-additive", DATA, recipe=replace(QUICK, epochs=1), **SMALL).save(tmp_path / "model")
+    (path / "weights.safetensors").write_bytes(b"broken")
+    with pytest.raises(UserError, match="missing or unreadable"):
+        load_model(path)
+    (path / "config.json").write_text("{")
+    with pytest.raises(UserError, match="not valid JSON"):
+        load_model(path)
+
+
+def test_names_and_divergence_are_refused():
+    with pytest.raises(UserError, match="no model named 'transformer'"):
+        train("transformer", DATA)
+    with pytest.raises(UserError, match="no recipe named 'jw2018'; did you mean jw2019"):
+        train("bilstm-additive", DATA, recipe="jw2018")
+    with pytest.raises(UserError, match="diverged in epoch 1"):
+        train("average-additive", DATA, recipe=replace(QUICK, learning_rate=1e38), **SMALL)
+
+
+def test_evaluation_agrees_with_scikit_learn():
+    from sklearn.metrics import f1_score, roc_auc_score
+
+    from trueness.stats import Undefined
+    from trueness.stats.classification import accuracy, macro_f1, roc_auc
+
+    rng = np.random.default_rng(0)
+    gold, predicted, score = rng.integers(0, 3, 200), rng.integers(0, 3, 200), rng.integers(0, 9, 200)
+    assert macro_f1(predicted, gold, 3) == pytest.approx(f1_score(gold, predicted, average="macro"))
+    assert roc_auc(score, gold == 1) == pytest.approx(roc_auc_score(gold == 1, score))
+    assert accuracy([1, 0], [1, 1]) == 0.5
+    assert isinstance(roc_auc(score, np.ones(200)), Undefined)
+    assert isinstance(accuracy([], []), Undefined)
+
+
+def test_every_recipe_builds_a_model():
+    for name in RECIPES:
+        data = corpus(20, pairs="pair" in name or "babi" in name)
+        assert model_config("bilstm-additive", data, RECIPES[name]).hidden in (32, 128)
+        assert RECIPES.describe(name)
