@@ -285,6 +285,7 @@ def data_check_command(
             autocompletion=_complete_dataset,
         ),
     ],
+    root: Annotated[Path | None, typer.Option("--root", help="Where the papers' corpora lie.")] = None,
     as_json: Json = False,
 ) -> None:
     """Report rows, classes, lengths, duplicates, leakage between splits, and each bad row by number.
@@ -294,7 +295,7 @@ def data_check_command(
     from trueness.cli import show
     from trueness.data import check_dataset
 
-    found = check_dataset(path)
+    found = check_dataset(path, root=root)
     if as_json:
         _print_json(found)
     else:
