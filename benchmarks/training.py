@@ -1,0 +1,80 @@
+"""One epoch of our training loop against the bare forward, backward and step of the same shapes, batches ready-made."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from benchmarks.report import line
+from trueness.data import TextExample, Vocabulary
+from trueness.data.batches import EncodedSplit
+from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.recipes import RECIPES
+from trueness.models.training import _Loop
+
+EXAMPLES, WORDS, EMBEDDING, HIDDEN = 1280, 5000, 100, 128
+
+
+class Bare(nn.Module):
+    """The same layers as plain modules: embedding, one bidirectional LSTM, additive attention, one output."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, EMBEDDING, padding_idx=0)
+        self.lstm = nn.LSTM(EMBEDDING, HIDDEN, batch_first=True, bidirectional=True)
+        self.first, self.second = nn.Linear(2 * HIDDEN, HIDDEN), nn.Linear(HIDDEN, 1, bias=False)
+        self.output = nn.Linear(2 * HIDDEN, 1)
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        states, _ = self.lstm(self.embedding(tokens))
+        scores = self.second(torch.tanh(self.first(states)))[..., 0].masked_fill(~mask, -torch.inf)
+        logit: Tensor = self.output(torch.einsum("bt,bth->bh", torch.softmax(scores, -1), states))
+        return logit[:, 0]
+
+
+def main() -> None:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    for tokens in (20, 180):
+        rng = np.random.default_rng(0)
+        words = [f"w{number}" for number in range(WORDS)]
+        examples = [
+            TextExample(tuple(rng.choice(words, max(3, int(rng.normal(tokens, tokens / 5))))), number % 2)
+            for number in range(EXAMPLES if tokens < 100 else EXAMPLES // 4)
+        ]
+        vocabulary = Vocabulary.of([TextExample(tuple(words), 0)])
+        split = EncodedSplit(examples, vocabulary, device)
+        config = AttentiveConfig(len(vocabulary), 2, embedding=EMBEDDING, hidden=HIDDEN, one_logit=True)
+        recipe = replace(RECIPES["jw2019"], epochs=99)
+        # An empty look at the selection split: one example.
+        loop = _Loop(
+            AttentiveClassifier(config).to(device), recipe, split, EncodedSplit(examples[:1], vocabulary, device), 0, 2
+        )
+        bare = Bare(len(vocabulary)).to(device)
+        optimiser = torch.optim.Adam(bare.parameters(), lr=1e-3, weight_decay=1e-5, amsgrad=True, fused=True)
+        batches = [(b.tokens, b.mask, b.labels.float()) for b in split.shuffled(32, np.random.default_rng([0, 0]))]
+        ours, theirs = [], []
+        for _ in range(4):
+            ours.append(_seconds(loop.epoch))
+            theirs.append(_seconds(lambda bare=bare, o=optimiser, b=batches: _bare_epoch(bare, o, b)))
+        name = f"training epoch, {tokens} tokens, batch 32, {device}, against bare layers"
+        line(name, min(ours) / min(theirs), "x", 1.1, at_least=False)
+
+
+def _bare_epoch(model: Bare, optimiser: torch.optim.Adam, batches: list[tuple[Tensor, Tensor, Tensor]]) -> None:
+    for tokens, mask, labels in batches:
+        loss = nn.functional.binary_cross_entropy_with_logits(model(tokens, mask), labels, reduction="sum")
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+
+def _seconds(call: object) -> float:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    begin = time.perf_counter()
+    call()  # type: ignore[operator]
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - begin
