@@ -83,7 +83,7 @@ def heatmap_page(explanations: Sequence[Explanation]) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Explanations – trueness</title>\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         "<style>body{font:16px/2 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}</style></head>\n"
-        "<body><h1>Explanations</h1>\n<p>Blue speaks for the target, orange against it; the strongest token of each row "
+        "<body><h1>Explanations</h1>\n<p>Blue speaks for the target, orange against it; the strongest token of a row "
         "has the full colour. Scores without a sign, such as attention, say how much a token mattered, not for which "
         f"class. An explanation is a claim about the model, not a fact.</p>\n{body}\n</body></html>\n"
     )
