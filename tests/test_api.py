@@ -106,7 +106,7 @@ def test_a_failing_study_says_which_task(tmp_path, monkeypatch):
     monkeypatch.setattr("trueness.studies.roar_synthetic.removal_curve", lambda *a, **k: 1 / 0)
     with (
         ThreadPoolExecutor(1) as threads,
-        pytest.raises(tn.StudyFailedError, match=r"roar-synthetic/curve.*ZeroDivision"),
+        pytest.raises(tn.TasksFailedError, match=r"roar-synthetic/curve.*ZeroDivision"),
     ):
         tn.run("roar-synthetic", store=tmp_path / "s", executor=threads, **{**KILLED, "seeds": 1})
 

@@ -12,7 +12,6 @@ from trueness.version import __version__
 if TYPE_CHECKING:
     from trueness.api import (
         Plan,
-        StudyFailedError,
         StudyRun,
         compare,
         evaluate,
@@ -25,18 +24,19 @@ if TYPE_CHECKING:
         run,
         train,
     )
+    from trueness.engine import TasksFailedError
     from trueness.errors import UserError
     from trueness.explainers.text import explainer
     from trueness.studies import load_study
 
 _HOME = {
+    "TasksFailedError": "trueness.engine",
     "UserError": "trueness.errors",
     "explainer": "trueness.explainers.text",
     "load_study": "trueness.studies",
     **dict.fromkeys(
         (
             "Plan",
-            "StudyFailedError",
             "StudyRun",
             "compare",
             "evaluate",
@@ -55,8 +55,8 @@ _HOME = {
 
 __all__ = [
     "Plan",
-    "StudyFailedError",
     "StudyRun",
+    "TasksFailedError",
     "UserError",
     "__version__",
     "compare",

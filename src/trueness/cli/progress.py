@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from trueness.engine import DamagedObjectError, Failure, Listener, Task
+from trueness.engine import DamagedObjectError, Listener, Task
 
 _PATIENCE = 2.0
 
@@ -59,9 +59,6 @@ class Bar(Listener):
     def damaged(self, error: DamagedObjectError) -> None:
         """Say what was set aside."""
         print(f"trueness: {error}; it was set aside and is computed again.", file=sys.stderr)
-
-    def failed(self, failure: Failure) -> None:
-        """Failures are listed when the run ends."""
 
 
 def duration(seconds: float) -> str:

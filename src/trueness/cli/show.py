@@ -100,6 +100,13 @@ def plan(found: Plan) -> None:
         )
 
 
+def report(written: dict[str, Any]) -> None:
+    """Where the report and its figures are."""
+    print(f"Report: {written['report']}")
+    for figure in written["figures"]:
+        print(f"Figure: {figure}")
+
+
 def comparison(compared: dict[str, Any]) -> None:
     """Ours beside the published values, then the claims."""
     console = _console()

@@ -30,7 +30,7 @@ def check_dataset(source: str, *, root: str | Path | None = None) -> dict[str, A
 
 
 def _check_vectors(name: str) -> dict[str, Any]:
-    dataset: VectorDataset = VECTOR_DATASETS[name](0, features=16, informative=4, train=10000, test=20000)
+    dataset: VectorDataset = VECTOR_DATASETS[name](0)
     splits = {
         split: {"rows": len(part), "classes": _counts(part.labels.tolist()), "features": dataset.width}
         for split, part in (("train", dataset.train), ("test", dataset.test))

@@ -11,7 +11,9 @@ from trueness.registry import Registry
 class VectorGenerator(Protocol):
     """Draws a dataset of vectors from a seed; sizes are options."""
 
-    def __call__(self, seed: int, /, *, features: int, informative: int, train: int, test: int) -> VectorDataset:
+    def __call__(
+        self, seed: int, /, *, features: int = ..., informative: int = ..., train: int = ..., test: int = ...
+    ) -> VectorDataset:
         """Draw the dataset."""
         ...
 

@@ -4,7 +4,7 @@ A task is a pure function with a version, bound to parameters and inputs; its ke
 computes what a store does not hold yet; running again resumes.
 """
 
-from trueness.engine.driver import Failure, Listener, Summary, Survey, run, survey
+from trueness.engine.driver import Failure, Listener, Summary, Survey, TasksFailedError, run, survey
 from trueness.engine.files import StoreError, disk, write_atomically
 from trueness.engine.local import LocalExecutor
 from trueness.engine.store import DamagedObjectError, Store, Stored
@@ -24,6 +24,7 @@ __all__ = [
     "Survey",
     "Task",
     "TaskType",
+    "TasksFailedError",
     "Timing",
     "chains",
     "current_device",

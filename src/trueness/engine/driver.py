@@ -57,6 +57,18 @@ class Summary:
         return not self.failures and not self.blocked
 
 
+class TasksFailedError(Exception):
+    """Some tasks of a run failed; everything that does not depend on them is in the store."""
+
+    def __init__(self, summary: Summary) -> None:
+        super().__init__(summary)
+        self.summary = summary
+
+    def __str__(self) -> str:
+        failed = "\n".join(str(failure) for failure in self.summary.failures)
+        return f"{failed}\n{len(self.summary.blocked)} tasks that need what failed were not tried."
+
+
 class Listener:
     """Hears of progress; override what you need."""
 

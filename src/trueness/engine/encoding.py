@@ -27,10 +27,10 @@ def plain(value: Any) -> Any:
 
 
 def _convert(value: Any, of_path: Callable[[Path], Any]) -> Any:  # noqa: PLR0911  # one return per type is the clearest form
-    if value is None or isinstance(value, str | bool):
-        return value.value if isinstance(value, enum.Enum) else value
     if isinstance(value, enum.Enum):
         return _convert(value.value, of_path)
+    if value is None or isinstance(value, str | bool):
+        return value
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):

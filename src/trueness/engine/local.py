@@ -49,6 +49,10 @@ class LocalExecutor(Executor):
         finally:
             self._free.put(slot)
 
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        """Leaving by an exception (Ctrl-C too) ends what is running; leaving normally waits for it."""
+        self.shutdown(cancel_futures=kind is not None)
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """With `cancel_futures`, running tasks are ended too; not being in the store, they run again next time."""
         self._threads.shutdown(wait=False, cancel_futures=cancel_futures)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,20 +9,8 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, looking, target_class
 from trueness.models.attentive import AttentiveClassifier
-
-
-@contextlib.contextmanager
-def _differentiable(model: AttentiveClassifier) -> Iterator[None]:
-    """Training mode, in which alone cuDNN differentiates recurrent layers; without dropout nothing else changes."""
-    was_training = model.training
-    model.train()
-    try:
-        with torch.enable_grad():
-            yield
-    finally:
-        model.train(was_training)
 
 
 def embedding_gradient(
@@ -39,7 +25,7 @@ def embedding_gradient(
 
     With `hold_attention` the weights are constants, so that influence through attention is left out.
     """
-    with _differentiable(model):
+    with looking(model, gradients=True):
         embeddings = model.embed(batch).detach().requires_grad_()
         auxiliary = model.auxiliary(batch)
         states = model.encode(embeddings, batch)

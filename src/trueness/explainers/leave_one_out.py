@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from trueness.data.batches import Batch, Sequences
 from trueness.data.vocabulary import MASK
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, evaluating, target_class
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, looking, target_class
 from trueness.models.attention import normalise, uniform
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM, reversal
@@ -32,7 +32,7 @@ class LeaveOneOut:
 
     def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
-        with evaluating(model):
+        with looking(model):
             logits = model(batch).logits
             before = torch.softmax(logits, dim=-1)
             after = torch.softmax(self._logits_without_each(model, batch), dim=-1)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, evaluating
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, looking
 from trueness.models.attentive import AttentiveClassifier
 
 
@@ -18,7 +18,7 @@ class Attention:
 
     def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         """(batch, tokens)."""
-        with evaluating(model):
+        with looking(model):
             attention: Tensor = model(batch).attention
             return attention
 

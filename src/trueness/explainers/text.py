@@ -43,12 +43,15 @@ def target_class(logits: Tensor, batch: Batch, target: Target) -> Tensor:
 
 
 @contextlib.contextmanager
-def evaluating(model: AttentiveClassifier) -> Iterator[None]:
-    """No gradients; the model's mode is restored, also after an exception."""
+def looking(model: AttentiveClassifier, *, gradients: bool = False) -> Iterator[None]:
+    """Look at a model with or without gradients; its mode is restored, also after an exception.
+
+    cuDNN differentiates recurrent layers in training mode only; the models have no dropout, so nothing else changes.
+    """
     was_training = model.training
-    model.eval()
+    model.train(gradients)
     try:
-        with torch.no_grad():
+        with torch.set_grad_enabled(gradients):
             yield
     finally:
         model.train(was_training)

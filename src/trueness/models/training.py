@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ class _Progress:
     """All that training needs to go on after an epoch."""
 
     epoch: int = 0
-    best: float = -np.inf
+    best: float | None = None
     best_epoch: int = -1
     history: list[dict[str, float]] = field(default_factory=list)
 
@@ -164,8 +164,13 @@ class _Loop:
 
     def _select(self, row: dict[str, float]) -> None:
         done = self.progress
-        value = -row["loss"] if self.recipe.select == "loss" else row.get(self.recipe.select, -np.inf)
-        if value > done.best and not (self.recipe.skip_first and done.epoch == 0 and self.recipe.epochs > 1):
+        if self.recipe.select not in row:
+            raise UserError(
+                f"The selection split does not define {self.recipe.select}: it needs examples of both classes."
+            )
+        value = -row["loss"] if self.recipe.select == "loss" else row[self.recipe.select]
+        better = done.best is None or value > done.best
+        if better and not (self.recipe.skip_first and done.epoch == 0 and self.recipe.epochs > 1):
             done.best, done.best_epoch = value, done.epoch
             self.best = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
         done.history.append(row)
@@ -233,7 +238,7 @@ class _Keeper:
         write_atomically(
             self.folder / file, save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()})
         )
-        record = {"identity": self.identity, "file": file, **asdict(replace_infinity(loop.progress))}
+        record = {"identity": self.identity, "file": file, **asdict(loop.progress)}
         write_atomically(self.folder / "progress.json", json.dumps(record).encode())
         for old in self.folder.glob("epoch-*.safetensors"):
             if old.name != file:
@@ -253,13 +258,7 @@ class _Keeper:
             number, slot = name.split(".", 1)
             slots.setdefault(int(number), {})[slot] = tensor
         loop.optimiser.load_state_dict({**loop.optimiser.state_dict(), "state": slots})
-        best = record.pop("best")
-        loop.progress = _Progress(best=-np.inf if best is None else best, **record)
-
-
-def replace_infinity(progress: _Progress) -> _Progress:
-    """JSON has no infinity: no best yet is written as null."""
-    return replace(progress, best=None) if not np.isfinite(progress.best) else progress  # type: ignore[arg-type]
+        loop.progress = _Progress(**record)
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

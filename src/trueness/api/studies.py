@@ -1,10 +1,9 @@
-"""What the command line does, as functions."""
+"""Studies: run, plan, open, compare."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -16,37 +15,16 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from trueness import engine, report, studies
-from trueness.data import TEXT_DATASETS, VECTOR_DATASETS, TextDataset, VectorDataset, load_text
-from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary
+from trueness.api.devices import check_device
+from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary, TasksFailedError
 from trueness.errors import UserError
-from trueness.explainers import VECTOR_EXPLAINERS
-from trueness.models import TEXT_MODELS, VECTOR_MODELS
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
-from trueness.registry import Registry
-from trueness.report.heatmap import Explanation
-from trueness.studies import KINDS, Study, builtin_studies, load_study
+from trueness.studies import KINDS, Study, load_study
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from trueness.data import TextExample
-    from trueness.models.recipes import Recipe
-    from trueness.models.text_model import TextModel
-
 DEFAULT_STORE = Path("runs")
-
-
-class StudyFailedError(Exception):
-    """Some tasks of a study failed; everything that does not depend on them is in the store."""
-
-    def __init__(self, summary: Summary) -> None:
-        super().__init__(summary)
-        self.summary = summary
-
-    def __str__(self) -> str:
-        first, more = self.summary.failures[0], len(self.summary.failures) - 1
-        also = f" ({more} more failed)" if more else ""
-        return f"{first}{also}; {len(self.summary.blocked)} tasks that need it were not tried."
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,13 +113,9 @@ def run(
         summary = engine.run([target], place, executor, listener=listener)
     else:
         with _local(workers, devices) as local:
-            try:
-                summary = engine.run([target], place, local, listener=listener)
-            except BaseException:
-                local.shutdown(cancel_futures=True)
-                raise
+            summary = engine.run([target], place, local, listener=listener)
     if not summary.complete:
-        raise StudyFailedError(summary)
+        raise TasksFailedError(summary)
     place.record_run(loaded.name, target.key, _plain(loaded))
     stored = place.get(target.key)
     return StudyRun(loaded, stored, report.read_result(stored), summary)
@@ -156,21 +130,8 @@ def _local(workers: int | None, devices: Sequence[str]) -> LocalExecutor:
     if not devices:
         raise UserError("At least one device must be named, such as cpu or cuda:0.")
     for device in devices:
-        _check_device(device)
+        check_device(device)
     return LocalExecutor([devices[index % len(devices)] for index in range(number)])
-
-
-def _check_device(device: str) -> None:
-    match = re.fullmatch(r"cpu|(cuda|mps)(?::(\d+))?", device)
-    if not match:
-        raise UserError(f"There is no device {device!r}; use cpu, cuda:0, cuda:1, ... or mps.")
-    if match[1]:
-        import torch
-
-        module = torch.cuda if match[1] == "cuda" else torch.mps
-        count = module.device_count() if module.is_available() else 0
-        if int(match[2] or 0) >= count:
-            raise UserError(f"The device {device} is not there: torch finds {count} of that kind.")
 
 
 def _load(study: str | Path | Study, settings: Mapping[str, Any]) -> Study:
@@ -293,121 +254,3 @@ def _differences(first: Mapping[str, Any], second: Mapping[str, Any], prefix: st
 def compare(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings: Any) -> dict[str, Any]:
     """Our values beside the published ones, and the paper's conclusions as checked claims."""
     return open_run(study, store=store, **settings).compare()
-
-
-def load_dataset(name: str, **options: Any) -> VectorDataset | TextDataset:
-    """A dataset by name, file, folder or hub name; see `docs/data.md`.
-
-    Options of vectors: `seed` and sizes; of text: `root` (where the papers' corpora lie) and parts of the preparation.
-    """
-    if name in VECTOR_DATASETS:
-        return VECTOR_DATASETS[name](options.pop("seed", 0), **options)
-    return load_text(name, **options)
-
-
-def train(
-    model: str,
-    data: str | TextDataset,
-    *,
-    recipe: str | Recipe | None = None,
-    seed: int = 0,
-    root: str | Path | None = None,
-    vectors: str | Path | None = None,
-    device: str = "cpu",
-    state: str | Path | None = None,
-    **shape: Any,
-) -> TextModel:
-    """Train a text classifier: `tn.train("bilstm-additive", "movie-sentences")`.
-
-    `data` is a dataset or the name of one. `recipe` names how to train (see `trueness list recipe`); `shape` sets the
-    model's sizes (`hidden=32`). With `state`, a folder, an interrupted training continues where it stopped.
-    """
-    from trueness.models import training
-
-    _check_device(device)
-    loaded = load_text(data, root=root) if isinstance(data, str) else data
-    return training.train(model, loaded, recipe=recipe, seed=seed, device=device, vectors=vectors, state=state, **shape)
-
-
-def load_model(path: str | Path, device: str = "cpu") -> TextModel:
-    """A trained text classifier from its folder."""
-    from trueness.models import text_model
-
-    _check_device(device)
-    return text_model.load_model(path, device)
-
-
-def evaluate(model: TextModel, data: TextDataset, split: str = "test") -> dict[str, float]:
-    """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1."""
-    from trueness.data.batches import EncodedSplit
-    from trueness.models import training
-
-    return training.evaluate(
-        model.network, EncodedSplit(data[split], model.vocabulary, model.device), len(model.classes)
-    )
-
-
-def explain(
-    model: TextModel,
-    texts: Sequence[str] | Sequence[TextExample],
-    explainer: str = "attention",
-    *,
-    others: Sequence[str] | None = None,
-    target: str | int = "predicted",
-) -> list[Explanation]:
-    """One explanation per text: `tn.explain(model, ["a fine film"], "leave-one-out")`.
-
-    `texts` are new texts (`others` the second texts of pairs) or examples of a dataset. `target` is predicted, gold (of
-    examples only), or a class by name or number.
-    """
-    from trueness.explainers.catalogue import TEXT_EXPLAINERS
-    from trueness.explainers.text import evaluating, target_class
-
-    method = TEXT_EXPLAINERS[explainer]
-    given = [text for text in texts if isinstance(text, str)]
-    if given and target == "gold":
-        raise UserError("New texts have no gold label; the target must be predicted or a class.")
-    examples = model.read(given, others) if given else [item for item in texts if not isinstance(item, str)]
-    if not examples:
-        return []
-    chosen: Any = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
-    batch = model.batch(examples)
-    with evaluating(model.network):
-        logits = model.network(batch).logits
-        probability = logits.softmax(dim=-1)
-    classes = target_class(logits, batch, chosen).tolist()
-    scores = method.attribute(model.network, batch, chosen).tolist()
-    found = []
-    for row, example in enumerate(examples):
-        best = int(probability[row].argmax())
-        found.append(
-            Explanation(
-                explainer=explainer,
-                tokens=example.tokens,
-                scores=tuple(scores[row][1 : len(example.tokens) + 1]),
-                predicted=model.classes[best],
-                probability=float(probability[row, best]),
-                target=model.classes[classes[row]],
-                known=tuple(token in model.vocabulary.numbers for token in example.tokens),
-            )
-        )
-    return found
-
-
-def names() -> dict[str, dict[str, str]]:
-    """Everything that has a name: kind to name to description."""
-    from trueness.explainers.catalogue import TEXT_EXPLAINERS
-    from trueness.models.recipes import RECIPES
-
-    kinds: dict[str, tuple[Registry[Any], ...]] = {
-        "dataset": (VECTOR_DATASETS, TEXT_DATASETS),
-        "model": (VECTOR_MODELS, TEXT_MODELS),
-        "recipe": (RECIPES,),
-        "explainer": (VECTOR_EXPLAINERS, TEXT_EXPLAINERS),
-    }
-    listed = {
-        kind: {name: registry.describe(name) for registry in registries for name in registry}
-        for kind, registries in kinds.items()
-    }
-    found = {name: load_study(name).title for name in builtin_studies()}
-    return {"study": found, **listed}

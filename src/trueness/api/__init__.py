@@ -1,0 +1,20 @@
+"""What the command line does, as functions."""
+
+from trueness.api.catalogue import names
+from trueness.api.studies import Plan, StudyRun, compare, open_run, plan, run
+from trueness.api.texts import evaluate, explain, load_dataset, load_model, train
+
+__all__ = [
+    "Plan",
+    "StudyRun",
+    "compare",
+    "evaluate",
+    "explain",
+    "load_dataset",
+    "load_model",
+    "names",
+    "open_run",
+    "plan",
+    "run",
+    "train",
+]

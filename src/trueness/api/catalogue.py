@@ -1,0 +1,30 @@
+"""Everything that has a name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueness.data import TEXT_DATASETS, VECTOR_DATASETS
+from trueness.explainers import VECTOR_EXPLAINERS
+from trueness.models import TEXT_MODELS, VECTOR_MODELS
+from trueness.registry import Registry
+from trueness.studies import builtin_studies, load_study
+
+
+def names() -> dict[str, dict[str, str]]:
+    """Everything that has a name: kind to name to description."""
+    from trueness.explainers.catalogue import TEXT_EXPLAINERS
+    from trueness.models.recipes import RECIPES
+
+    kinds: dict[str, tuple[Registry[Any], ...]] = {
+        "dataset": (VECTOR_DATASETS, TEXT_DATASETS),
+        "model": (VECTOR_MODELS, TEXT_MODELS),
+        "recipe": (RECIPES,),
+        "explainer": (VECTOR_EXPLAINERS, TEXT_EXPLAINERS),
+    }
+    listed = {
+        kind: {name: registry.describe(name) for registry in registries for name in registry}
+        for kind, registries in kinds.items()
+    }
+    found = {name: load_study(name).title for name in builtin_studies()}
+    return {"study": found, **listed}

@@ -1,0 +1,116 @@
+"""Datasets and text models: load, train, evaluate, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueness.api.devices import check_device
+from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, load_text
+from trueness.errors import UserError
+from trueness.report.heatmap import Explanation
+
+if TYPE_CHECKING:
+    from trueness.data import TextExample
+    from trueness.models.recipes import Recipe
+    from trueness.models.text_model import TextModel
+
+
+def load_dataset(name: str, **options: Any) -> VectorDataset | TextDataset:
+    """A dataset by name, file, folder or hub name; see `docs/data.md`.
+
+    Options of vectors: `seed` and sizes; of text: `root` (where the papers' corpora lie) and parts of the preparation.
+    """
+    if name in VECTOR_DATASETS:
+        return VECTOR_DATASETS[name](options.pop("seed", 0), **options)
+    return load_text(name, **options)
+
+
+def train(
+    model: str,
+    data: str | TextDataset,
+    *,
+    recipe: str | Recipe | None = None,
+    seed: int = 0,
+    root: str | Path | None = None,
+    vectors: str | Path | None = None,
+    device: str = "cpu",
+    state: str | Path | None = None,
+    **shape: Any,
+) -> TextModel:
+    """Train a text classifier: `tn.train("bilstm-additive", "movie-sentences")`.
+
+    `data` is a dataset or the name of one. `recipe` names how to train (see `trueness list recipe`); `shape` sets the
+    model's sizes (`hidden=32`). With `state`, a folder, an interrupted training continues where it stopped.
+    """
+    from trueness.models import training
+
+    check_device(device)
+    loaded = load_text(data, root=root) if isinstance(data, str) else data
+    return training.train(model, loaded, recipe=recipe, seed=seed, device=device, vectors=vectors, state=state, **shape)
+
+
+def load_model(path: str | Path, device: str = "cpu") -> TextModel:
+    """A trained text classifier from its folder."""
+    from trueness.models import text_model
+
+    check_device(device)
+    return text_model.load_model(path, device)
+
+
+def evaluate(model: TextModel, data: TextDataset, split: str = "test") -> dict[str, float]:
+    """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1."""
+    from trueness.data.batches import EncodedSplit
+    from trueness.models import training
+
+    return training.evaluate(
+        model.network, EncodedSplit(data[split], model.vocabulary, model.device), len(model.classes)
+    )
+
+
+def explain(
+    model: TextModel,
+    texts: Sequence[str] | Sequence[TextExample],
+    explainer: str = "attention",
+    *,
+    others: Sequence[str] | None = None,
+    target: str | int = "predicted",
+) -> list[Explanation]:
+    """One explanation per text: `tn.explain(model, ["a fine film"], "leave-one-out")`.
+
+    `texts` are new texts (`others` the second texts of pairs) or examples of a dataset. `target` is predicted, gold (of
+    examples only), or a class by name or number.
+    """
+    from trueness.explainers.catalogue import TEXT_EXPLAINERS
+    from trueness.explainers.text import looking, target_class
+
+    method = TEXT_EXPLAINERS[explainer]
+    given = [text for text in texts if isinstance(text, str)]
+    if given and target == "gold":
+        raise UserError("New texts have no gold label; the target must be predicted or a class.")
+    examples = model.read(given, others) if given else [item for item in texts if not isinstance(item, str)]
+    if not examples:
+        return []
+    chosen: Any = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
+    batch = model.batch(examples)
+    with looking(model.network):
+        logits = model.network(batch).logits
+        probability = logits.softmax(dim=-1)
+    classes = target_class(logits, batch, chosen).tolist()
+    scores = method.attribute(model.network, batch, chosen).tolist()
+    found = []
+    for row, example in enumerate(examples):
+        best = int(probability[row].argmax())
+        found.append(
+            Explanation(
+                explainer=explainer,
+                tokens=example.tokens,
+                scores=tuple(scores[row][1 : len(example.tokens) + 1]),
+                predicted=model.classes[best],
+                probability=float(probability[row, best]),
+                target=model.classes[classes[row]],
+                known=tuple(token in model.vocabulary.numbers for token in example.tokens),
+            )
+        )
+    return found

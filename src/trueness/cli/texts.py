@@ -1,0 +1,108 @@
+"""The commands about datasets and text models: data check, train, explain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trueness.cli.options import Json, Root, as_it_is, complete_dataset, put, settings_of
+from trueness.errors import UserError
+
+
+def train_command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="ENCODER-ATTENTION, such as bilstm-additive.")],
+    data: Annotated[str, typer.Option("--data", metavar="DATASET", help="A dataset's name, file or folder.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model is kept.")],
+    recipe: Annotated[str | None, typer.Option("--recipe", help="How to train; see: trueness list recipe.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    root: Root = None,
+    vectors: Annotated[str | None, typer.Option("--vectors", help="Word vectors: a file, or glove-6b-50d.")] = None,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda:0, ...")] = "cpu",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="The model's shape, e.g. hidden=32.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a text classifier. The same command continues an interrupted training."""
+    import shutil
+
+    from trueness import api
+    from trueness.cli import show
+    from trueness.data import load_text
+
+    loaded = load_text(data, root=root)
+    state = out / "training"
+    trained = api.train(
+        model,
+        loaded,
+        recipe=recipe,
+        seed=seed,
+        vectors=vectors,
+        device=device,
+        state=state,
+        **settings_of(settings),
+    )
+    trained.save(out)
+    shutil.rmtree(state, ignore_errors=True)
+    scores = {split: api.evaluate(trained, loaded, split) for split in ("dev", "test") if split in loaded.splits}
+    summary = {"model": str(out), "epochs": len(trained.history), "scores": scores, "notes": list(trained.notes)}
+    put(as_json, summary, as_it_is, show.trained)
+
+
+def explain_command(
+    model: Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")],
+    text: Annotated[list[str], typer.Option("--text", help="The text to explain; repeatable.")],
+    other: Annotated[
+        list[str] | None, typer.Option("--other", help="The second text of a pair, one per --text.")
+    ] = None,
+    explainer: Annotated[
+        list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")
+    ] = None,
+    target: Annotated[str, typer.Option("--target", help="predicted, or a class.")] = "predicted",
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a heat map.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Explain what a model makes of a text: a table of tokens, coloured."""
+    from trueness import api
+    from trueness.cli import show
+    from trueness.engine import disk, write_atomically
+    from trueness.report.heatmap import heatmap_page
+
+    if other is not None and len(other) != len(text):
+        raise UserError(f"There are {len(text)} texts and {len(other)} second texts.")
+    loaded = api.load_model(model)
+    names = explainer or ["attention", "input-x-gradient", "leave-one-out"]
+    found = [
+        explanation for name in names for explanation in api.explain(loaded, text, name, others=other, target=target)
+    ]
+    if html is not None:
+        with disk(f"the heat map {html}", full="free some space", refused="choose another place with --html"):
+            write_atomically(html, heatmap_page(found).encode())
+    put(as_json, found, lambda all_: [explanation.to_json() for explanation in all_], show.explanations)
+
+
+def data_check_command(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET",
+            help="A folder with train, dev, test; one file; or a name.",
+            autocompletion=complete_dataset,
+        ),
+    ],
+    root: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Report rows, classes, lengths, duplicates, leakage between splits, and each bad row by number.
+
+    Exits with 2 if there are bad rows or empty splits.
+    """
+    from trueness.cli import show
+    from trueness.data import check_dataset
+
+    found = check_dataset(path, root=root)
+    put(as_json, found, as_it_is, show.dataset)
+    if not found["usable"]:
+        raise typer.Exit(2)
