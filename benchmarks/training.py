@@ -47,9 +47,9 @@ def main() -> None:
         split = EncodedSplit(examples, vocabulary, device)
         config = AttentiveConfig(len(vocabulary), 2, embedding=EMBEDDING, hidden=HIDDEN, one_logit=True)
         recipe = replace(RECIPES["jw2019"], epochs=99)
-        # An empty look at the selection split: one example.
+        # A short look at the selection split: one example of each class.
         loop = _Loop(
-            AttentiveClassifier(config).to(device), recipe, split, EncodedSplit(examples[:1], vocabulary, device), 0, 2
+            AttentiveClassifier(config).to(device), recipe, split, EncodedSplit(examples[:2], vocabulary, device), 0, 2
         )
         bare = Bare(len(vocabulary)).to(device)
         optimiser = torch.optim.Adam(bare.parameters(), lr=1e-3, weight_decay=1e-5, amsgrad=True, fused=True)
