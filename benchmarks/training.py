@@ -1,5 +1,6 @@
 """One epoch of our training loop against the bare forward, backward and step of the same shapes, batches ready-made."""
 
+import itertools
 import time
 from dataclasses import replace
 
@@ -37,29 +38,69 @@ class Bare(nn.Module):
 def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     for tokens in (20, 180):
-        rng = np.random.default_rng(0)
-        words = [f"w{number}" for number in range(WORDS)]
-        examples = [
-            TextExample(tuple(rng.choice(words, max(3, int(rng.normal(tokens, tokens / 5))))), number % 2)
-            for number in range(EXAMPLES if tokens < 100 else EXAMPLES // 4)
-        ]
-        vocabulary = Vocabulary.of([TextExample(tuple(words), 0)])
-        split = EncodedSplit(examples, vocabulary, device)
+        split, vocabulary = _split(tokens, device)
         config = AttentiveConfig(len(vocabulary), 2, embedding=EMBEDDING, hidden=HIDDEN, one_logit=True)
         recipe = replace(RECIPES["jw2019"], epochs=99)
         # A short look at the selection split: one example of each class.
-        loop = _Loop(
-            AttentiveClassifier(config).to(device), recipe, split, EncodedSplit(examples[:2], vocabulary, device), 0, 2
-        )
+        few, _ = _split(tokens, device, examples=2)
+        loop = _Loop(AttentiveClassifier(config).to(device), recipe, split, few, 0, 2)
         bare = Bare(len(vocabulary)).to(device)
         optimiser = torch.optim.Adam(bare.parameters(), lr=1e-3, weight_decay=1e-5, amsgrad=True, fused=True)
-        batches = [(b.tokens, b.mask, b.labels.float()) for b in split.shuffled(32, np.random.default_rng([0, 0]))]
+        pieces = split.shuffled(32, np.random.default_rng([0, 0]))
+        batches = [(b.tokens, b.mask, b.labels.float()) for b in map(split.batch, pieces)]
         ours, theirs = [], []
-        for _ in range(4):
-            ours.append(_seconds(loop.epoch))
+        for _ in range(6):
+            ours.append(_seconds(lambda loop=loop: _epoch(loop)))
             theirs.append(_seconds(lambda bare=bare, o=optimiser, b=batches: _bare_epoch(bare, o, b)))
         name = f"training epoch, {tokens} tokens, batch 32, {device}, against bare layers"
         line(name, min(ours) / min(theirs), "x", 1.1, at_least=False)
+    if device == "cuda":
+        many()
+
+
+def _split(tokens: int, device: str, examples: int | None = None) -> tuple[EncodedSplit, Vocabulary]:
+    rng = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(WORDS)]
+    texts = [
+        TextExample(tuple(rng.choice(words, max(3, int(rng.normal(tokens, tokens / 5))))), number % 2)
+        for number in range(examples or (EXAMPLES if tokens < 100 else EXAMPLES // 4))
+    ]
+    vocabulary = Vocabulary.of([TextExample(tuple(words), 0)])
+    return EncodedSplit(texts, vocabulary, device), vocabulary
+
+
+def many(device: str = "cuda", models: int = 16) -> None:
+    """Several models at once in one process, against one after the other; both record their steps."""
+    for tokens in (20, 180):
+        split, vocabulary = _split(tokens, device)
+        config = AttentiveConfig(len(vocabulary), 2, embedding=EMBEDDING, hidden=HIDDEN, one_logit=True)
+        loops = [
+            _Loop(AttentiveClassifier(config).to(device), replace(RECIPES["jw2019"], epochs=99), split, split, seed, 2)
+            for seed in range(models)
+        ]
+        for loop in loops:  # record all shapes
+            for _ in range(3):
+                _pass([loop])
+        alone = min(_seconds(lambda loops=loops: _one_after_the_other(loops)) for _ in range(3))
+        together = min(_seconds(lambda loops=loops: _pass(loops)) for _ in range(3))
+        name = f"{models} models at once, {tokens} tokens, batch 32, {device}, against one after the other"
+        line(name, alone / together, "x", 1.0, at_least=True)
+
+
+def _one_after_the_other(loops: list[_Loop]) -> None:
+    for loop in loops:
+        _pass([loop])
+
+
+def _pass(loops: list[_Loop]) -> None:
+    for _ in itertools.zip_longest(*(loop.steps() for loop in loops)):
+        pass
+
+
+def _epoch(loop: _Loop) -> None:
+    for _ in loop.steps():
+        pass
+    loop.look()
 
 
 def _bare_epoch(model: Bare, optimiser: torch.optim.Adam, batches: list[tuple[Tensor, Tensor, Tensor]]) -> None:

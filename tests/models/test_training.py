@@ -11,6 +11,7 @@ from trueness.data.preparation import Preparation, prepare
 from trueness.errors import UserError
 from trueness.models import training
 from trueness.models.recipes import RECIPES, Recipe
+from trueness.models.stepping import Stepper
 from trueness.models.text_model import load_model
 from trueness.models.training import evaluate, model_config, predict, train
 
@@ -115,18 +116,18 @@ def test_the_loss_of_jain_and_wallace():
     uneven = prepare(
         "uneven", {s: [*DATA_RAW(s, 0)[:20], *DATA_RAW(s, 1)[:5]] for s in ("train", "dev")}, Preparation()
     )
-    recipe = RECIPES["jw2019"]
+    recipe = replace(RECIPES["jw2019"], batch_size=25)
     config = model_config("bilstm-additive", uneven, recipe, embedding=8, hidden=8)
     network = training._build(config, 0, None)
     split = EncodedSplit(uneven["train"], uneven.vocabulary)
-    loop = training._Loop(network, recipe, split, split, 0, 2)
-    assert loop.weights.tolist() == [1.0, 25 / 5 - 1]
+    stepper = Stepper(network, recipe, split, training._optimiser(network, recipe))
+    assert stepper.weights.tolist() == [1.0, 25 / 5 - 1]
     batch = split.batch(range(25))
-    logits = network(batch).logits
-    ours = torch.nn.functional.cross_entropy(logits, batch.labels, weight=loop.weights, reduction="none").sum()
-    z, y = logits[:, 1], batch.labels.float()
+    z, y = network(batch).logits[:, 1], batch.labels.float()
     literal = torch.nn.functional.binary_cross_entropy_with_logits(z, y, reduction="none")
-    assert float(ours) == pytest.approx(float((literal * (1 + y * 3)).sum()), rel=1e-5)
+    with torch.enable_grad():
+        assert next(stepper.epoch(np.random.default_rng(0)), None) is None
+    assert float(stepper.total) == pytest.approx(float((literal * (1 + y * 3)).sum()), rel=1e-5)
 
 
 def DATA_RAW(split, label):
@@ -224,3 +225,14 @@ def test_every_recipe_builds_a_model():
         data = corpus(20, pairs="pair" in name or "babi" in name)
         assert model_config("bilstm-additive", data, RECIPES[name]).hidden in (32, 128)
         assert RECIPES.describe(name)
+
+
+def test_models_trained_together_equal_those_trained_alone(tmp_path):
+    recipe = replace(QUICK, epochs=3, patience=1)
+    states = [tmp_path / "a", tmp_path / "b"]
+    together = training.train_many("bilstm-additive", DATA, [3, 4], recipe=recipe, states=states, **SMALL)
+    for seed, model in zip((3, 4), together, strict=True):
+        alone = train("bilstm-additive", DATA, recipe=recipe, seed=seed, **SMALL)
+        assert alone.history == model.history
+        assert all(torch.equal(tensor, weights(alone)[name]) for name, tensor in weights(model).items())
+    assert training.train_many("bilstm-additive", DATA, [], recipe=recipe, **SMALL) == []

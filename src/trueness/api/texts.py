@@ -111,6 +111,7 @@ def explain(
                 probability=float(probability[row, best]),
                 target=model.classes[classes[row]],
                 known=tuple(token in model.vocabulary.numbers for token in example.tokens),
+                note=model.unusual(example),
             )
         )
     return found

@@ -80,8 +80,7 @@ class _Block:
         self.starts = torch.from_numpy(starts).to(device)
         self.lengths = torch.from_numpy(self.sizes).to(device)
 
-    def select(self, rows: npt.NDArray[np.intp], index: Tensor) -> Sequences:
-        width = int(self.sizes[rows].max())  # known on the host: no synchronisation
+    def select(self, index: Tensor, width: int) -> Sequences:
         position = torch.arange(width, device=self.flat.device)
         lengths = self.lengths[index]
         inside = position < lengths[:, None]
@@ -116,9 +115,17 @@ class EncodedSplit:
     def batch(self, rows: npt.ArrayLike) -> Batch:
         """The examples of those numbers."""
         chosen = np.asarray(rows, dtype=np.intp)
-        index = torch.from_numpy(chosen).to(self.device, non_blocking=True)
-        other = None if self._other is None else self._other.select(chosen, index)
-        return Batch(self._text.select(chosen, index), self.labels[index], other)
+        return self.gather(torch.from_numpy(chosen).to(self.device, non_blocking=True), self.widths(chosen))
+
+    def widths(self, rows: npt.NDArray[np.intp]) -> tuple[int, int]:
+        """Length of the longest text and of the longest other text among those examples: known without the device."""
+        other = 0 if self._other is None else int(self._other.sizes[rows].max())
+        return int(self._text.sizes[rows].max()), other
+
+    def gather(self, index: Tensor, widths: tuple[int, int]) -> Batch:
+        """The examples whose numbers are on the device, padded to widths that are large enough."""
+        other = None if self._other is None else self._other.select(index, widths[1])
+        return Batch(self._text.select(index, widths[0]), self.labels[index], other)
 
     def in_order(self, max_tokens: int = 1 << 17) -> Iterator[tuple[npt.NDArray[np.intp], Batch]]:
         """Batches of similar length, shortest first, each with the numbers of its examples: for evaluation.
@@ -135,10 +142,9 @@ class EncodedSplit:
             yield rows, self.batch(rows)
             begin += len(rows)
 
-    def shuffled(self, size: int, rng: np.random.Generator, *, noise: float = 0.1) -> Iterator[Batch]:
-        """Batches of similar length in random order: sort by length with relative noise, cut, shuffle the pieces."""
+    def shuffled(self, size: int, rng: np.random.Generator, *, noise: float = 0.1) -> list[npt.NDArray[np.intp]]:
+        """Examples of similar length in random order: sort by length with relative noise, cut, shuffle the pieces."""
         noisy = self.sizes * rng.uniform(1 - noise, 1 + noise, len(self))
         order = np.argsort(noisy, kind="stable")
         pieces = [order[begin : begin + size] for begin in range(0, len(order), size)]
-        for piece in rng.permutation(len(pieces)):
-            yield self.batch(pieces[piece])
+        return [pieces[piece] for piece in rng.permutation(len(pieces))]

@@ -29,10 +29,23 @@ class BiLSTM(nn.Module):
 
     def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:
         """(batch, tokens, 2 hidden); states at padding are meaningless."""
-        order = reversal(text.lengths, embeddings.shape[1])
+        if not embeddings.is_cuda:
+            there, _ = self.forwards(embeddings)
+            return torch.cat([there, self._back(embeddings, text)], dim=-1)
+        # Both directions at the same time: each is a long chain of small kernels that leaves most of a GPU idle.
+        main = torch.cuda.current_stream(embeddings.device)
+        side = torch.cuda.Stream(embeddings.device)  # type: ignore[no-untyped-call]
+        side.wait_stream(main)
+        with torch.cuda.stream(side):
+            back = self._back(embeddings, text)
         there, _ = self.forwards(embeddings)
-        back, _ = self.backwards(_reorder(embeddings, order))
-        return torch.cat([there, _reorder(back, order)], dim=-1)
+        main.wait_stream(side)
+        back.record_stream(main)
+        return torch.cat([there, back], dim=-1)
+
+    def _back(self, embeddings: Tensor, text: Sequences) -> Tensor:
+        order = reversal(text.lengths, embeddings.shape[1])
+        return _reorder(self.backwards(_reorder(embeddings, order))[0], order)
 
     def summary(self, states: Tensor, text: Sequences) -> Tensor:
         """The last state of each direction, (batch, 2 hidden)."""

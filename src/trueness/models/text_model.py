@@ -55,6 +55,15 @@ class TextModel:
             examples.append(TextExample(tuple(tokens), 0, other))
         return examples
 
+    def unusual(self, example: TextExample) -> str:
+        """In what an example differs from those the model was trained on; empty where it does not."""
+        length, how = len(example.tokens), self.preparation
+        if how.below is not None and length >= how.below:
+            return f"{length} tokens, but the model was trained on texts of fewer than {how.below}"
+        if how.above is not None and length <= how.above:
+            return f"{length} tokens, but the model was trained on texts of more than {how.above}"
+        return ""
+
     def save(self, folder: str | Path) -> Path:
         """Write config.json and weights.safetensors; the config last, so that a folder with one is complete."""
         path = Path(folder)

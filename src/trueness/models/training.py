@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.registry import TEXT_MODELS
+from trueness.models.stepping import Stepper
 from trueness.models.text_model import TextModel
 from trueness.stats import Undefined
 from trueness.stats.classification import accuracy, macro_f1, roc_auc
@@ -62,35 +64,68 @@ def train(
     `changes` alter the model's shape (`hidden=32`). With `state`, a folder, training is saved after every epoch and the
     same call continues an interrupted one; on a CPU the result has the same bytes.
     """
+    (model,) = train_many(
+        name,
+        data,
+        [seed],
+        recipe=recipe,
+        device=device,
+        vectors=vectors,
+        missing=missing,
+        states=None if state is None else [state],
+        **changes,
+    )
+    return model
+
+
+def train_many(
+    name: str,
+    data: TextDataset,
+    seeds: Sequence[int],
+    *,
+    recipe: str | Recipe | None = None,
+    device: str = "cpu",
+    vectors: str | Path | None = None,
+    missing: Missing = "zeros",
+    states: Sequence[str | Path] | None = None,
+    **changes: Any,
+) -> list[TextModel]:
+    """One classifier per seed, the same as `train` gives; on a GPU they are trained at the same time."""
     how = _recipe(recipe, data)
-    table, found = (None, 0) if vectors is None else load_vectors(vectors, data.vocabulary, missing=missing, seed=seed)
-    if table is not None:
-        changes = {**changes, "embedding": table.shape[1]}
-    config = model_config(name, data, how, **changes)
-    network = _build(config, seed, table).to(device)
     splits = {split: EncodedSplit(data[split], data.vocabulary, device) for split in {"train", how.select_on}}
-    loop = _Loop(network, how, splits["train"], splits[how.select_on], seed, len(data.classes))
-    keeper = _Keeper(state, {"config": asdict(config), "recipe": asdict(how), "seed": seed, "data": data.name})
-    keeper.restore(loop)
-    while not loop.finished:
-        loop.epoch()
-        keeper.keep(loop)
-    network.load_state_dict(loop.best)
+    loops, keepers = [], []
+    for number, seed in enumerate(seeds):
+        table = None
+        if vectors is not None:
+            table, found = load_vectors(vectors, data.vocabulary, missing=missing, seed=seed)
+            changes = {**changes, "embedding": table.shape[1]}
+        config = model_config(name, data, how, **changes)
+        network = _build(config, seed, table).to(device)
+        loops.append(_Loop(network, how, splits["train"], splits[how.select_on], seed, len(data.classes)))
+        identity = {"config": asdict(config), "recipe": asdict(how), "seed": seed, "data": data.name}
+        keepers.append(_Keeper(None if states is None else states[number], identity))
+        keepers[-1].restore(loops[-1])
+    while going := [pair for pair in zip(loops, keepers, strict=True) if not pair[0].finished]:
+        # One step of each in turn: none waits for the device, so their work overlaps there.
+        for _ in itertools.zip_longest(*(loop.steps() for loop, _ in going)):
+            pass
+        for loop, keeper in going:
+            loop.look()
+            keeper.keep(loop)
     notes = list(data.notes)
-    if table is not None:
+    if vectors is not None:
+        width = loops[0].network.config.embedding if loops else 0
         notes.append(
-            f"word vectors {Path(str(vectors)).name}, {table.shape[1]}-d: {found} of {len(data.vocabulary)} words found"
+            f"word vectors {Path(str(vectors)).name}, {width}-d: {found} of {len(data.vocabulary)} words found"
         )
     if how.select_on == "test":
         notes.append("the best epoch was chosen on the test split, as published; its test scores are optimistic")
-    return TextModel(
-        network.eval(),
-        data.vocabulary,
-        data.classes,
-        data.preparation,
-        tuple(loop.progress.history),
-        tuple(notes),
-    )
+    return [
+        TextModel(
+            loop.finish(), data.vocabulary, data.classes, data.preparation, tuple(loop.progress.history), tuple(notes)
+        )
+        for loop in loops
+    ]
 
 
 def _recipe(recipe: str | Recipe | None, data: TextDataset) -> Recipe:
@@ -126,10 +161,7 @@ class _Loop:
         self.progress = _Progress()
         self.best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         self.optimiser = _optimiser(network, recipe)
-        self.weights: Tensor | None = None
-        if recipe.weigh_positive:
-            positive = int((train.labels == 1).sum())
-            self.weights = torch.tensor([1.0, len(train) / max(positive, 1) - 1], device=train.device)
+        self._stepper = Stepper(network, recipe, train, self.optimiser)
 
     @property
     def finished(self) -> bool:
@@ -140,27 +172,22 @@ class _Loop:
             return True
         return bool(how.stop_at is not None and done.history and done.history[-1]["accuracy"] >= how.stop_at)
 
-    def epoch(self) -> None:
-        """One pass over the training data, then one look at the selection split. No step waits for the device."""
-        rng = np.random.default_rng([self.seed, self.progress.epoch])
-        total = torch.zeros((), device=self.train.device)
-        self.network.train()
-        for batch in self.train.shuffled(self.recipe.batch_size, rng):
-            loss = torch.nn.functional.cross_entropy(
-                self.network(batch).logits, batch.labels, weight=self.weights, reduction="none"
-            ).sum()
-            total += loss.detach()
-            if self.recipe.loss == "mean":
-                loss = loss / len(batch)
-            self.optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            if self.recipe.clip is not None:
-                torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
-            self.optimiser.step()
-        measured = evaluate(self.network, self.select, self.classes)
-        if not np.isfinite(float(total)):
+    def steps(self) -> Iterator[None]:
+        """The steps of one pass over the training data, one at a time."""
+        return self._stepper.epoch(np.random.default_rng([self.seed, self.progress.epoch]))
+
+    def look(self) -> None:
+        """After a pass: measure on the selection split, and remember the best."""
+        total = float(self._stepper.total)
+        if not np.isfinite(total):
             raise UserError(f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite.")
-        self._select({"train_loss": float(total) / len(self.train), **measured})
+        measured = evaluate(self.network, self.select, self.classes)
+        self._select({"train_loss": total / len(self.train), **measured})
+
+    def finish(self) -> AttentiveClassifier:
+        """The network as it was after its best epoch."""
+        self.network.load_state_dict(self.best)
+        return self.network.eval()
 
     def _select(self, row: dict[str, float]) -> None:
         done = self.progress
@@ -183,7 +210,10 @@ def _optimiser(network: AttentiveClassifier, recipe: Recipe) -> torch.optim.Adam
     for name, parameter in network.named_parameters():
         (exempt if name.split(".")[0] in recipe.exempt else decayed).append(parameter)
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": exempt, "weight_decay": 0.0}]
-    return torch.optim.Adam([g for g in groups if g["params"]], lr=recipe.learning_rate, amsgrad=True, fused=True)
+    cuda = network.output.weight.is_cuda  # there steps are recorded, see `stepping`
+    return torch.optim.Adam(
+        [g for g in groups if g["params"]], lr=recipe.learning_rate, amsgrad=True, fused=True, capturable=cuda
+    )
 
 
 def predict(network: AttentiveClassifier, split: EncodedSplit) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:

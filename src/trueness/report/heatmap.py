@@ -26,6 +26,8 @@ class Explanation:
     target: str
     known: tuple[bool, ...]
     """Whether the model knows the word; unknown words share one vector."""
+    note: str = ""
+    """A reason to trust it less."""
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per token."""
@@ -42,6 +44,7 @@ class Explanation:
         """What is shown, in words."""
         return (
             f"{self.explainer}, target {self.target} (predicted {self.predicted}, probability {self.probability:.3f})"
+            f"{'; ' if self.note else ''}{self.note}"
         )
 
     def _repr_html_(self) -> str:

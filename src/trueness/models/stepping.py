@@ -1,0 +1,110 @@
+"""Training steps: forward, loss, backward, optimiser. On a GPU each shape of batch is recorded once and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trueness.data.batches import EncodedSplit
+from trueness.models.attentive import AttentiveClassifier
+from trueness.models.recipes import Recipe
+
+Shape = tuple[int, int, int]
+"""Rows, tokens of the text, tokens of the other text."""
+
+
+class Stepper:
+    """Takes the steps of one model.
+
+    A step of a small model is a hundred kernels of a few microseconds: launching them takes longer than running them.
+    On a GPU the second batch of a shape is therefore recorded as a CUDA graph, and every later one is one launch. Steps
+    of several models run at the same time, each on a stream of its own. On a CPU a step is just computed.
+    """
+
+    def __init__(
+        self, network: AttentiveClassifier, recipe: Recipe, train: EncodedSplit, optimiser: torch.optim.Optimizer
+    ) -> None:
+        self.network, self.recipe, self.train, self.optimiser = network, recipe, train, optimiser
+        self.total = torch.zeros((), device=train.device)
+        """The summed loss since it was last set to 0."""
+        self.weights: Tensor | None = None
+        if recipe.weigh_positive:
+            positive = int((train.labels == 1).sum())
+            self.weights = torch.tensor([1.0, len(train) / max(positive, 1) - 1], device=train.device)
+        self._records = train.device.type == "cuda"
+        self._stream = torch.cuda.Stream(train.device) if self._records else None  # type: ignore[no-untyped-call]
+        self._seen: set[Shape] = set()
+        self._graphs: dict[Shape, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
+        self._pool: tuple[int, int] | None = None
+
+    def epoch(self, rng: np.random.Generator) -> Iterator[None]:
+        """Take the steps of one pass over the data; yields after each, without waiting for the device."""
+        self.network.train()
+        self.total.zero_()
+        pieces = self.train.shuffled(self.recipe.batch_size, rng)
+        if not self._records:
+            for rows in pieces:
+                self._step(torch.from_numpy(rows), self.train.widths(rows))
+                yield
+            return
+        order = torch.from_numpy(np.concatenate(pieces)).to(self.train.device)
+        assert self._stream is not None
+        self._stream.wait_stream(torch.cuda.current_stream())
+        begin = 0
+        for rows in pieces:
+            with torch.cuda.stream(self._stream):
+                self._replay(order[begin : begin + len(rows)], self.train.widths(rows))
+            begin += len(rows)
+            yield
+        torch.cuda.current_stream().wait_stream(self._stream)
+
+    def _step(self, index: Tensor, widths: tuple[int, int]) -> None:
+        batch = self.train.gather(index, widths)
+        loss = torch.nn.functional.cross_entropy(
+            self.network(batch).logits, batch.labels, weight=self.weights, reduction="none"
+        ).sum()
+        self.total += loss.detach()
+        if self.recipe.loss == "mean":
+            loss = loss / len(batch)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.recipe.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
+        self.optimiser.step()
+
+    def _replay(self, index: Tensor, widths: tuple[int, int]) -> None:
+        rounded = (rounded_up(widths[0]), rounded_up(widths[1]))
+        shape = (len(index), *rounded)
+        if shape not in self._seen:
+            # The first one is computed as it is: it warms up the libraries and makes the optimiser's state.
+            self._seen.add(shape)
+            self._step(index, rounded)
+            return
+        if shape not in self._graphs:
+            self._graphs[shape] = self._record(torch.empty_like(index), rounded)
+        graph, place = self._graphs[shape]
+        place.copy_(index)
+        graph.replay()
+
+    def _record(self, place: Tensor, widths: tuple[int, int]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+        graph = torch.cuda.CUDAGraph()
+        # One graph runs at a time, so all of a model's graphs share their memory. Recording executes nothing.
+        torch.cuda.synchronize(self.train.device)
+        graph.capture_begin(*(() if self._pool is None else (self._pool,)))
+        try:
+            self._step(place, widths)
+        finally:
+            graph.capture_end()
+        self._pool = graph.pool()
+        return graph, place
+
+
+def rounded_up(width: int) -> int:
+    """The width with at most an eighth of padding added, so that few widths differ: 1 to 16, 18, ..., 32, 36, ..."""
+    if width <= 16:
+        return width
+    step = 1 << (width - 1).bit_length() - 4
+    return -(-width // step) * step
