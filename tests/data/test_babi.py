@@ -65,6 +65,19 @@ def test_questions_of_task_3_are_as_fresh_as_the_originals():
     assert statistics.mean(back) == pytest.approx(2.7, abs=0.4)
 
 
+@pytest.mark.parametrize(("task", "taken", "dropped"), [(2, 1.0, 0.20), (3, 0.19, 0.22)])
+def test_there_ends_as_many_sentences_as_in_the_original_files(task, taken, dropped):
+    ends = {"take": [], "drop": []}
+    for example in simulate_babi(task, 100, seed=0):
+        for sentence in example.text.split(" . "):
+            words = sentence.split()
+            if any(thing in words for thing in ("apple", "football", "milk")):
+                kind = "take" if words[1] in ("got", "picked", "took", "grabbed") else "drop"
+                ends[kind].append(words[-1] == "there")
+    assert statistics.mean(ends["take"]) == pytest.approx(taken, abs=0.05)
+    assert statistics.mean(ends["drop"]) == pytest.approx(dropped, abs=0.05)
+
+
 def test_evidence_covers_whole_supporting_sentences():
     for example in simulate_babi(1, 20, seed=1):
         tokens = example.text.split()
