@@ -58,6 +58,9 @@ def test_the_contract_of_every_combination(encoder, attention, head, normaliser)
     states = model.encode(model.embed(batch), batch)
     weights = model.attend(states, batch)
     assert torch.equal(model.decode(states, weights, batch), whole.logits)
+    # Many attentions over the same states: mixed features give the same logits.
+    mixed = torch.einsum("bt,btf->bf", weights, model.features(states))[:, None]
+    assert torch.allclose(model.outputs(mixed, model.auxiliary(batch))[:, 0], whole.logits, atol=1e-9)
     # Padding and the company in a batch change nothing.
     for row, example in enumerate(some):
         alone = model(batch_of([example]))

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from trueness.stats import Reason, Undefined, difference_interval, mean_interval
+from trueness.stats import Reason, Undefined, difference_interval, mean_interval, t_interval
 
 
 def test_it_is_scipys_bca_interval():
@@ -97,3 +97,18 @@ def test_levels_and_sizes_are_checked():
             mean_interval([1.0, 2.0], level=level)
     assert mean_interval([1e308, 1e308, 1.5e308]).value == pytest.approx(1.1666e308, rel=1e-3)
     assert mean_interval([1.0, 2.0, 4.0], clusters=[[0], [1], [2]]).clusters == 3
+
+
+def test_students_interval():
+    from scipy.stats import t
+
+    values = np.array([0.3, 0.5, 0.1, 0.4, 0.45])
+    ours = t_interval(values)
+    theirs = t.interval(0.95, 4, loc=values.mean(), scale=values.std(ddof=1) / np.sqrt(5))
+    assert (ours.low, ours.high) == pytest.approx(theirs)
+    assert (ours.value, ours.n) == (pytest.approx(0.35), 5)
+    assert t_interval([1.0]).low.reason is Reason.SINGLE
+    assert t_interval([1.0, 1.0]).low.reason is Reason.CONSTANT
+    assert t_interval([]).value.reason is Reason.EMPTY
+    with pytest.raises(ValueError, match="finite"):
+        t_interval([np.nan, 1.0])

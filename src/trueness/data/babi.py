@@ -26,7 +26,8 @@ _QUESTIONS = 5
 # How often each kind of action is chosen among those possible, and how often "there" ends a sentence: fitted to the
 # original training files, task by task (see tests/data/test_babi.py for what is compared).
 _WEIGHTS = {1: (1.0, 0.0, 0.0), 2: (0.47, 0.3, 0.23), 3: (0.5, 0.28, 0.22)}
-# Task 3 asks while the last sentence about the thing is fresh, seldom while it is carried, mostly of its latest journey.
+# Task 3 asks while the last sentence about the thing is fresh, seldom while it is carried, mostly of its latest
+# journey.
 _FRESH, _WHILE_CARRIED, _LATEST = 5, 0.12, 0.35
 _THERE = {1: (0.0, 0.0), 2: (1.0, 0.2), 3: (0.19, 0.22)}
 

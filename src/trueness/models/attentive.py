@@ -143,10 +143,30 @@ class AttentiveClassifier(nn.Module):
         return self._logits(context)
 
     def _logits(self, context: Tensor) -> Tensor:
-        logits: Tensor = self.output(context)
-        if self.config.one_logit:
-            logits = torch.cat([torch.zeros_like(logits), logits], dim=-1)
-        return logits
+        return self._classes(self.output(context))
+
+    def _classes(self, outputs: Tensor) -> Tensor:
+        return torch.cat([torch.zeros_like(outputs), outputs], dim=-1) if self.config.one_logit else outputs
+
+    def features(self, states: Tensor) -> Tensor:
+        """(batch, tokens, size): what the decoder mixes linearly, as small as the head allows.
+
+        Many attentions over the same states cost little with it: decode(states, attention) equals
+        outputs(attention @ features(states), auxiliary), and the encoder and the large products run once.
+        """
+        if self.config.head == "linear":
+            return self._classes(self.output(states))
+        projected: Tensor = self.text_projection(states) if self.config.head == "query" else states
+        return projected
+
+    def outputs(self, mixed: Tensor, auxiliary: Auxiliary | None) -> Tensor:
+        """(batch, many, classes) logits of mixed features (batch, many, size)."""
+        if auxiliary is None:
+            return mixed
+        if auxiliary.context is None:
+            return self._logits(torch.tanh(mixed + self.query_projection(auxiliary.summary)[:, None]))
+        other = auxiliary.context[:, None].expand_as(mixed)
+        return self._logits(torch.cat([mixed, other, (mixed - other).abs(), mixed * other], dim=-1))
 
     def token_logits(self, states: Tensor, batch: Batch) -> Tensor:  # noqa: ARG002  # the four functions share their arguments
         """(batch, tokens, classes): what each state alone would give; logits = attention @ token_logits."""
@@ -154,7 +174,7 @@ class AttentiveClassifier(nn.Module):
             raise UserError(
                 f"The {self.config.head} head is not linear in the attended state: there are no token logits."
             )
-        return self._logits(states)
+        return self.features(states)
 
     def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
         """Predict; given embeddings or attention take the place of the model's own."""

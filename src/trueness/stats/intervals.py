@@ -68,6 +68,29 @@ def mean_interval(
     return Interval(value, *bounds, n=len(data), clusters=number, level=level)
 
 
+def t_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
+    """The mean of a few values, such as one per seed, and Student's interval.
+
+    The bootstrap is too narrow for fewer than about ten values; Student's supposes they are roughly normal. Undefined
+    as `mean_interval` is.
+    """
+    data = as_values(values).ravel()
+    if not np.isfinite(data).all():
+        raise ValueError("values must be finite; drop undefined ones first and report how many")
+    size = len(data)
+    if size == 0:
+        nothing = Undefined(Reason.EMPTY)
+        return Interval(nothing, nothing, nothing, 0, 0, level)
+    value = float(data.mean())
+    reason = Reason.SINGLE if size == 1 else Reason.CONSTANT if (data == data[0]).all() else None
+    if reason is not None:
+        return Interval(value, Undefined(reason), Undefined(reason), size, size, level)
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(size - 1, (1 + level) / 2) * data.std(ddof=1) / np.sqrt(size))
+    return Interval(value, value - half, value + half, size, size, level)
+
+
 def difference_interval(a: npt.ArrayLike, b: npt.ArrayLike, **options: Any) -> Interval:
     """The mean of a - b over pairs and its BCa interval; options as in `mean_interval`.
 

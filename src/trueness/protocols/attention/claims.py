@@ -1,0 +1,226 @@
+"""The conclusions of Jain and Wallace 2019, checked on every dataset, and what the exact solution adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueness.protocols.result import Claim, Verdict
+from trueness.stats import Interval, Undefined, t_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from trueness.protocols.attention.cell import Cell
+
+WEAK = 0.5
+COMPARABLE = 0.1
+PEAKED = 0.5
+SMALL_CHANGE = 0.05
+NEAR_LN2 = 0.6
+FEWEST_SEEDS = 3
+_GRADIENT, _LOO = "attention, gradient@jw2019", "attention, leave-one-out@jw2019"
+_REFERENCE = "gradient@jw2019, leave-one-out@jw2019"
+_TOLERANCE = 1e-6
+
+Finding = tuple[bool | None, str]
+"""Whether a conclusion holds in one place (None: cannot be told), and the numbers."""
+
+
+def claims(cells: Sequence[Cell]) -> tuple[Claim, ...]:
+    """One claim per conclusion, with its evidence dataset by dataset."""
+    by = {(cell.dataset, cell.model): cell for cell in cells}
+    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+
+    def each(text: str, find: Callable[[str], Finding | None]) -> Claim | None:
+        found = [(dataset, finding) for dataset in datasets if (finding := find(dataset)) is not None]
+        return _claim(text, found) if found else None
+
+    def of(model: str, check: Callable[[Cell], Finding | None]) -> Callable[[str], Finding | None]:
+        return lambda dataset: check(by[dataset, model]) if (dataset, model) in by else None
+
+    def two(first: str, second: str, check: Callable[[Cell, Cell], Finding]) -> Callable[[str], Finding | None]:
+        return lambda dataset: (
+            check(by[dataset, first], by[dataset, second])
+            if (dataset, first) in by and (dataset, second) in by
+            else None
+        )
+
+    lstm, average = "bilstm-additive", "average-additive"
+    found = [
+        each(f"BiLSTM attention correlates weakly with gradients (mean tau below {WEAK})", of(lstm, _weak(_GRADIENT))),
+        each(f"BiLSTM attention correlates weakly with leave-one-out (mean tau below {WEAK})", of(lstm, _weak(_LOO))),
+        each(
+            "attention over a plain average of projections correlates more with gradients than a BiLSTM's",
+            two(average, lstm, _more),
+        ),
+        each(
+            "gradients and leave-one-out agree more with one another than attention agrees with either",
+            of(lstm, _references_agree_more),
+        ),
+        each(
+            f"permuting changes little despite peaked attention: of the instances with a weight above {PEAKED} "
+            f"at least a quarter change by less than {SMALL_CHANGE}",
+            of(lstm, _little_change),
+        ),
+        each(
+            f"very different attention gives the same output: the search of the paper finds a divergence above "
+            f"{NEAR_LN2} (ln 2 is 0.693) in at least half of the instances",
+            of(lstm, lambda cell: _near(cell, "search@jw2019")),
+        ),
+        each(
+            f"solved exactly, a divergence above {NEAR_LN2} is possible in at least half of the instances",
+            of(lstm, lambda cell: _near(cell, cell.adversary) if cell.exact else None),
+        ),
+        each(
+            "the exact solution is never below the published search (as its text says and as its code does it)",
+            _never_below([cell for cell in cells if cell.exact]),
+        ),
+        each(
+            "the published search finds all there is (the exact solution exceeds it by less than 0.01 on average)",
+            of(lstm, _search_suffices),
+        ),
+        each(
+            "adversarial attention diverges more than attention between seeds, in most instances",
+            of(lstm, _beyond_seeds),
+        ),
+        each(
+            f"scaled dot-product attention gives comparable results (mean tau with gradients differs by less than "
+            f"{COMPARABLE})",
+            two("bilstm-dot", lstm, _comparable),
+        ),
+        each("attention improves performance (over uniform weights, by more than 0.01)", of(lstm, _improves)),
+    ]
+    return tuple(claim for claim in found if claim is not None)
+
+
+def _claim(text: str, found: Sequence[tuple[str, Finding]]) -> Claim:
+    """Supported where it holds everywhere, not supported where it fails somewhere; the evidence says where."""
+    holding = [dataset for dataset, (holds, _) in found if holds]
+    failing = [dataset for dataset, (holds, _) in found if holds is False]
+    verdict: Verdict = "not supported" if failing else "supported" if len(holding) == len(found) else "cannot tell"
+    counts = f"holds on {len(holding)} of {len(found)} datasets"
+    if failing:
+        counts += f", fails on {', '.join(failing)}"
+    evidence = "; ".join(f"{dataset}: {numbers}" for dataset, (_, numbers) in found)
+    return Claim(claim=text, verdict=verdict, evidence=f"{counts}. {evidence}")
+
+
+def _decide(interval: Interval, above: float | None = None, below: float | None = None) -> bool | None:
+    """Whether a mean lies above or below a limit; None where the interval holds the limit or there are few seeds."""
+    if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined) or interval.n < FEWEST_SEEDS:
+        return None
+    if above is not None:
+        return True if interval.low > above else False if interval.high < above else None
+    assert below is not None
+    return True if interval.high < below else False if interval.low > below else None
+
+
+def _shown(interval: Interval) -> str:
+    if isinstance(interval.value, Undefined):
+        return "undefined"
+    if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined):
+        return f"{interval.value:.3f} (one seed)"
+    return f"{interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+
+
+def _by_seed(cell: Cell, values: pd.Series) -> Interval:
+    return t_interval(values.groupby(cell.records["seed"]).mean().dropna())
+
+
+def _tau(cell: Cell, pair: str) -> pd.Series:
+    return cell.records[f"tau: {pair}"]
+
+
+def _weak(pair: str) -> Callable[[Cell], Finding]:
+    def check(cell: Cell) -> Finding:
+        interval = _by_seed(cell, _tau(cell, pair))
+        return _decide(interval, below=WEAK), _shown(interval)
+
+    return check
+
+
+def _means(cell: Cell, pair: str) -> pd.Series:
+    return _tau(cell, pair).groupby(cell.records["seed"]).mean().dropna()
+
+
+def _more(first: Cell, second: Cell) -> Finding:
+    interval = t_interval((_means(first, _GRADIENT) - _means(second, _GRADIENT)).dropna())
+    return _decide(interval, above=0.0), f"by {_shown(interval)}"
+
+
+def _references_agree_more(cell: Cell) -> Finding:
+    reference = _tau(cell, _REFERENCE)
+    over = [_by_seed(cell, reference - _tau(cell, pair)) for pair in (_GRADIENT, _LOO)]
+    decided = [_decide(interval, above=0.0) for interval in over]
+    holds = True if all(decided) else False if False in decided else None
+    return holds, f"by {_shown(over[0])} than with gradients, {_shown(over[1])} than with leave-one-out"
+
+
+def _little_change(cell: Cell) -> Finding:
+    peaked = cell.records[cell.records["max_attention"] > PEAKED]
+    if not len(peaked):
+        return None, "no instance has so peaked attention"
+    small = (peaked["permutation"] < SMALL_CHANGE).astype(float)
+    interval = t_interval(small.groupby(peaked["seed"]).mean())
+    share = len(peaked) / len(cell.records)
+    return _decide(interval, above=0.25), f"{_shown(interval)} of the {share:.0%} so peaked"
+
+
+def _near(cell: Cell, column: str) -> Finding | None:
+    if column not in cell.records or cell.records[column].isna().all():
+        return None
+    interval = _by_seed(cell, (cell.records[column] > NEAR_LN2).astype(float))
+    return _decide(interval, above=0.5), f"in a share of {_shown(interval)}"
+
+
+def _never_below(cells: Sequence[Cell]) -> Callable[[str], Finding | None]:
+    """Every instance of every model; the as-published search is compared at the threshold it is counted by."""
+
+    def check(dataset: str) -> Finding | None:
+        below, total, least = 0, 0, np.inf
+        for cell in cells:
+            if cell.dataset != dataset or "search" not in cell.records:
+                continue
+            for column, limit in (("search", cell.adversary), ("search@jw2019", "adversary 0.05")):
+                room = (cell.records[limit] - cell.records[column]).dropna()
+                below, total = below + int((room < -_TOLERANCE).sum()), total + len(room)
+                least = min(least, float(room.min()))
+        if not total:
+            return None
+        return below == 0, f"{below} of {total} comparisons below, least room {least:.1e}"
+
+    return check
+
+
+def _search_suffices(cell: Cell) -> Finding | None:
+    if not cell.exact or "search" not in cell.records:
+        return None
+    interval = _by_seed(cell, cell.records[cell.adversary] - cell.records["search"])
+    return _decide(interval, below=0.01), f"exceeds by {_shown(interval)}"
+
+
+def _beyond_seeds(cell: Cell) -> Finding | None:
+    if "largest divergence between seeds" not in cell.spread:
+        return None
+    share = cell.beyond_seeds()
+    holds = None if cell.seeds < FEWEST_SEEDS else share > 0.5
+    return holds, f"in {share:.0%} of {cell.records['instance'].nunique()} instances"
+
+
+def _comparable(first: Cell, second: Cell) -> Finding:
+    interval = t_interval((_means(first, _GRADIENT) - _means(second, _GRADIENT)).dropna())
+    if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined) or interval.n < FEWEST_SEEDS:
+        return None, _shown(interval)
+    inside = interval.low > -COMPARABLE and interval.high < COMPARABLE
+    outside = interval.low > COMPARABLE or interval.high < -COMPARABLE
+    return (True if inside else False if outside else None), f"differs by {_shown(interval)}"
+
+
+def _improves(cell: Cell) -> Finding | None:
+    gain = cell.gain()
+    if isinstance(gain.value, Undefined):
+        return None
+    return _decide(gain, above=0.01), f"gains {_shown(gain)}"

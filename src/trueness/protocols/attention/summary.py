@@ -1,0 +1,145 @@
+"""What the tests of attention say together: scores, tables, warnings, abstentions, and conclusions checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from trueness.protocols.attention import tables
+from trueness.protocols.attention.cell import Cell
+from trueness.protocols.attention.claims import claims
+from trueness.protocols.attention.correlation import PAIRS, null_deviation
+from trueness.protocols.attention.scores import NULL_BAND, scores
+from trueness.protocols.result import Abstention, Result, ResultWarning
+from trueness.stats import Undefined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GAIN = 0.01
+"""Learned attention that gains less than this over uniform weights is not needed for the task."""
+
+
+def summarise(
+    records: pd.DataFrame,
+    spread: pd.DataFrame,
+    metrics: pd.DataFrame,
+    examples: pd.DataFrame,
+    *,
+    epsilons: Mapping[str, float],
+) -> Result:
+    """The result of the study.
+
+    `records`: one row per dataset, model, seed and instance, as `Trial.records`. `spread`: per dataset, model and
+    instance, as `seed_spread`. `metrics`: test performance per dataset, model and seed, uniform attention included.
+    `epsilons`: per dataset the change of output that an adversary may cause.
+    """
+    import pandas as pd
+
+    records = records.assign(null_deviation=null_deviation(records["length"]))
+    cells = [
+        Cell(
+            str(dataset),
+            str(model),
+            group,
+            spread[(spread["dataset"] == dataset) & (spread["model"] == model)],
+            metrics[metrics["dataset"] == dataset],
+            epsilons[str(dataset)],
+        )
+        for (dataset, model), group in records.groupby(["dataset", "model"], sort=False)
+    ]
+
+    def table(rows: Callable[[Cell], Iterator[dict[str, Any]]]) -> pd.DataFrame:
+        return pd.DataFrame([row for cell in cells for row in rows(cell)])
+
+    return Result(
+        records=records,
+        scores=tuple(score for cell in cells for score in scores(cell)),
+        warnings=tuple(warning for cell in cells for warning in warnings(cell)),
+        abstentions=tuple(item for cell in cells for item in abstentions(cell)),
+        claims=claims(cells),
+        tables={
+            "correlations": table(tables.correlations),
+            "histograms": table(tables.histograms),
+            "densities": table(tables.densities),
+            "epsilons": table(tables.curve),
+            "metrics": metrics,
+            "examples": examples,
+        },
+    )
+
+
+def warnings(cell: Cell) -> Iterator[ResultWarning]:
+    """Reasons to read the cell with care."""
+    values, tau = cell.records[cell.adversary], cell.records["tau: attention, gradient@jw2019"]
+    saturated = float((values > tables.SATURATED).mean())
+    if saturated > 0.5:
+        yield _warn(
+            cell,
+            "divergence-saturated",
+            f"the strongest adversary exceeds {tables.SATURATED} (of at most {math.log(2):.3f}) in {saturated:.0%} of "
+            f"the instances (median length {cell.records['length'].median():g}), so that it hardly tells them apart",
+        )
+    inside = float((tau.abs() <= NULL_BAND * cell.records["null_deviation"])[tau.notna()].mean())
+    if inside > 0.5:
+        yield _warn(
+            cell,
+            "within-null-band",
+            f"in {inside:.0%} of the instances tau of attention and gradient lies within the band of unrelated "
+            "rankings of that length",
+        )
+    undefined = int(tau.isna().sum())
+    if undefined:
+        yield _warn(
+            cell,
+            "constant-ranking",
+            f"tau is not defined for {undefined} of {len(tau)} instances, because attention or gradient is "
+            "constant or there is one token; they are left out (the authors' code makes the whole cell NaN)",
+        )
+    gain = cell.gain()
+    if not isinstance(gain.value, Undefined) and float(gain.value) < GAIN:
+        yield _warn(
+            cell,
+            "uniform-suffices",
+            f"learned attention gains {float(gain.value):+.3f} over uniform weights, less than {GAIN}: whether "
+            "such attention explains anything is void on this task",
+        )
+    yield from _spread_warning(cell)
+
+
+def _spread_warning(cell: Cell) -> Iterator[ResultWarning]:
+    if "largest divergence between seeds" not in cell.spread:
+        return
+    beyond = cell.beyond_seeds()
+    if beyond < 0.5:
+        yield _warn(
+            cell,
+            "adversary-within-seeds",
+            f"in {1 - beyond:.0%} of the instances the strongest adversary diverges no more than retraining with "
+            "another seed does",
+        )
+
+
+def _warn(cell: Cell, code: str, message: str) -> ResultWarning:
+    return ResultWarning(code=code, where=cell.where, message=message)
+
+
+def abstentions(cell: Cell) -> Iterator[Abstention]:
+    """What could not be answered."""
+    if cell.seeds < 2:
+        reason = "it compares seeds, and there is one"
+        yield Abstention(quantity="noise ceiling and divergence between seeds", where=cell.where, reason=reason)
+    if not cell.exact:
+        reason = (
+            "it is known exactly for two classes and a head that is linear in the attended state; here the best "
+            "feasible one found and an upper bound are given, an interval"
+        )
+        yield Abstention(quantity="strongest adversary", where=cell.where, reason=reason)
+    if isinstance(cell.gain().value, Undefined):
+        reason = f"{cell.uniform} is not part of the study"
+        yield Abstention(quantity="gain over uniform attention", where=cell.where, reason=reason)
+    for pair in PAIRS:
+        if cell.records[f"tau: {pair}"].isna().all():
+            reason = "a ranking is constant in every instance"
+            yield Abstention(quantity=f"Kendall tau, {pair}", where=cell.where, reason=reason)

@@ -1,0 +1,56 @@
+"""A model's look at a batch: what every experiment with its attention starts from."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch
+from trueness.models.attentive import AttentiveClassifier, Auxiliary
+
+
+class View:
+    """Encoder states, attention and output of a batch, computed once; attention and outputs in double precision."""
+
+    def __init__(self, model: AttentiveClassifier, batch: Batch) -> None:
+        self.batch, self.mask = batch, batch.mask
+        self._model = model
+        auxiliary = model.auxiliary(batch)
+        states = model.encode(model.embed(batch), batch)
+        self.states = states
+        self.auxiliary: Auxiliary | None = auxiliary
+        self.features = model.features(states)
+        observed = model.attend(states, batch, auxiliary=auxiliary).double()
+        self.attention = observed / observed.sum(dim=-1, keepdim=True)  # float32 weights sum to 1 only nearly
+        self.probability = self.outputs(self.attention[:, None])[:, 0]
+        self.linear = model.linear
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return self.probability.shape[-1]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the strongest adversary is known exactly: two classes and a linear head."""
+        return self.linear and self.classes == 2
+
+    def log_odds(self, first: Tensor, second: Tensor) -> Tensor:
+        """(batch, tokens): log-odds of one class against another that each token alone would give (linear heads)."""
+        width = self.features.shape[1]
+        one, two = (
+            self.features.double().gather(2, index[:, None, None].expand(-1, width, 1)) for index in (first, second)
+        )
+        return (one - two)[..., 0]
+
+    def outputs(self, attention: Tensor) -> Tensor:
+        """(batch, many, classes) probabilities under many attentions (batch, many, tokens)."""
+        return self.of_features(torch.einsum("bkt,btf->bkf", attention, self.features.to(attention.dtype)))
+
+    def of_features(self, mixed: Tensor, rows: slice = slice(None)) -> Tensor:
+        """(batch, many, classes) probabilities of mixed features (batch, many, size), of all instances or some."""
+        other = self.auxiliary
+        if other is not None:
+            mixed = mixed.to(self.features.dtype)
+            other = Auxiliary(other.summary[rows], None if other.context is None else other.context[rows])
+        return torch.softmax(self._model.outputs(mixed, other).double(), dim=-1)
