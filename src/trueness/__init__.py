@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trueness.api import (
         Plan,
         StudyRun,
+        adversarial_attention,
         compare,
         evaluate,
         explain,
@@ -38,6 +39,7 @@ _HOME = {
         (
             "Plan",
             "StudyRun",
+            "adversarial_attention",
             "compare",
             "evaluate",
             "explain",
@@ -59,6 +61,7 @@ __all__ = [
     "TasksFailedError",
     "UserError",
     "__version__",
+    "adversarial_attention",
     "compare",
     "evaluate",
     "explain",

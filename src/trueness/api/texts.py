@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trueness.api.devices import check_device
 from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, load_text
 from trueness.errors import UserError
-from trueness.report.heatmap import Explanation
+from trueness.report.heatmap import AdversarialAttention, Explanation
 
 if TYPE_CHECKING:
     from trueness.data import TextExample
@@ -86,10 +86,9 @@ def explain(
     from trueness.explainers.text import looking, target_class
 
     method = TEXT_EXPLAINERS[explainer]
-    given = [text for text in texts if isinstance(text, str)]
-    if given and target == "gold":
+    if target == "gold" and any(isinstance(text, str) for text in texts):
         raise UserError("New texts have no gold label; the target must be predicted or a class.")
-    examples = model.read(given, others) if given else [item for item in texts if not isinstance(item, str)]
+    examples = _examples(model, texts, others)
     if not examples:
         return []
     chosen: Any = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
@@ -115,3 +114,36 @@ def explain(
             )
         )
     return found
+
+
+def adversarial_attention(
+    model: TextModel,
+    texts: Sequence[str] | Sequence[TextExample],
+    *,
+    others: Sequence[str] | None = None,
+    epsilon: float = 0.01,
+) -> AdversarialAttention:
+    """The attention that differs most from the model's own while its output changes by at most epsilon.
+
+    Exact for two classes and single texts, with a certificate in the records; otherwise the best one found and an upper
+    bound. `texts` as in `explain`. In a notebook the result shows both heat maps of every text.
+    """
+    from trueness.protocols.attention.own_texts import adversarial_attention as solve
+
+    if not 0 <= epsilon <= 1:
+        raise UserError(f"epsilon is a change of probability between 0 and 1, not {epsilon}.")
+    if model.network.attention is None:
+        raise UserError(f"This model has {model.network.config.attention} attention: there is nothing to contradict.")
+    examples = _examples(model, texts, others)
+    if not examples:
+        raise UserError("There is no text.")
+    found = solve(model, examples, epsilon)
+    return AdversarialAttention(found.records, found.scores, found.warnings, found.abstentions)
+
+
+def _examples(
+    model: TextModel, texts: Sequence[str] | Sequence[TextExample], others: Sequence[str] | None
+) -> list[TextExample]:
+    """New texts are read as the model's training data were; examples are taken as they are."""
+    given = [text for text in texts if isinstance(text, str)]
+    return model.read(given, others) if given else [item for item in texts if not isinstance(item, str)]

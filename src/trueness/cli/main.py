@@ -44,6 +44,7 @@ app.command("report")(studies.report_command)
 app.command("compare")(studies.compare_command)
 app.command("train")(texts.train_command)
 app.command("explain")(texts.explain_command)
+app.command("adversary")(texts.adversary_command)
 data_app.command("check")(texts.data_check_command)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.text import Text
 
 from trueness.api import Plan, StudyRun
 from trueness.cli.progress import duration
-from trueness.report.heatmap import Explanation, colours, dark
+from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
 
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
 
@@ -198,14 +199,34 @@ def explanations(found: list[Explanation]) -> None:
     console = _console()
     for explanation in found:
         console.print(explanation.heading, style="bold")
-        line = Text()
-        for token, colour in zip(explanation.tokens, colours(explanation.scores), strict=True):
-            ink = "white" if dark(colour) else "black"
-            line.append(token, style=f"{ink} on rgb({colour[0]},{colour[1]},{colour[2]})")
-            line.append(" ")
-        console.print(line)
+        console.print(_coloured(explanation.tokens, explanation.scores))
         table = _table("token", "score", right=("score",))
         for token, score, known in zip(explanation.tokens, explanation.scores, explanation.known, strict=True):
             table.add_row(token if known else f"{token} (unknown word)", f"{score:+.4f}")
         console.print(table)
         console.print()
+
+
+def adversaries(found: AdversarialAttention) -> None:
+    """Each text twice, coloured by its observed and by its adversarial attention."""
+    console = _console()
+    for row in found.records.to_dict(orient="records"):
+        console.print(describe_pair(row), style="bold")
+        for name, key in (("observed", "attention"), ("adversarial", "adversarial")):
+            console.print(Text(f"{name:12}").append(_coloured(row["words"], row[key])))
+        table = _table("word", "observed", "adversarial", right=("observed", "adversarial"))
+        for word, observed, adversarial in zip(row["words"], row["attention"], row["adversarial"], strict=True):
+            table.add_row(word, f"{observed:.4f}", f"{adversarial:.4f}" if adversarial else "–")
+        console.print(table)
+        console.print()
+    for warning in found.warnings:
+        console.print(f"Warning: {warning.where}: {warning.message}.")
+
+
+def _coloured(tokens: Sequence[str], scores: Sequence[float]) -> Text:
+    line = Text()
+    for token, colour in zip(tokens, colours(scores), strict=True):
+        ink = "white" if dark(colour) else "black"
+        line.append(token, style=f"{ink} on rgb({colour[0]},{colour[1]},{colour[2]})")
+        line.append(" ")
+    return line

@@ -1,7 +1,9 @@
-"""The commands about datasets and text models: data check, train, explain."""
+"""The commands about datasets and text models: data check, train, explain, adversary."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -67,20 +69,53 @@ def explain_command(
     """Explain what a model makes of a text: a table of tokens, coloured."""
     from trueness import api
     from trueness.cli import show
-    from trueness.engine import disk, write_atomically
     from trueness.report.heatmap import heatmap_page
 
-    if other is not None and len(other) != len(text):
-        raise UserError(f"There are {len(text)} texts and {len(other)} second texts.")
+    _same_number(text, other)
     loaded = api.load_model(model)
     names = explainer or ["attention", "input-x-gradient", "leave-one-out"]
     found = [
         explanation for name in names for explanation in api.explain(loaded, text, name, others=other, target=target)
     ]
+    _write(html, lambda: heatmap_page(found))
+    put(as_json, found, lambda all_: [explanation.to_json() for explanation in all_], show.explanations)
+
+
+def adversary_command(
+    model: Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")],
+    text: Annotated[list[str], typer.Option("--text", help="The text; repeatable.")],
+    other: Annotated[
+        list[str] | None, typer.Option("--other", help="The second text of a pair, one per --text.")
+    ] = None,
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", min=0, max=1, help="How much the output may change (total variation).")
+    ] = 0.01,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write both heat maps.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the attention that differs most from the model's own and still gives the same output."""
+    from trueness import api
+    from trueness.cli import show
+    from trueness.report.heatmap import adversary_page
+
+    _same_number(text, other)
+    found = api.adversarial_attention(api.load_model(model), text, others=other, epsilon=epsilon)
+    _write(html, lambda: adversary_page(found))
+    rows = json.loads(found.records.to_json(orient="records"))
+    put(as_json, found, lambda result: {"epsilon": epsilon, "texts": rows, **result.to_json()}, show.adversaries)
+
+
+def _same_number(text: list[str], other: list[str] | None) -> None:
+    if other is not None and len(other) != len(text):
+        raise UserError(f"There are {len(text)} texts and {len(other)} second texts.")
+
+
+def _write(html: Path | None, page: Callable[[], str]) -> None:
+    from trueness.engine import disk, write_atomically
+
     if html is not None:
         with disk(f"the heat map {html}", full="free some space", refused="choose another place with --html"):
-            write_atomically(html, heatmap_page(found).encode())
-    put(as_json, found, lambda all_: [explanation.to_json() for explanation in all_], show.explanations)
+            write_atomically(html, page().encode())
 
 
 def data_check_command(

@@ -32,6 +32,8 @@ class TextSource:
     read: Callable[[Path], Raw]
     preparation: Preparation = field(default_factory=Preparation)
     folder: str | None = None
+    artificial: bool = False
+    """Whether its words are made up or few, so that pretrained word vectors do not apply."""
 
 
 TEXT_DATASETS: Registry[TextSource] = Registry("dataset")
@@ -53,6 +55,19 @@ def load_text(name: str, *, root: str | Path | None = None, **changes: object) -
     if Path(name).exists():
         return prepare(name, read_folder(Path(name)), preparation)
     raise UserError(f"There is no dataset, file or folder {name!r}; {nearest(name, list(TEXT_DATASETS))}")
+
+
+def find_source(name: str, *, root: str | Path | None = None) -> tuple[Path | None, bool]:
+    """The folder or file a dataset is read from, and whether word vectors apply to its words.
+
+    No folder: it is generated, inside a package, or on the hub.
+    """
+    if name in TEXT_DATASETS:
+        source = TEXT_DATASETS[name]
+        return (_under_root(name, source.folder, root) if source.folder else None), not source.artificial
+    if not name.startswith("hf:") and not Path(name).exists():
+        raise UserError(f"There is no dataset, file or folder {name!r}; {nearest(name, list(TEXT_DATASETS))}")
+    return (None if name.startswith("hf:") else Path(name)), True
 
 
 def read_folder(path: Path) -> Raw:
@@ -176,15 +191,19 @@ def _register() -> None:
         share = (
             f"{informative} informative tokens" if isinstance(informative, int) else f"{informative:.0%} informative"
         )
-        TEXT_DATASETS.add(kind, TextSource(_mock(kind)), f"AtteFa's synthetic sentiment, {share} (generated)")
+        TEXT_DATASETS.add(
+            kind, TextSource(_mock(kind), artificial=True), f"AtteFa's synthetic sentiment, {share} (generated)"
+        )
     for task in (1, 2, 3):
         how = Preparation(dev_share=0.15, dev_seed=16377)
         TEXT_DATASETS.add(
-            f"babi-{task}", TextSource(_simulated_babi(task), how), f"bAbI task {task}, our simulator (generated)"
+            f"babi-{task}",
+            TextSource(_simulated_babi(task), how, artificial=True),
+            f"bAbI task {task}, our simulator (generated)",
         )
         TEXT_DATASETS.add(
             f"babi-{task}@original",
-            TextSource(_original_babi(task), how, "babi-original"),
+            TextSource(_original_babi(task), how, "babi-original", artificial=True),
             f"bAbI task {task}, original files",
         )
     movies = Preparation(tokeniser="words", lowercase=True, min_count=2)

@@ -63,6 +63,10 @@ class Stored:
         """The payload of that name, its digest checked."""
         return self.store.read(self.key, name)
 
+    def holds(self, name: str) -> bool:
+        """Whether there is a payload of that name."""
+        return any(file.rsplit(".", 1)[0] == name for file in self.meta["payloads"])
+
 
 class Store:
     """Open with `Store.open`; reading never writes, so a read-only store can be reported on."""

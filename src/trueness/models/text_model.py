@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
+from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextExample
@@ -64,10 +65,9 @@ class TextModel:
             return f"{length} tokens, but the model was trained on texts of more than {how.above}"
         return ""
 
-    def save(self, folder: str | Path) -> Path:
-        """Write config.json and weights.safetensors; the config last, so that a folder with one is complete."""
-        path = Path(folder)
-        config = {
+    def config(self) -> dict[str, Any]:
+        """All but the weights, as plain JSON."""
+        return {
             "format": FORMAT,
             "network": asdict(self.network.config),
             "classes": list(self.classes),
@@ -76,11 +76,18 @@ class TextModel:
             "notes": list(self.notes),
             "words": list(self.vocabulary.words),
         }
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights, on the CPU."""
+        return {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
+
+    def save(self, folder: str | Path) -> Path:
+        """Write config.json and weights.safetensors; the config last, so that a folder with one is complete."""
+        path = Path(folder)
         with disk(f"the model {path}", full="free some space", refused="choose another folder"):
             path.mkdir(parents=True, exist_ok=True)
-            write_atomically(path / _WEIGHTS, save(weights))
-            write_atomically(path / _CONFIG, json.dumps(config, ensure_ascii=False, indent=1).encode())
+            write_atomically(path / _WEIGHTS, save(self.weights()))
+            write_atomically(path / _CONFIG, json.dumps(self.config(), ensure_ascii=False, indent=1).encode())
         return path
 
 
@@ -88,6 +95,21 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> TextMo
     """Read a checkpoint; nothing in it is executed."""
     path = Path(folder)
     config = _read_config(path)
+    try:
+        weights = load_file(path / _WEIGHTS)
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{path / _WEIGHTS} is missing or unreadable ({error}).") from error
+    return assemble(config, weights, device, source=path)
+
+
+def assemble(
+    config: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+    device: str | torch.device = "cpu",
+    *,
+    source: str | Path = "the model",
+) -> TextModel:
+    """The model whose `config()` and `weights()` these are; `source` names it in errors."""
     try:
         network = AttentiveClassifier(AttentiveConfig(**config["network"]))
         how = dict(config["preparation"])
@@ -97,18 +119,14 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> TextMo
         classes = tuple(config["classes"])
         extra: dict[str, Any] = {"history": tuple(config["history"]), "notes": tuple(config["notes"])}
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path / _CONFIG} does not describe a model of this version ({error}).") from error
-    try:
-        weights = load_file(path / _WEIGHTS)
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{path / _WEIGHTS} is missing or unreadable ({error}).") from error
+        raise UserError(f"{source}: {_CONFIG} does not describe a model of this version ({error}).") from error
     if len(vocabulary) != network.config.vocabulary:
-        raise UserError(f"{path}: {len(vocabulary)} words for a network of {network.config.vocabulary}.")
+        raise UserError(f"{source}: {len(vocabulary)} words for a network of {network.config.vocabulary}.")
     try:
-        network.load_state_dict(weights)
+        network.load_state_dict(dict(weights))
     except RuntimeError as error:
         first = str(error).split("\n")[1].strip() if "\n" in str(error) else str(error)
-        raise UserError(f"{path}: the weights do not fit {_CONFIG}: {first}") from error
+        raise UserError(f"{source}: the weights do not fit {_CONFIG}: {first}") from error
     return TextModel(network.to(device).eval(), vocabulary, classes, preparation, **extra)
 
 

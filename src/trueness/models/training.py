@@ -54,7 +54,7 @@ def train(
     recipe: str | Recipe | None = None,
     seed: int = 0,
     device: str = "cpu",
-    vectors: str | Path | None = None,
+    vectors: str | Path | npt.NDArray[np.float32] | None = None,
     missing: Missing = "zeros",
     state: str | Path | None = None,
     **changes: Any,
@@ -85,7 +85,7 @@ def train_many(
     *,
     recipe: str | Recipe | None = None,
     device: str = "cpu",
-    vectors: str | Path | None = None,
+    vectors: str | Path | npt.NDArray[np.float32] | None = None,
     missing: Missing = "zeros",
     states: Sequence[str | Path] | None = None,
     **changes: Any,
@@ -93,11 +93,10 @@ def train_many(
     """One classifier per seed, the same as `train` gives; on a GPU they are trained at the same time."""
     how = _recipe(recipe, data)
     splits = {split: EncodedSplit(data[split], data.vocabulary, device) for split in {"train", how.select_on}}
-    loops, keepers = [], []
+    loops, keepers, notes = [], [], list[str]()
     for number, seed in enumerate(seeds):
-        table = None
-        if vectors is not None:
-            table, found = load_vectors(vectors, data.vocabulary, missing=missing, seed=seed)
+        table, notes = _table(vectors, data, missing, seed)
+        if table is not None:
             changes = {**changes, "embedding": table.shape[1]}
         config = model_config(name, data, how, **changes)
         network = _build(config, seed, table).to(device)
@@ -112,12 +111,7 @@ def train_many(
         for loop, keeper in going:
             loop.look()
             keeper.keep(loop)
-    notes = list(data.notes)
-    if vectors is not None:
-        width = loops[0].network.config.embedding if loops else 0
-        notes.append(
-            f"word vectors {Path(str(vectors)).name}, {width}-d: {found} of {len(data.vocabulary)} words found"
-        )
+    notes = [*data.notes, *notes]
     if how.select_on == "test":
         notes.append("the best epoch was chosen on the test split, as published; its test scores are optimistic")
     return [
@@ -126,6 +120,19 @@ def train_many(
         )
         for loop in loops
     ]
+
+
+def _table(
+    vectors: str | Path | npt.NDArray[np.float32] | None, data: TextDataset, missing: Missing, seed: int
+) -> tuple[npt.NDArray[np.float32] | None, list[str]]:
+    """A vector for every word of the vocabulary (given, read from a file, or none), and a note on it."""
+    if vectors is None:
+        return None, []
+    if isinstance(vectors, np.ndarray):
+        return vectors, [f"word vectors, {vectors.shape[1]}-d"]
+    table, found = load_vectors(vectors, data.vocabulary, missing=missing, seed=seed)
+    words = f"{found} of {len(data.vocabulary)} words found"
+    return table, [f"word vectors {Path(vectors).name}, {table.shape[1]}-d: {words}"]
 
 
 def _recipe(recipe: str | Recipe | None, data: TextDataset) -> Recipe:

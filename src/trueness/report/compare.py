@@ -27,15 +27,29 @@ def compare(study: Study, result: Result) -> dict[str, Any]:
     """One row per score, with the published value where there is one, and the claims.
 
     `agrees` tells whether the published value, or its interval, meets ours; it is None where nothing was published or
-    ours rests on fewer than five draws.
+    ours rests on fewer than five draws. Where authors ran their experiment twice, their two values are the interval,
+    and `inside` tells whether our mean lies between them.
     """
     published = published_values(study.kind)
     rows = [_row(score, published.get(tuple(getattr(score, name) for name in _KEY), {})) for score in result.scores]
-    return {"study": study.name, "rows": rows, "claims": [claim.model_dump() for claim in result.claims]}
+    return {
+        "study": study.name,
+        "agreement": {
+            "compared": sum(row["agrees"] is not None for row in rows),
+            "agreeing": sum(row["agrees"] is True for row in rows),
+            "published_twice": sum(row["inside"] is not None for row in rows),
+            "inside": sum(row["inside"] is True for row in rows),
+        },
+        "rows": rows,
+        "claims": [claim.model_dump() for claim in result.claims],
+    }
 
 
 def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
     value, low, high = (_number(published.get(name)) for name in ("published", "published_low", "published_high"))
+    again = _number(published.get("second_run"))
+    if value is not None and again is not None:
+        low, high = min(value, again), max(value, again)
     few = value is not None and score.n < FEWEST
     thin = f"n = {score.n} is too few to tell whether it agrees" if few else ""
     notes = [text for text in (published.get("note", ""), score.note, thin) if text]
@@ -48,11 +62,13 @@ def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
         "published": value,
         "published_low": low,
         "published_high": high,
+        "second_run": again,
         "value": score.value,
         "low": score.low,
         "high": score.high,
         "n": score.n,
         "agrees": None if value is None or few else _meet((value, low, high), (score.value, score.low, score.high)),
+        "inside": None if again is None or low is None or high is None else low <= score.value <= high,
         "note": "; ".join(notes),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ from trueness.engine import Stored, disk, write_atomically
 from trueness.errors import UserError
 from trueness.protocols.result import Result
 from trueness.report.compare import compare
-from trueness.report.figures import Figure, figures
+from trueness.report.figure import Figure
+from trueness.report.figures import figures
+from trueness.report.heatmap import coloured
+from trueness.report.table import tables
 from trueness.studies import Study
 from trueness.version import __version__
 
@@ -24,15 +28,16 @@ def read_result(stored: Stored) -> Result:
 
 
 def write_report(study: Study, stored: Stored, out: Path) -> list[Path]:
-    """Write `out` (HTML, complete in itself) and each figure as PNG beside it; returns the files."""
+    """Write `out` (HTML, complete in itself) and each figure as PNG and PDF beside it; returns the files."""
     if out.suffix not in (".html", ".htm"):
         raise UserError(f"The report is an HTML file: give a name that ends in .html, not {out}.")
     result = read_result(stored)
     drawn = figures(study.kind, result)
     files = {out: _page(study, stored, result, drawn).encode("utf-8")}
     for figure in drawn:
-        name = f"{out.stem}.png" if len(drawn) == 1 else f"{out.stem}-{figure.name}.png"
-        files[out.with_name(name)] = figure_bytes(figure, "png")
+        name = out.stem if len(drawn) == 1 else f"{out.stem}-{figure.name}"
+        for form in ("png", "pdf"):
+            files[out.with_name(f"{name}.{form}")] = figure_bytes(figure, form)
     with disk(f"the report {out}", full="free some space", refused="choose another place with --out"):
         out.parent.mkdir(parents=True, exist_ok=True)
         for path, content in files.items():
@@ -84,6 +89,8 @@ def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure]) -> 
         settings=json.dumps(study.model_dump(), indent=2),
         result=result,
         figures=drawn,
+        tables=tables(study.kind, result),
+        heatmaps=list(heatmaps(result)),
         rows=[
             {"where": f"{score.dataset}, {score.model}", "score": score, "row": row}
             for score, row in zip(result.scores, comparison["rows"], strict=True)
@@ -93,6 +100,17 @@ def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure]) -> 
         javascript=Markup(_javascript()),
         style=Markup((resources.files("trueness.report") / "templates" / "report.css").read_text(encoding="utf-8")),
     )
+
+
+def heatmaps(result: Result) -> Iterator[dict[str, Any]]:
+    """Instances that were kept with their words: the observed and the adversarial attention, as coloured text."""
+    from markupsafe import Markup
+
+    examples = result.tables.get("examples")
+    for row in [] if examples is None else examples.to_dict(orient="records"):
+        # Made by `coloured`, which escapes every word.
+        shown = {name: Markup(coloured(row["words"], row[name])) for name in ("attention", "adversarial")}
+        yield {**{str(name): value for name, value in row.items()}, **shown}
 
 
 def _number(value: float | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from trueness.engine import Task
 from trueness.registry import Registry
+from trueness.studies.attention import AttentionStudy, plan_attention
 from trueness.studies.roar_synthetic import RoarSynthetic, plan_roar_synthetic
 from trueness.studies.schema import Study
 
@@ -25,6 +26,11 @@ KINDS.add(
     "roar-synthetic",
     StudyKind(RoarSynthetic, plan_roar_synthetic),
     "removal curves on synthetic vectors: ROAR, Recursive ROAR and reference orders",
+)
+KINDS.add(
+    "attention-is-not-explanation",
+    StudyKind(AttentionStudy, plan_attention),
+    "attention against gradients and leave-one-out, permuted, and adversarial",
 )
 
 

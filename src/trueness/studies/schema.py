@@ -9,9 +9,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from trueness.data import VECTOR_DATASETS
+from trueness.data.text_datasets import find_source
 from trueness.errors import UserError
 from trueness.explainers import VECTOR_EXPLAINERS
-from trueness.models import VECTOR_MODELS
+from trueness.models import TEXT_MODELS, VECTOR_MODELS
 from trueness.registry import Registry
 
 MOST_SEEDS = 100_000
@@ -48,6 +49,20 @@ def _known(registry: Registry[Any]) -> Callable[[str], str]:
     return check
 
 
+def _findable(name: str) -> str:
+    try:
+        find_source(name)
+    except UserError as error:
+        raise ValueError(str(error)) from error
+    return name
+
+
+def _learned(name: str) -> str:
+    if TEXT_MODELS[name][1] not in ("additive", "dot"):
+        raise ValueError(f"{name} has no attention of its own to test; use additive or dot")
+    return name
+
+
 def _increasing(values: list[float]) -> list[float]:
     if any(after <= before for before, after in itertools.pairwise(values)):
         raise ValueError("the ratios must increase")
@@ -59,6 +74,12 @@ ModelName = Annotated[str, AfterValidator(_known(VECTOR_MODELS))]
 ExplainerName = Annotated[str, AfterValidator(_known(VECTOR_EXPLAINERS))]
 Datasets = Annotated[list[DatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 Models = Annotated[list[ModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+TextDatasetName = Annotated[str, AfterValidator(_findable)]
+TextDatasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+AttentionModelName = Annotated[str, AfterValidator(_known(TEXT_MODELS)), AfterValidator(_learned)]
+AttentionModels = Annotated[
+    list[AttentionModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)
+]
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
 Seeds = Annotated[list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1)]
 """A list of seeds, or how many: 3 means 0, 1, 2."""

@@ -24,7 +24,10 @@ LN2 = math.log(2)
 def divergence(p, q):
     """Jensen-Shannon, literally."""
     m = (p + q) / 2
-    kl = lambda a: sum(x * math.log(x / y) for x, y in zip(a, m, strict=True) if x > 0)
+
+    def kl(a):
+        return sum(x * math.log(x / y) for x, y in zip(a, m, strict=True) if x > 0)
+
     return (kl(p) + kl(q)) / 2
 
 

@@ -59,7 +59,7 @@ class Adversary:
     first: Tensor
     second: Tensor
     weight: Tensor
-    """The certificate: `weight` on the token `first`, the rest on `second`."""
+    """The certificate: `weight` on the token `first`, the rest on `second`; -1 where it is not of that form."""
     exact: bool
 
 
@@ -84,17 +84,18 @@ def strongest_adversary(view: View, epsilon: float, *, max_bytes: int = 256 << 2
                 upper = torch.minimum(upper, pair.divergence)
     attention = vertices.attention(view.mask.shape[1])
     # Where nothing else was found the observed attention itself is feasible, and does not diverge.
-    nothing = vertices.divergence <= 0
+    nothing = vertices.divergence < 0
     attention = torch.where(nothing[:, None], view.attention, attention)
     alone = total_variation(_one_token(view), view.probability[:, None]) <= epsilon + _ROUNDING
+    unfound = torch.full_like(vertices.first, -1)
     return Adversary(
         attention=attention,
         divergence=vertices.divergence.clamp(min=0.0),
         upper=torch.maximum(upper, vertices.divergence),
         change=total_variation(view.outputs(attention[:, None])[:, 0], view.probability),
         alone=(alone & view.mask).sum(dim=-1),
-        first=vertices.first,
-        second=vertices.second,
+        first=torch.where(nothing, unfound, vertices.first),
+        second=torch.where(nothing, unfound, vertices.second),
         weight=vertices.weight,
         exact=view.exact,
     )

@@ -36,14 +36,18 @@ def _agreement(cell: Cell, pair: str) -> Iterator[Score]:
         of = "" if name == "all" else f", predicted class {name}"
         p, tau = part[f"p: {pair}"], part[f"tau: {pair}"]
         marked = part.assign(
-            significant=(p <= SIGNIFICANT).where(p.notna()),
-            inside=(tau.abs() <= NULL_BAND * part["null_deviation"]).where(tau.notna()),
+            significant=(p <= SIGNIFICANT).astype(float).where(p.notna()),
+            inside=(tau.abs() <= NULL_BAND * part["null_deviation"]).astype(float).where(tau.notna()),
         )
         best = ceiling if name == "all" else None
         yield from _score(cell, f"Kendall tau{of}", pair, f"tau: {pair}", part, variant, "higher is better", 0.0, best)
         yield from _score(
             cell, f"share significant{of}", pair, "significant", marked, variant, "higher is better", SIGNIFICANT, 1.0
         )
+        by_seed = t_interval(part.groupby("seed")[f"tau: {pair}"].std(ddof=0).dropna())
+        if not isinstance(by_seed.value, Undefined):
+            note = f"interval over {by_seed.n} seeds"
+            yield _make(cell, f"deviation of Kendall tau{of}", pair, by_seed, note, variant, "neither", None, None)
         if name == "all":
             yield from _score(
                 cell, "share within the null band", pair, "inside", marked, variant, "lower is better", 0.95, 0.0

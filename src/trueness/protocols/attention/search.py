@@ -5,12 +5,13 @@ It is here to reproduce the paper and as a peer of the exact solution in `advers
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from trueness.protocols.attention.adversary import Adversary
 from trueness.protocols.attention.view import View
 from trueness.stats.differentiable import jensen_shannon, total_variation
 
@@ -89,3 +90,23 @@ def _loss(how: Search, attention: Tensor, observed: Tensor, change: Tensor, clas
         diversity, penalty = apart.sum() / 2 / (k * (k - 1)), how.penalty / k
     divergence = jensen_shannon(attention, observed)
     return (penalty * torch.relu(moved - how.epsilon) - divergence).sum() - diversity
+
+
+def improved(adversary: Adversary, found: Found, epsilon: float) -> Adversary:
+    """The adversary, or where it is not exact and the search found a stronger one, that."""
+    if adversary.exact:
+        return adversary
+    value, at = found.best(epsilon)
+    better = value > adversary.divergence
+    rows = torch.arange(len(at), device=at.device)
+    best = at.clamp(min=0)
+    none = torch.full_like(adversary.first, -1)
+    return replace(
+        adversary,
+        attention=torch.where(better[:, None], found.attention[rows, best], adversary.attention),
+        divergence=torch.where(better, value, adversary.divergence),
+        upper=torch.maximum(adversary.upper, value),
+        change=torch.where(better, found.change[rows, best], adversary.change),
+        first=torch.where(better, none, adversary.first),
+        second=torch.where(better, none, adversary.second),
+    )

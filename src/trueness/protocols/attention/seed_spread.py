@@ -25,7 +25,7 @@ def seed_spread(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> pd.DataFrame:
 
     if len(runs) < 2:
         return pd.DataFrame({"instance": np.arange(0)})
-    names = [name for name in runs[0] if name != "sizes"]
+    names = [name for name in runs[0] if name not in ("sizes", "adversarial")]
     neighbours = list(zip(range(len(runs)), [*range(1, len(runs)), 0], strict=True))[
         : len(runs) if len(runs) > 2 else 1
     ]

@@ -18,10 +18,10 @@ from trueness.explainers.leave_one_out import LeaveOneOut
 from trueness.explainers.text import looking
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.text_model import TextModel
-from trueness.protocols.attention.adversary import Adversary, strongest_adversary
+from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.correlation import correlations
 from trueness.protocols.attention.permutation import permuted_logit, sampled_median
-from trueness.protocols.attention.search import Search, search
+from trueness.protocols.attention.search import Found, Search, improved, search
 from trueness.protocols.attention.view import View
 from trueness.stats.undefined import Floats
 
@@ -105,8 +105,10 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
         **correlations(plain, _numpy(view.mask)),
     }
     with torch.no_grad():
-        columns |= _permutations(view, how, seed) | _adversaries(view, how)
-        columns |= _searches(view, how, seed) if how.search_steps else {}
+        found = _searches(view, how, seed) if how.search_steps else None
+        columns |= _permutations(view, how, seed)
+        more, plain["adversarial"] = _adversaries(view, how, found[1] if found else None)
+        columns |= more | (found[0] if found else {})
     return columns, plain
 
 
@@ -123,13 +125,18 @@ def _permutations(view: View, how: Settings, seed: int) -> Columns:
     return columns
 
 
-def _adversaries(view: View, how: Settings) -> Columns:
+def _adversaries(view: View, how: Settings, searched: Found | None) -> tuple[Columns, Floats]:
+    """The strongest adversary over epsilon, and its attention at the main one."""
     columns: Columns = {}
+    attention = view.attention
     for epsilon in sorted({*how.epsilons, how.epsilon, PUBLISHED_THRESHOLD}):
         found = strongest_adversary(view, epsilon)
+        if searched is not None and epsilon >= how.epsilon:
+            found = improved(found, searched, epsilon)
         columns[f"adversary {epsilon:g}"] = _numpy(found.divergence)
         columns[f"upper {epsilon:g}"] = _numpy(found.upper)
         if epsilon == how.epsilon:
+            attention = found.attention
             columns |= {
                 "exact": np.full(len(view.mask), found.exact),
                 "alone": _numpy(found.alone),
@@ -139,7 +146,7 @@ def _adversaries(view: View, how: Settings) -> Columns:
                 "second": _numpy(found.second),
                 "weight": _numpy(found.weight),
             }
-    return columns
+    return columns, _numpy(attention)
 
 
 def _same_decision(view: View) -> Tensor:
@@ -148,14 +155,14 @@ def _same_decision(view: View) -> Tensor:
     return (same & view.mask).sum(dim=-1)
 
 
-def _searches(view: View, how: Settings, seed: int) -> Columns:
+def _searches(view: View, how: Settings, seed: int) -> tuple[Columns, Found]:
     code = search(view, Search("code", steps=how.search_steps), seed=seed)
     text = search(view, Search("text", steps=how.search_steps, epsilon=how.epsilon), seed=seed)
     return {
         "search@jw2019": _numpy(code.best(PUBLISHED_THRESHOLD)[0]),
         "search_code": _numpy(code.best(how.epsilon)[0]),
         "search": _numpy(text.best(how.epsilon)[0]),
-    }
+    }, text
 
 
 def _shown(
@@ -176,18 +183,15 @@ def _shown(
     for instance in chosen:
         row, example = records.loc[instance], examples[instance]
         begin, end = ends[instance] - len(example.tokens), ends[instance]
-        # Positions count the begin marker.
-        first, second = int(row["first"]) - 1, int(row["second"]) - 1
-        adversarial = np.zeros(len(example.tokens))
-        adversarial[first] += row["weight"]
-        adversarial[second] += 1 - row["weight"]
         rows.append(
             {
                 "instance": int(instance),
                 "words": list(example.tokens),
                 "other": " ".join(example.tokens_b or ()),
-                "attention": [round(float(value), 5) for value in tokens["attention"][begin:end]],
-                "adversarial": [round(float(value), 5) for value in adversarial],
+                **{
+                    name: [round(float(value), 5) for value in tokens[name][begin:end]]
+                    for name in ("attention", "adversarial")
+                },
                 "gold": model.classes[int(row["gold"])],
                 "predicted": model.classes[int(row["predicted"])],
                 "probability": float(row["probability"]),
@@ -201,11 +205,3 @@ def _shown(
 
 def _numpy(values: Tensor) -> npt.NDArray[Any]:
     return np.asarray(values.detach().cpu().numpy())
-
-
-def adversary_of(model: TextModel, examples: Sequence[TextExample], epsilon: float) -> tuple[View, Adversary]:
-    """The strongest adversarial attention of a few examples, and the view it was found in."""
-    batch = model.batch(examples)
-    with looking(model.network):
-        view = View(model.network, batch)
-        return view, strongest_adversary(view, epsilon)

@@ -1,0 +1,173 @@
+"""Attention is not explanation (Jain and Wallace 2019) as a study: its file and its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from trueness.engine import Stored, Task, task
+from trueness.errors import UserError
+from trueness.models.recipes import RECIPES
+from trueness.studies.schema import AttentionModels, Ratio, Study, TextDatasets
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, train
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Enough to redraw the figures and to check every certificate; the rest stays with each model's trial.
+_KEPT = (
+    *("dataset", "model", "seed", "instance", "length", "gold", "predicted", "probability", "max_attention", "tau:"),
+    *("permutation", "adversary", "upper", "search", "change", "alone", "first", "second", "weight", "exact"),
+)
+
+
+def _recipe(name: str) -> str:
+    try:
+        RECIPES[name]
+    except UserError as error:
+        raise ValueError(str(error)) from error
+    return name
+
+
+RecipeName = Annotated[str, AfterValidator(_recipe)]
+
+
+class AttentionStudy(Study):
+    """A study of attention as an explanation."""
+
+    datasets: TextDatasets
+    models: AttentionModels
+    vectors: str
+    """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
+    recipe: RecipeName
+    recipes: dict[str, RecipeName] = Field(default_factory=dict)
+    """Recipes of datasets that take another one."""
+    epsilon: Ratio
+    """The change of output that adversarial attention may cause."""
+    epsilon_pairs: Ratio
+    """The same for pairs of texts."""
+    epsilons: list[Ratio] = Field(min_length=1)
+    permutations: int = Field(ge=2, le=100_000)
+    search_steps: int = Field(ge=0, le=100_000)
+    instances: int = Field(ge=0)
+    """How many test instances are looked at: the first ones; 0 for all."""
+    examples: int = Field(ge=0, le=1000)
+    """How many instances of each model are kept with their words."""
+
+
+def plan_attention(study: AttentionStudy) -> Task:
+    """Datasets, then models (uniform attention too), then a trial of each, then seeds compared, then the summary."""
+    trials, trained, spreads, epsilons = [], [], [], {}
+    at: dict[str, list[dict[str, Any]]] = {"trials": [], "trained": [], "spreads": []}
+    for name in study.datasets:
+        data = dataset_task(name, study.vectors)
+        recipe = study.recipes.get(name, study.recipe)
+        epsilon = study.epsilon if RECIPES[recipe].shape.get("head", "linear") == "linear" else study.epsilon_pairs
+        epsilons[name] = epsilon
+        uniform = dict.fromkeys(f"{model.split('-')[0]}-uniform" for model in study.models)
+        for model in (*study.models, *uniform):
+            models = [train({"dataset": data}, model=model, recipe=recipe, seed=seed) for seed in study.seeds]
+            places = [{"dataset": name, "model": model, "seed": seed} for seed in study.seeds]
+            trained += models
+            at["trained"] += places
+            if model in uniform:
+                continue
+            here = [
+                trial(
+                    {"dataset": data, "model": network},
+                    seed=seed,
+                    epsilon=epsilon,
+                    epsilons=study.epsilons,
+                    permutations=study.permutations,
+                    search_steps=study.search_steps,
+                    instances=study.instances,
+                    examples=study.examples if seed == study.seeds[0] else 0,
+                )
+                for seed, network in zip(study.seeds, models, strict=True)
+            ]
+            trials += here
+            at["trials"] += places
+            spreads.append(seeds({"trials": here}))
+            at["spreads"].append({"dataset": name, "model": model})
+    return summary({"trials": trials, "trained": trained, "spreads": spreads}, at=at, epsilons=epsilons)
+
+
+@task("attention/trial", version=1)
+def trial(
+    inputs: Mapping[str, Stored],
+    *,
+    seed: int,
+    epsilon: float,
+    epsilons: Sequence[float],
+    permutations: int,
+    search_steps: int,
+    instances: int,
+    examples: int,
+) -> dict[str, Any]:
+    """Correlation, permutation and adversarial attention of one model: one record per test instance."""
+    from trueness.protocols.attention.trial import Settings, attention_trial
+
+    data = read_dataset(inputs["dataset"])
+    how = Settings(epsilon, tuple(epsilons), permutations, search_steps, examples)
+    found = attention_trial(read_model(inputs["model"]), data["test"][: instances or None], how, seed=seed)
+    return {"records": found.records, "tokens": dict(found.tokens), "examples": found.examples}
+
+
+@task("attention/seeds", version=1)
+def seeds(inputs: Mapping[str, list[Stored]]) -> dict[str, Any]:
+    """How much explanations differ between seeds."""
+    from trueness.protocols.attention.seed_spread import seed_spread
+
+    return {"spread": seed_spread([stored.read("tokens") for stored in inputs["trials"]])}
+
+
+@task("attention/summary", version=1)
+def summary(
+    inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]], epsilons: Mapping[str, float]
+) -> dict[str, Any]:
+    """Scores, tables, warnings and checked claims of the whole study."""
+    from trueness.protocols.attention.summary import summarise
+
+    tests = [stored.read("test") for stored in inputs["trained"]]
+    metrics = [
+        {**place, "metric": name, "value": test[name]}
+        for place, test in zip(at["trained"], tests, strict=True)
+        for name in ("macro-f1" if "auc" in test else "accuracy",)
+    ]
+    result = summarise(
+        _joined(inputs["trials"], "records", at["trials"]),
+        _joined(inputs["spreads"], "spread", at["spreads"]),
+        _frame(metrics),
+        _joined(inputs["trials"], "examples", at["trials"]),
+        epsilons=epsilons,
+    )
+    kept = [column for column in result.records if str(column).startswith(_KEPT)]
+    return replace(result, records=_small(result.records[kept])).payloads()
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows)
+
+
+def _joined(stored: Sequence[Stored], payload: str, places: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    frames = [item.read(payload).assign(**place) for item, place in zip(stored, places, strict=True)]
+    joined: pd.DataFrame = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+    return joined
+
+
+def _small(records: pd.DataFrame) -> pd.DataFrame:
+    """The same in single precision and with short integers."""
+    small = {
+        column: records[column].astype("float32" if kind == "f" else "int32")
+        for column in records
+        if (kind := records[column].dtype.kind) in "fi"
+    }
+    changed: pd.DataFrame = records.assign(**{str(column): values for column, values in small.items()})
+    return changed

@@ -1,0 +1,116 @@
+"""Tasks that studies of text share: prepare a dataset once, train a model on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueness.engine import Stored, Task, task
+from trueness.engine.worker import current_device
+
+if TYPE_CHECKING:
+    from trueness.data import TextDataset
+    from trueness.models.text_model import TextModel
+
+
+def dataset_task(name: str, vectors: str | None) -> Task:
+    """The task that prepares a dataset; its key follows from what the files hold, not from where they lie."""
+    from trueness.data.text_datasets import find_source
+    from trueness.data.word_vectors import PACKAGED
+
+    source, words = find_source(name)
+    given: str | Path | None = vectors if words and vectors != "none" else None
+    return dataset(name=name, source=source, vectors=given if given in (None, PACKAGED) else Path(str(given)))
+
+
+@task("text/dataset", version=1)
+def dataset(
+    inputs: Mapping[str, Any],  # noqa: ARG001  # every task takes its inputs; this one has none
+    *,
+    name: str,
+    source: Path | None,
+    vectors: str | Path | None,
+) -> dict[str, Any]:
+    """A prepared dataset, and word vectors for its vocabulary."""
+    from dataclasses import asdict
+
+    import pandas as pd
+
+    from trueness.data.text_datasets import load_text
+    from trueness.data.word_vectors import load_vectors
+
+    data = load_text(name, root=None if source is None else source.parent)
+    rows = [
+        {
+            "split": split,
+            "tokens": " ".join(example.tokens),
+            "label": example.label,
+            "tokens_b": None if example.tokens_b is None else " ".join(example.tokens_b),
+            "evidence": None if example.evidence is None else "".join("01"[mark] for mark in example.evidence),
+        }
+        for split, part in data.splits.items()
+        for example in part
+    ]
+    notes = list(data.notes)
+    payloads: dict[str, Any] = {"examples": pd.DataFrame(rows)}
+    if vectors is not None:
+        table, found = load_vectors(vectors, data.vocabulary)
+        words = f"{found} of {len(data.vocabulary)} words found"
+        notes.append(f"word vectors {Path(vectors).name}, {table.shape[1]}-d: {words}")
+        payloads["vectors"] = {"table": table}
+    payloads["dataset"] = {
+        "name": data.name,
+        "classes": list(data.classes),
+        "preparation": asdict(data.preparation),
+        "notes": notes,
+        "words": list(data.vocabulary.words),
+    }
+    return payloads
+
+
+def read_dataset(stored: Stored) -> TextDataset:
+    """The dataset that a `text/dataset` task left."""
+    from trueness.data import TextDataset, TextExample, Vocabulary
+    from trueness.data.preparation import Preparation
+
+    about = stored.read("dataset")
+    how = about["preparation"]
+    how["classes"] = None if how["classes"] is None else tuple(how["classes"])
+    splits: dict[str, list[TextExample]] = {}
+    for row in stored.read("examples").itertuples():
+        other = None if row.tokens_b is None else tuple(row.tokens_b.split(" ")) if row.tokens_b else ()
+        evidence = None if row.evidence is None else tuple(mark == "1" for mark in row.evidence)
+        example = TextExample(tuple(row.tokens.split(" ")), int(row.label), other, evidence)
+        splits.setdefault(row.split, []).append(example)
+    vocabulary = Vocabulary(tuple(about["words"]))
+    notes = tuple(about["notes"])
+    return TextDataset(about["name"], tuple(about["classes"]), splits, vocabulary, Preparation(**how), notes)
+
+
+@task("text/train", version=1)
+def train(inputs: Mapping[str, Stored], *, model: str, recipe: str, seed: int) -> dict[str, Any]:
+    """A trained text classifier and its performance on the test split."""
+    from trueness.data.batches import EncodedSplit
+    from trueness.models.training import evaluate
+    from trueness.models.training import train as train_model
+
+    data = read_dataset(inputs["dataset"])
+    table = inputs["dataset"].read("vectors")["table"] if inputs["dataset"].holds("vectors") else None
+    trained = train_model(model, data, recipe=recipe, seed=seed, device=current_device(), vectors=table)
+    test = EncodedSplit(data["test"], data.vocabulary, current_device())
+    return {
+        "model": trained.config(),
+        "weights": {name: tensor.numpy() for name, tensor in trained.weights().items()},
+        "test": evaluate(trained.network, test, len(data.classes)),
+    }
+
+
+def read_model(stored: Stored) -> TextModel:
+    """The model that a `text/train` task left, on this worker's device."""
+    import torch
+
+    from trueness.models.text_model import assemble
+
+    weights = {name: torch.from_numpy(array) for name, array in stored.read("weights").items()}
+    return assemble(stored.read("model"), weights, current_device(), source=stored.key)
