@@ -210,10 +210,10 @@ def open_run(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings
     """
     place = Store.open(store)
     loaded = load_study(study, settings)
-    key = studies.plan(loaded).key
+    records = place.runs(loaded.name)
+    key = _key(loaded, records)
     notice = ""
-    if not place.has(key):
-        records = place.runs(loaded.name)
+    if key is None or not place.has(key):
         if settings or not records:
             exactly = " with exactly these settings (repeat every --set of the run, or none for the newest)"
             raise UserError(
@@ -221,7 +221,7 @@ def open_run(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings
                 "run it there first."
             )
         asked, loaded = loaded, _recorded(records[-1], place)
-        key = studies.plan(loaded).key
+        key = _key(loaded, records) or str(records[-1]["result"])
         differ = ", ".join(sorted(_differences(_plain(asked), _plain(loaded))))
         notice = f"showing the newest run of {loaded.name}, which differs from the study file in: {differ}"
     stored = place.get(key)
@@ -230,6 +230,15 @@ def open_run(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings
     except engine.DamagedObjectError as error:
         raise UserError(f"The result in {place.path} cannot be used ({error}); run the study again.") from error
     return StudyRun(loaded, stored, result, notice=notice)
+
+
+def _key(study: Study, records: Sequence[Mapping[str, Any]]) -> str | None:
+    """The key of a study's result; where its data are not on this machine, that of a recorded run of it."""
+    try:
+        return studies.plan(study).key
+    except UserError:
+        same = [str(record["result"]) for record in records if record["study"] == _plain(study)]
+        return same[-1] if same else None
 
 
 def _recorded(record: Mapping[str, Any], place: Store) -> Study:

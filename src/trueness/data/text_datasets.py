@@ -52,9 +52,14 @@ def load_text(name: str, *, root: str | Path | None = None, **changes: object) -
     preparation = replace(Preparation(tokeniser="words", lowercase=True), **changes)  # type: ignore[arg-type]
     if name.startswith("hf:"):
         return prepare(name, _read_hub(name.removeprefix("hf:")), preparation)
-    if Path(name).exists():
-        return prepare(name, read_folder(Path(name)), preparation)
-    raise UserError(f"There is no dataset, file or folder {name!r}; {nearest(name, list(TEXT_DATASETS))}")
+    check_name(name)
+    return prepare(name, read_folder(Path(name)), preparation)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that is neither a dataset's, nor a file or folder, nor the hub's; the data need not be here."""
+    if name not in TEXT_DATASETS and not name.startswith("hf:") and not Path(name).exists():
+        raise UserError(f"There is no dataset, file or folder {name!r}; {nearest(name, list(TEXT_DATASETS))}")
 
 
 def find_source(name: str, *, root: str | Path | None = None) -> tuple[Path | None, bool]:
@@ -62,11 +67,10 @@ def find_source(name: str, *, root: str | Path | None = None) -> tuple[Path | No
 
     No folder: it is generated, inside a package, or on the hub.
     """
+    check_name(name)
     if name in TEXT_DATASETS:
         source = TEXT_DATASETS[name]
         return (_under_root(name, source.folder, root) if source.folder else None), not source.artificial
-    if not name.startswith("hf:") and not Path(name).exists():
-        raise UserError(f"There is no dataset, file or folder {name!r}; {nearest(name, list(TEXT_DATASETS))}")
     return (None if name.startswith("hf:") else Path(name)), True
 
 

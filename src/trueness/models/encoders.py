@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Literal
 
@@ -34,7 +35,7 @@ class BiLSTM(nn.Module):
             return torch.cat([there, self._back(embeddings, text)], dim=-1)
         # Both directions at the same time: each is a long chain of small kernels that leaves most of a GPU idle.
         main = torch.cuda.current_stream(embeddings.device)
-        side = torch.cuda.Stream(embeddings.device)  # type: ignore[no-untyped-call]
+        side = _beside(main.device, main.cuda_stream)
         side.wait_stream(main)
         with torch.cuda.stream(side):
             back = self._back(embeddings, text)
@@ -52,6 +53,13 @@ class BiLSTM(nn.Module):
         there, back = states.chunk(2, dim=-1)
         rows = torch.arange(len(states), device=states.device)
         return torch.cat([there[rows, text.lengths - 1], back[:, 0]], dim=-1)
+
+
+@functools.cache
+def _beside(device: torch.device, stream: int) -> torch.cuda.Stream:  # noqa: ARG001  # one for each stream
+    """A second stream, always the same for a given one: memory is kept and reused stream by stream."""
+    side: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    return side
 
 
 def reversal(lengths: Tensor, width: int) -> Tensor:

@@ -133,9 +133,9 @@ def heatmap_page(explanations: Sequence[Explanation]) -> str:
     """A page of its own."""
     return _page(
         "Explanations",
-        "Blue speaks for the target, orange against it; the strongest token of a row has the full colour. Scores without "
-        "a sign, such as attention, say how much a token mattered, not for which class. An explanation is a claim about "
-        "the model, not a fact.",
+        "Blue speaks for the target, orange against it; the strongest token of a row has the full colour. Scores "
+        "without a sign, such as attention, say how much a token mattered, not for which class. An explanation is a "
+        "claim about the model, not a fact.",
         map(heatmap, explanations),
     )
 

@@ -12,7 +12,7 @@ from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
 from trueness.models.recipes import RECIPES
 from trueness.studies.schema import AttentionModels, Ratio, Study, TextDatasets
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, train
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, train
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,6 +113,7 @@ def trial(
     data = read_dataset(inputs["dataset"])
     how = Settings(epsilon, tuple(epsilons), permutations, search_steps, examples)
     found = attention_trial(read_model(inputs["model"]), data["test"][: instances or None], how, seed=seed)
+    release_memory()
     return {"records": found.records, "tokens": dict(found.tokens), "examples": found.examples}
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from trueness.data import VECTOR_DATASETS
-from trueness.data.text_datasets import find_source
+from trueness.data.text_datasets import check_name
 from trueness.errors import UserError
 from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import TEXT_MODELS, VECTOR_MODELS
@@ -51,7 +51,7 @@ def _known(registry: Registry[Any]) -> Callable[[str], str]:
 
 def _findable(name: str) -> str:
     try:
-        find_source(name)
+        check_name(name)
     except UserError as error:
         raise ValueError(str(error)) from error
     return name

@@ -99,11 +99,24 @@ def train(inputs: Mapping[str, Stored], *, model: str, recipe: str, seed: int) -
     table = inputs["dataset"].read("vectors")["table"] if inputs["dataset"].holds("vectors") else None
     trained = train_model(model, data, recipe=recipe, seed=seed, device=current_device(), vectors=table)
     test = EncodedSplit(data["test"], data.vocabulary, current_device())
-    return {
+    payloads = {
         "model": trained.config(),
         "weights": {name: tensor.numpy() for name, tensor in trained.weights().items()},
         "test": evaluate(trained.network, test, len(data.classes)),
     }
+    release_memory()
+    return payloads
+
+
+def release_memory() -> None:
+    """Give cached device memory back: other workers share the device."""
+    import gc
+
+    import torch
+
+    if current_device().startswith("cuda"):
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def read_model(stored: Stored) -> TextModel:
