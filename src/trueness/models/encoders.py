@@ -30,10 +30,11 @@ class BiLSTM(nn.Module):
 
     def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:
         """(batch, tokens, 2 hidden); states at padding are meaningless."""
-        if not embeddings.is_cuda:
+        if not (embeddings.is_cuda and self.training):
             there, _ = self.forwards(embeddings)
             return torch.cat([there, self._back(embeddings, text)], dim=-1)
-        # Both directions at the same time: each is a long chain of small kernels that leaves most of a GPU idle.
+        # Training batches are small, and each direction is a long chain of small kernels that leaves most of a GPU idle:
+        # both run at the same time. The large batches of evaluation fill it anyway.
         main = torch.cuda.current_stream(embeddings.device)
         side = _beside(main.device, main.cuda_stream)
         side.wait_stream(main)
