@@ -162,8 +162,9 @@ def test_a_model_that_reads_one_word_is_explained_by_it():
         values = model.embedding.weight[batch.tokens][..., 0] * batch.mask
         n = batch.mask.sum(1, keepdim=True)
         z = values.sum(1, keepdim=True) / n
-    ours = TEXT_EXPLAINERS["input-x-gradient"].attribute(model, batch, 1)
-    assert torch.allclose(ours, values / n)
+    for target, sign in ((1, 1), (0, -1)):  # what speaks for one class speaks against the other
+        ours = TEXT_EXPLAINERS["input-x-gradient"].attribute(model, batch, target)
+        assert torch.allclose(ours, sign * values / n / 2)
     without = torch.sigmoid((values.sum(1, keepdim=True) - values) / (n - 1))
     expected = (torch.sigmoid(z) - without) * batch.mask
     assert torch.allclose(TEXT_EXPLAINERS["leave-one-out"].attribute(model, batch, 1), expected)

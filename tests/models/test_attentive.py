@@ -87,8 +87,8 @@ def test_the_contract_of_every_combination(encoder, attention, head, normaliser)
 def test_one_logit_is_a_sigmoid():
     model = build(classes=2, one_logit=True)
     logits = model(batch_of(examples(pairs=False))).logits
-    assert (logits[:, 0] == 0).all()
-    assert torch.allclose(torch.softmax(logits, -1)[:, 1], torch.sigmoid(logits[:, 1]))
+    assert torch.equal(logits[:, 0], -logits[:, 1]), "the classes are treated alike: each has a gradient"
+    assert torch.allclose(torch.softmax(logits, -1)[:, 1], torch.sigmoid(2 * logits[:, 1]))
     with pytest.raises(UserError, match="two classes"):
         build(classes=3, one_logit=True)
 

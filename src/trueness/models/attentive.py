@@ -34,7 +34,7 @@ class AttentiveConfig:
     """linear: one text. query: the other text's summary conditions attention and output (Jain and Wallace 2019).
     concat: both texts are encoded and attended alike, [c1; c2; |c1-c2|; c1*c2] (Order in the Court 2022)."""
     one_logit: bool = False
-    """Two classes from one number z, as logits [0, z]."""
+    """Two classes from one number z: logits [-z/2, z/2], whose softmax is sigmoid(z). Both classes have a gradient."""
     shared_embedding: bool = True
     """Whether the query text uses the same embedding and not one of its own."""
 
@@ -146,7 +146,7 @@ class AttentiveClassifier(nn.Module):
         return self._classes(self.output(context))
 
     def _classes(self, outputs: Tensor) -> Tensor:
-        return torch.cat([torch.zeros_like(outputs), outputs], dim=-1) if self.config.one_logit else outputs
+        return torch.cat([-outputs, outputs], dim=-1) / 2 if self.config.one_logit else outputs
 
     def features(self, states: Tensor) -> Tensor:
         """(batch, tokens, size): what the decoder mixes linearly, as small as the head allows.

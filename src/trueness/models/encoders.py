@@ -33,7 +33,7 @@ class BiLSTM(nn.Module):
         if not (embeddings.is_cuda and self.training):
             there, _ = self.forwards(embeddings)
             return torch.cat([there, self._back(embeddings, text)], dim=-1)
-        # Training batches are small, and each direction is a long chain of small kernels that leaves most of a GPU idle:
+        # Training batches are small, and each direction is a long chain of small kernels that leaves a GPU mostly idle:
         # both run at the same time. The large batches of evaluation fill it anyway.
         main = torch.cuda.current_stream(embeddings.device)
         side = _beside(main.device, main.cuda_stream)
