@@ -14,7 +14,10 @@ def write(tmp_path, text):
     return path
 
 
-def test_builtin_studies_load_and_plan():
+def test_builtin_studies_load_and_plan(tmp_path, monkeypatch):
+    for folder in ("sst", "imdb", "20news-sports", "agnews", "babi-original", "snli"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.setenv("TRUENESS_DATA", str(tmp_path))
     for name in builtin_studies():
         study = load_study(name)
         assert study.name == name

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _GRADIENT, _LOO = "attention, gradient@jw2019", "attention, leave-one-out@jw2019"
 _REFERENCE = "gradient@jw2019, leave-one-out@jw2019"
 # The paper's orange for the positive class and purple for the negative one, as shades that remain distinct.
-_CLASSES = {"domain": ["0", "1", "2", "all"], "range": [BLUE, ORANGE, GREEN, GREY]}
+_CLASSES = {"0": BLUE, "1": ORANGE, "2": GREEN, "all": GREY}
 _COLUMNS = 3
 
 
@@ -103,13 +103,16 @@ def _histogram(result: Result, name: str, quantity: str, title: str, axis: str, 
     table = result.tables["histograms"]
     wanted = [quantity, "best found"] if quantity == "exact" else [quantity]
     table = table[table["quantity"].isin(wanted)].drop(columns="quantity")
+    classes = [name for name in _CLASSES if (table["class"] == name).any()]
+    scale = {"domain": classes, "range": [_CLASSES[name] for name in classes]}
+    limits = {"domain": [-1, 1] if quantity.startswith("tau") else [0, 0.7]}
     bar = {
         "mark": {"type": "bar", "opacity": 0.55, "binSpacing": 0},
         "encoding": {
-            "x": {"field": "low", "type": "quantitative", "title": axis, "bin": {"binned": True}},
+            "x": {"field": "low", "type": "quantitative", "title": axis, "bin": {"binned": True}, "scale": limits},
             "x2": {"field": "high"},
             "y": {"field": "share", "type": "quantitative", "title": "share of instances", "stack": None},
-            "color": {"field": "class", "type": "nominal", "title": "predicted class", "scale": _CLASSES},
+            "color": {"field": "class", "type": "nominal", "title": "predicted class", "scale": scale},
             "tooltip": [{"field": "class"}, {"field": "low"}, {"field": "high"}, {"field": "share", "format": ".3f"}],
         },
         "width": 220,
@@ -183,7 +186,11 @@ def _bars(table: pd.DataFrame, axis: str) -> dict[str, Any]:
                 "mark": {"type": "circle", "color": VERMILION, "size": 24, "opacity": 0.9},
                 "encoding": {"x": x, "y": y, "tooltip": [{"field": "seed"}, {"field": "difference", "format": ".3f"}]},
             },
-            {"data": {"values": [{"zero": 0}]}, "mark": {"type": "rule"}, "encoding": {"x": {"field": "zero"}}},
+            {
+                "data": {"values": [{"difference": 0}]},
+                "mark": {"type": "rule"},
+                "encoding": {"x": {"field": "difference", "type": "quantitative", "title": axis}},
+            },
         ],
     )
 
@@ -191,16 +198,18 @@ def _bars(table: pd.DataFrame, axis: str) -> dict[str, Any]:
 def _density(result: Result, name: str, quantities: tuple[str, ...], title: str, axis: str, caption: str) -> Figure:
     table = result.tables["densities"]
     table = table[table["quantity"].isin(quantities)].drop(columns="quantity")
+    limits = {"domain": [0, 1] if "permutation" in quantities else [0, 0.7]}
     cell = {
         "mark": {"type": "rect"},
         "encoding": {
-            "x": {"field": "low", "type": "quantitative", "title": axis, "bin": {"binned": True}},
+            "x": {"field": "low", "type": "quantitative", "title": axis, "bin": {"binned": True}, "scale": limits},
             "x2": {"field": "high"},
             "y": {
                 "field": "attention_low",
                 "type": "quantitative",
                 "title": "largest attention weight",
                 "bin": {"binned": True},
+                "scale": {"domain": [0, 1]},
             },
             "y2": {"field": "attention_high"},
             "color": {
@@ -229,7 +238,7 @@ def _curve(result: Result) -> Figure:
     table = result.tables["epsilons"]
     y = {"type": "quantitative", "title": "divergence", "scale": {"domain": [0, 0.7]}}
     x = {"field": "epsilon", "type": "quantitative", "title": "allowed change of output (epsilon)"}
-    colour = {"field": "dataset", "type": "nominal", "title": None, "sort": None}
+    colour = {"field": "dataset", "type": "nominal", "title": None, "sort": None, "legend": {"symbolOpacity": 1}}
     spec = _base(
         table,
         params=[_choice("model", _models(table), "model")] if len(table) else [],

@@ -6,9 +6,11 @@ from tests.protocols.attention.test_adversary import view_of
 from trueness.protocols.attention.permutation import permuted, permuted_logit, sampled_median
 
 
-def test_permuting_rearranges_the_weights_within_the_mask():
+@pytest.mark.parametrize("padding", [0, 300])  # short and long texts are permuted in different ways
+def test_permuting_rearranges_the_weights_within_the_mask(padding):
     mask = torch.tensor([[False, True, True, True, False], [False, True, True, False, False]])
     attention = torch.tensor([[0, 0.5, 0.3, 0.2, 0], [0, 0.9, 0.1, 0, 0]])
+    mask, attention = (torch.nn.functional.pad(values, (0, padding)) for values in (mask, attention))
     found = permuted(attention, mask, 200, torch.Generator().manual_seed(0))
     assert (found[~mask[:, None].expand_as(found)] == 0).all()
     assert torch.equal(found.sort(dim=-1).values, attention.sort(dim=-1).values[:, None].expand_as(found))

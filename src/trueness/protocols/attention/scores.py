@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -136,6 +137,11 @@ def _make(
     best: float | None,
 ) -> Score:
     limits = bounds(interval)
+    # Student's interval does not know that a share cannot exceed 1.
+    least, most = (-1.0, 1.0) if quantity.startswith(("Kendall", "rank", "test")) else (0.0, math.inf)
+    most = 1.0 if quantity.startswith(("share", "median", "largest", "divergence")) else most
+    for name in ("low", "high"):
+        limits[name] = None if limits[name] is None else min(max(limits[name], least), most)
     limits["note"] = "; ".join(text for text in (limits["note"], note) if text)
     return Score(
         quantity=quantity,

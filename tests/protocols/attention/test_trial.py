@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+import torch
+from scipy.stats import kendalltau
+
+from tests.models.test_training import DATA, QUICK, SMALL, corpus
+from trueness.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.models.training import train
+from trueness.protocols.attention.correlation import null_deviation
+from trueness.protocols.attention.own_texts import adversarial_attention
+from trueness.protocols.attention.seed_spread import padded, seed_spread
+from trueness.protocols.attention.trial import Settings, attention_trial
+
+HOW = Settings(epsilon=0.05, epsilons=(0.0, 0.2), permutations=10, search_steps=30, examples=3)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return train("bilstm-additive", DATA, recipe=QUICK, **SMALL)
+
+
+@pytest.fixture(scope="module")
+def trial(model):
+    return attention_trial(model, DATA["test"], HOW, seed=1)
+
+
+def test_records_are_in_the_order_of_the_examples(model, trial):
+    records = trial.records
+    assert records["instance"].tolist() == list(range(len(DATA["test"])))
+    assert records["length"].tolist() == [len(example.tokens) for example in DATA["test"]]
+    assert records["gold"].tolist() == [example.label for example in DATA["test"]]
+    batch = model.batch(DATA["test"])
+    with torch.no_grad():
+        whole = model.network(batch)
+    assert records["predicted"].tolist() == whole.logits.argmax(-1).tolist()
+    assert records["max_attention"].to_numpy() == pytest.approx(whole.attention.amax(-1).numpy(), abs=1e-5)
+
+
+def test_tau_is_scipys_of_the_same_scores(model, trial):
+    ends = np.cumsum(trial.tokens["sizes"])
+    for instance in (0, 7, 31):
+        example = DATA["test"][instance]
+        batch = model.batch([example])
+        inside = slice(1, len(example.tokens) + 1)
+        scores = {
+            name: TEXT_EXPLAINERS[explainer].attribute(model.network, batch)[0, inside].abs().numpy()
+            for name, explainer in (
+                ("attention", "attention"),
+                ("gradient@jw2019", "gradient@jw2019"),
+                ("gradient", "input-x-gradient"),
+                ("leave-one-out@jw2019", "leave-one-out@jw2019"),
+            )
+        }
+        for name, values in scores.items():
+            kept = trial.tokens[name][ends[instance] - len(values) : ends[instance]]
+            assert kept == pytest.approx(values, abs=1e-5)
+        for pair in ("attention, gradient@jw2019", "attention, gradient", "attention, leave-one-out@jw2019"):
+            first, second = pair.split(", ")
+            theirs = kendalltau(scores[first], scores[second])
+            assert trial.records[f"tau: {pair}"][instance] == pytest.approx(theirs.statistic, abs=0.2)
+            assert 0 <= trial.records[f"p: {pair}"][instance] <= 1
+
+
+def test_every_class_has_a_gradient(trial):
+    for predicted in (0, 1):
+        part = trial.records[trial.records["predicted"] == predicted]
+        assert part["tau: attention, gradient"].notna().any()
+
+
+def test_adversaries_grow_with_epsilon_and_exceed_the_search(trial):
+    records = trial.records
+    assert (records["adversary 0"] <= records["adversary 0.05"] + 1e-9).all()
+    assert (records["adversary 0.05"] <= records["adversary 0.2"] + 1e-9).all()
+    assert (records["search"] <= records["adversary 0.05"] + 1e-6).all()
+    assert (records["search@jw2019"] <= records["adversary 0.05"] + 1e-6).all()
+    assert (records["change"] <= 0.05 + 1e-6).all()
+    assert records["exact"].all()
+    assert (records["alone"] <= records["length"]).all()
+
+
+def test_examples_are_spread_over_the_divergence(trial):
+    shown = trial.examples
+    assert len(shown) == 3
+    assert shown["divergence"].is_monotonic_increasing
+    lowest, highest = trial.records["adversary 0.05"].min(), trial.records["adversary 0.05"].max()
+    assert (shown["divergence"].iloc[0], shown["divergence"].iloc[-1]) == (lowest, highest)
+    for row in shown.itertuples():
+        assert tuple(row.words) == DATA["test"][row.instance].tokens
+        assert sum(row.attention) == pytest.approx(1, abs=1e-3)
+        assert sum(row.adversarial) == pytest.approx(1, abs=1e-3)
+
+
+def test_the_search_can_be_left_out_and_nothing_shown(model):
+    frugal = attention_trial(model, DATA["test"][:5], Settings(permutations=5, search_steps=0, examples=0))
+    assert "search" not in frugal.records
+    assert len(frugal.examples) == 0
+
+
+def test_pairs_of_texts_get_an_interval():
+    data = corpus(pairs=True)
+    model = train("bilstm-additive", data, recipe=QUICK, head="query", **SMALL)
+    records = attention_trial(model, data["test"][:10], HOW).records
+    assert not records["exact"].any()
+    assert (records["adversary 0.05"] <= records["upper 0.05"]).all()
+    assert (records["search"] <= records["adversary 0.05"] + 1e-9).all(), "the best found includes the search"
+    assert "permutation_closed" not in records
+
+
+def test_the_null_deviation_is_that_of_random_rankings():
+    rng = np.random.default_rng(0)
+    taus = [kendalltau(rng.permutation(12), rng.permutation(12)).statistic for _ in range(3000)]
+    assert null_deviation(12) == pytest.approx(np.std(taus), rel=0.05)
+    assert np.isinf(null_deviation(1))
+
+
+def test_spread_between_seeds():
+    sizes = np.array([3, 2], dtype=np.int32)
+    same = {"sizes": sizes, "attention": np.array([0.5, 0.3, 0.2, 0.6, 0.4])}
+    other = {"sizes": sizes, "attention": np.array([0.2, 0.3, 0.5, 0.4, 0.6])}
+    equal = seed_spread([same, same])
+    assert equal["reliability: attention"].tolist() == [1, 1]
+    assert equal["divergence between seeds"].tolist() == pytest.approx([0, 0], abs=1e-12)
+    apart = seed_spread([same, other, same])
+    # Three rings: same-other, other-same, same-same.
+    assert apart["reliability: attention"].tolist() == pytest.approx([-1 / 3, -1 / 3])
+    assert (apart["largest divergence between seeds"] > apart["divergence between seeds"]).all()
+    assert len(seed_spread([same])) == 0
+    block, mask = padded(same["attention"], sizes)
+    assert block.shape == (2, 3)
+    assert mask.sum() == 5
+
+
+def test_the_adversary_of_ones_own_texts(model):
+    result = adversarial_attention(model, DATA["test"][:4], 0.02)
+    for row in result.records.itertuples():
+        assert row.change <= 0.02 + 1e-9
+        assert row.divergence == row.upper
+        certificate = [row.words.index(word) for word in (row.first, row.second)]
+        assert all(row.adversarial[position] > 0 for position in certificate if row.weight not in (0, 1))
+        assert abs(row.probability - row.probability_after) <= 0.02 + 1e-9
+    assert {score.quantity for score in result.scores} == {
+        "largest divergence within epsilon",
+        "words that could carry the decision alone",
+    }
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        adversarial_attention(model, DATA["test"][:1], 2)
