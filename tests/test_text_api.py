@@ -1,13 +1,14 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 import trueness as tn
 from tests.models.test_training import DATA, QUICK
 from trueness.errors import UserError
-from trueness.report.heatmap import Explanation, colours, heatmap, heatmap_page
+from trueness.report.heatmap import Explanation, colours, describe_pair, heatmap, heatmap_page, heatmap_pair
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,52 @@ def test_explain_examples_of_a_dataset(model):
     found = tn.explain(model, DATA["test"][:3], "attention", target="gold")
     assert [explanation.target for explanation in found] == [DATA.classes[e.label] for e in DATA["test"][:3]]
     assert tn.evaluate(model, DATA)["accuracy"] > 0.9
+
+
+def test_the_adversary_of_new_texts(model):
+    found = tn.adversarial_attention(model, ["x y bad z", "good y x"], epsilon=0.05)
+    assert found.to_pandas()["words"].tolist() == [["x", "y", "bad", "z"], ["good", "y", "x"]]
+    html = found._repr_html_()
+    assert "observed:" in html
+    assert "adversarial:" in html
+    assert "divergence" in html
+    assert tn.adversarial_attention(model, DATA["test"][:2]).to_pandas()["exact"].all()
+    for call, message in (
+        (lambda: tn.adversarial_attention(model, []), "no text"),
+        (lambda: tn.adversarial_attention(model, ["x"], epsilon=-1), "between 0 and 1"),
+    ):
+        with pytest.raises(UserError, match=message):
+            call()
+    uniform = tn.train("average-uniform", DATA, recipe=replace(QUICK, epochs=1), hidden=8, embedding=8)
+    with pytest.raises(UserError, match="nothing to contradict"):
+        tn.adversarial_attention(uniform, ["x"])
+
+
+def test_an_adversary_in_words():
+    row = {"words": ["a", "b"], "attention": [0.9, 0.1], "adversarial": [0.0, 1.0], "other": "", "predicted": "1"}
+    row |= {"probability": 0.8, "probability_after": 0.79, "divergence": 0.5, "upper": 0.6, "alone": 1, "note": ""}
+    one = describe_pair({**row, "first": "b", "second": "b", "weight": 1.0, "exact": True})
+    assert "all on 'b'" in one
+    assert "best found" not in one
+    two = describe_pair({**row, "first": "a", "second": "b", "weight": 0.25, "exact": False})
+    assert "25% on 'a', the rest on 'b'" in two
+    assert "the best found (at most 0.600)" in two
+    many = describe_pair({**row, "first": None, "second": None, "weight": 1.0, "exact": False, "note": "long"})
+    assert "on many words" in many
+    assert many.endswith("; long")
+    assert "<b>" not in heatmap_pair(
+        {**row, "words": ["<b>", "c"], "first": "c", "second": "c", "weight": 1, "exact": 1}
+    )
+
+
+def test_texts_outside_the_limits_of_training_are_noted(model):
+    from trueness.data.preparation import Preparation
+
+    strict = replace(model, preparation=Preparation(above=2, below=4))
+    notes = [explanation.note for explanation in tn.explain(strict, ["x y z", "x", "x y z bad"])]
+    assert notes[0] == ""
+    assert "more than 2" in notes[1]
+    assert "fewer than 4" in notes[2]
 
 
 def test_heat_maps_are_escaped_and_coloured():
@@ -71,7 +118,15 @@ def test_train_and_explain_on_the_command_line(tmp_path):
     assert "good" in (tmp_path / "heat.html").read_text()
     as_json = json.loads(trueness("explain", tmp_path / "model", "--text", "x good y", "--json").stdout)
     assert [item["explainer"] for item in as_json] == ["attention", "input-x-gradient", "leave-one-out"]
+    against = trueness("adversary", tmp_path / "model", "--text", "x good y", "--html", tmp_path / "both.html")
+    assert against.returncode == 0, against.stderr
+    assert "adversarial attention" in against.stdout
+    assert "observed:" in (tmp_path / "both.html").read_text()
+    as_json = json.loads(trueness("adversary", tmp_path / "model", "--text", "x good y", "--json").stdout)
+    assert as_json["texts"][0]["words"] == ["x", "good", "y"]
+    assert as_json["texts"][0]["change"] <= as_json["epsilon"] + 1e-9
     for arguments, sentence in (
+        (["adversary", tmp_path / "model", "--text", "x", "--other", "y", "--other", "z"], "1 texts and 2 second"),
         (["explain", tmp_path, "--text", "x"], "has no config.json"),
         (["explain", tmp_path / "model", "--text", "x", "--explainer", "atention"], "did you mean attention"),
         (["train", "bilstm", "--data", tmp_path / "data", "--out", tmp_path / "m"], "no model named 'bilstm'"),

@@ -72,15 +72,15 @@ class PermutedLogit:
         """(batch,) median of |change of probability| if the permuted log-odds are normal, by bisection."""
         p = torch.sigmoid(self.observed)
         spread = self.deviation.clamp(min=torch.finfo(p.dtype).tiny)
-        low, high = torch.zeros_like(p), torch.ones_like(p)
+        sides = torch.tensor([[-1.0], [1.0]], dtype=p.dtype, device=p.device)
+        change, step = torch.zeros_like(p), 1.0
         for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            below = torch.special.ndtr((torch.logit((p - middle).clamp(min=0)) - self.mean) / spread)
-            above = torch.special.ndtr((torch.logit((p + middle).clamp(max=1)) - self.mean) / spread)
-            enough = above - below >= 0.5
-            low, high = torch.where(enough, low, middle), torch.where(enough, middle, high)
+            step /= 2
+            limits = torch.logit((p + sides * (change + step)).clamp(0, 1))
+            below, above = torch.special.ndtr((limits - self.mean) / spread)
+            change = torch.where(above - below < 0.5, change + step, change)
         constant = (torch.sigmoid(self.mean) - p).abs()
-        return torch.where(self.deviation > 0, (low + high) / 2, constant)
+        return torch.where(self.deviation > 0, change + step / 2, constant)
 
 
 def permuted_logit(view: View) -> PermutedLogit:
