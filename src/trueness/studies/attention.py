@@ -52,6 +52,8 @@ class AttentionStudy(Study):
     epsilons: list[Ratio] = Field(min_length=1)
     permutations: int = Field(ge=2, le=100_000)
     search_steps: int = Field(ge=0, le=100_000)
+    together: int = Field(ge=1)
+    """How many seeds one task trains: 1 spreads them over workers, more share a GPU within one process."""
     instances: int = Field(ge=0)
     """How many test instances are looked at: the first ones; 0 for all."""
     examples: int = Field(ge=0, le=1000)
@@ -69,15 +71,19 @@ def plan_attention(study: AttentionStudy) -> Task:
         epsilons[name] = epsilon
         uniform = dict.fromkeys(f"{model.split('-')[0]}-uniform" for model in study.models)
         for model in (*study.models, *uniform):
-            models = [train({"dataset": data}, model=model, recipe=recipe, seed=seed) for seed in study.seeds]
+            models: dict[int, Task] = {}
+            for begin in range(0, len(study.seeds), study.together):
+                some = study.seeds[begin : begin + study.together]
+                together = train({"dataset": data}, model=model, recipe=recipe, seeds=some)
+                models |= dict.fromkeys(some, together)
+                trained.append(together)
+                at["trained"].append({"dataset": name, "model": model})
             places = [{"dataset": name, "model": model, "seed": seed} for seed in study.seeds]
-            trained += models
-            at["trained"] += places
             if model in uniform:
                 continue
             here = [
                 trial(
-                    {"dataset": data, "model": network},
+                    {"dataset": data, "model": models[seed]},
                     seed=seed,
                     epsilon=epsilon,
                     epsilons=study.epsilons,
@@ -86,7 +92,7 @@ def plan_attention(study: AttentionStudy) -> Task:
                     instances=study.instances,
                     examples=study.examples if seed == study.seeds[0] else 0,
                 )
-                for seed, network in zip(study.seeds, models, strict=True)
+                for seed in study.seeds
             ]
             trials += here
             at["trials"] += places
@@ -112,7 +118,7 @@ def trial(
 
     data = read_dataset(inputs["dataset"])
     how = Settings(epsilon, tuple(epsilons), permutations, search_steps, examples)
-    found = attention_trial(read_model(inputs["model"]), data["test"][: instances or None], how, seed=seed)
+    found = attention_trial(read_model(inputs["model"], seed), data["test"][: instances or None], how, seed=seed)
     release_memory()
     return {"records": found.records, "tokens": dict(found.tokens), "examples": found.examples}
 
@@ -132,10 +138,10 @@ def summary(
     """Scores, tables, warnings and checked claims of the whole study."""
     from trueness.protocols.attention.summary import summarise
 
-    tests = [stored.read("test") for stored in inputs["trained"]]
     metrics = [
-        {**place, "metric": name, "value": test[name]}
-        for place, test in zip(at["trained"], tests, strict=True)
+        {**place, "seed": int(seed), "metric": name, "value": test[name]}
+        for place, stored in zip(at["trained"], inputs["trained"], strict=True)
+        for seed, test in stored.read("test").items()
         for name in ("macro-f1" if "auc" in test else "accuracy",)
     ]
     result = summarise(

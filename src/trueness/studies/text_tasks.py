@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,20 +89,24 @@ def read_dataset(stored: Stored) -> TextDataset:
 
 
 @task("text/train", version=1)
-def train(inputs: Mapping[str, Stored], *, model: str, recipe: str, seed: int) -> dict[str, Any]:
-    """A trained text classifier and its performance on the test split."""
+def train(inputs: Mapping[str, Stored], *, model: str, recipe: str, seeds: Sequence[int]) -> dict[str, Any]:
+    """Text classifiers that differ by their seed, trained together, and their performance on the test split."""
     from trueness.data.batches import EncodedSplit
-    from trueness.models.training import evaluate
-    from trueness.models.training import train as train_model
+    from trueness.models.training import evaluate, train_many
 
     data = read_dataset(inputs["dataset"])
     table = inputs["dataset"].read("vectors")["table"] if inputs["dataset"].holds("vectors") else None
-    trained = train_model(model, data, recipe=recipe, seed=seed, device=current_device(), vectors=table)
-    test = EncodedSplit(data["test"], data.vocabulary, current_device())
+    trained = train_many(model, data, seeds, recipe=recipe, device=current_device(), vectors=table)
+    split = EncodedSplit(data["test"], data.vocabulary, current_device())
+    networks = dict(zip(map(str, seeds), trained, strict=True))
     payloads = {
-        "model": trained.config(),
-        "weights": {name: tensor.numpy() for name, tensor in trained.weights().items()},
-        "test": evaluate(trained.network, test, len(data.classes)),
+        "models": {seed: network.config() for seed, network in networks.items()},
+        "weights": {
+            f"{seed} {name}": tensor.numpy()
+            for seed, network in networks.items()
+            for name, tensor in network.weights().items()
+        },
+        "test": {seed: evaluate(each.network, split, len(data.classes)) for seed, each in networks.items()},
     }
     release_memory()
     return payloads
@@ -119,11 +123,15 @@ def release_memory() -> None:
         torch.cuda.empty_cache()
 
 
-def read_model(stored: Stored) -> TextModel:
-    """The model that a `text/train` task left, on this worker's device."""
+def read_model(stored: Stored, seed: int) -> TextModel:
+    """One of the models that a `text/train` task left, on this worker's device."""
     import torch
 
     from trueness.models.text_model import assemble
 
-    weights = {name: torch.from_numpy(array) for name, array in stored.read("weights").items()}
-    return assemble(stored.read("model"), weights, current_device(), source=stored.key)
+    weights = {
+        name.removeprefix(f"{seed} "): torch.from_numpy(array)
+        for name, array in stored.read("weights").items()
+        if name.startswith(f"{seed} ")
+    }
+    return assemble(stored.read("models")[str(seed)], weights, current_device(), source=f"{stored.key}, seed {seed}")
