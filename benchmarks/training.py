@@ -1,5 +1,6 @@
 """One epoch of our training loop against the bare forward, backward and step of the same shapes, batches ready-made."""
 
+import functools
 import itertools
 import time
 from dataclasses import replace
@@ -12,8 +13,10 @@ from benchmarks.report import line
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.loop import Loop
 from trueness.models.recipes import RECIPES
-from trueness.models.training import _Loop
+from trueness.models.stepping import CrossEntropy
+from trueness.models.training import evaluate
 
 EXAMPLES, WORDS, EMBEDDING, HIDDEN = 1280, 5000, 100, 128
 
@@ -40,10 +43,9 @@ def main() -> None:
     for tokens in (20, 180):
         split, vocabulary = _split(tokens, device)
         config = AttentiveConfig(len(vocabulary), 2, embedding=EMBEDDING, hidden=HIDDEN, one_logit=True)
-        recipe = replace(RECIPES["jw2019"], epochs=99)
         # A short look at the selection split: one example of each class.
         few, _ = _split(tokens, device, examples=2)
-        loop = _Loop(AttentiveClassifier(config).to(device), recipe, split, few, 0, 2)
+        loop = _loop(config, split, few, 0)
         bare = Bare(len(vocabulary)).to(device)
         optimiser = torch.optim.Adam(bare.parameters(), lr=1e-3, weight_decay=1e-5, amsgrad=True, fused=True)
         pieces = split.shuffled(32, np.random.default_rng([0, 0]))
@@ -74,10 +76,7 @@ def many(device: str = "cuda", models: int = 16) -> None:
     for tokens in (20, 180):
         split, vocabulary = _split(tokens, device)
         config = AttentiveConfig(len(vocabulary), 2, embedding=EMBEDDING, hidden=HIDDEN, one_logit=True)
-        loops = [
-            _Loop(AttentiveClassifier(config).to(device), replace(RECIPES["jw2019"], epochs=99), split, split, seed, 2)
-            for seed in range(models)
-        ]
+        loops = [_loop(config, split, split, seed) for seed in range(models)]
         for loop in loops:  # record all shapes
             for _ in range(3):
                 _pass([loop])
@@ -87,17 +86,24 @@ def many(device: str = "cuda", models: int = 16) -> None:
         line(name, alone / together, "x", 1.0, at_least=True)
 
 
-def _one_after_the_other(loops: list[_Loop]) -> None:
+def _loop(config: AttentiveConfig, train: EncodedSplit, select: EncodedSplit, seed: int) -> Loop:
+    network = AttentiveClassifier(config).to(train.device)
+    recipe = replace(RECIPES["jw2019"], epochs=99)
+    objective = CrossEntropy(train, weigh_positive=recipe.weigh_positive)
+    return Loop(network, recipe, train, objective, functools.partial(evaluate, split=select, classes=2), seed)
+
+
+def _one_after_the_other(loops: list[Loop]) -> None:
     for loop in loops:
         _pass([loop])
 
 
-def _pass(loops: list[_Loop]) -> None:
+def _pass(loops: list[Loop]) -> None:
     for _ in itertools.zip_longest(*(loop.steps() for loop in loops)):
         pass
 
 
-def _epoch(loop: _Loop) -> None:
+def _epoch(loop: Loop) -> None:
     for _ in loop.steps():
         pass
     loop.look()

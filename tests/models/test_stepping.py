@@ -5,9 +5,10 @@ import torch
 from tests.models.test_training import DATA, SMALL
 from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier
+from trueness.models.loop import optimiser_of
 from trueness.models.recipes import Recipe
-from trueness.models.stepping import Stepper, rounded_up
-from trueness.models.training import _optimiser, model_config
+from trueness.models.stepping import CrossEntropy, Stepper, rounded_up
+from trueness.models.training import model_config
 
 
 def test_rounding_adds_at_most_an_eighth_and_leaves_few_widths():
@@ -39,7 +40,9 @@ def test_recorded_steps_equal_computed_ones():
     for device in ("cpu", "cuda"):
         network, split = small_network().to(device), EncodedSplit(DATA["train"], DATA.vocabulary, device)
         recipe = Recipe(batch_size=16, weigh_positive=True, clip=1.0)
-        stepper = Stepper(network, recipe, split, _optimiser(network, recipe))
+        stepper = Stepper(
+            network, recipe, split, optimiser_of(network, recipe), CrossEntropy(split, weigh_positive=True)
+        )
         losses.append([])
         for epoch in range(6):
             for _ in stepper.epoch(np.random.default_rng(epoch)):

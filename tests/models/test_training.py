@@ -9,9 +9,10 @@ from trueness.data import RawExample
 from trueness.data.batches import EncodedSplit
 from trueness.data.preparation import Preparation, prepare
 from trueness.errors import UserError
-from trueness.models import training
+from trueness.models import keeper, training
+from trueness.models import loop as loops
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.stepping import Stepper
+from trueness.models.stepping import CrossEntropy, Stepper
 from trueness.models.text_model import load_model
 from trueness.models.training import evaluate, model_config, predict, train
 
@@ -66,7 +67,7 @@ def test_the_same_seed_gives_the_same_bytes_and_leaves_the_global_generator_alon
 @pytest.mark.parametrize("stop_after", [1, 3])
 def test_an_interrupted_training_resumes_to_the_same_weights(tmp_path, monkeypatch, stop_after):
     undisturbed = train("bilstm-additive", DATA, recipe=QUICK, **SMALL)
-    keep = training._Keeper.keep
+    keep = keeper.Keeper.keep
 
     def interrupt(self, loop):
         keep(self, loop)
@@ -74,7 +75,7 @@ def test_an_interrupted_training_resumes_to_the_same_weights(tmp_path, monkeypat
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(training._Keeper, "keep", interrupt)
+        patch.setattr(keeper.Keeper, "keep", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train("bilstm-additive", DATA, recipe=QUICK, state=tmp_path / "state", **SMALL)
     resumed = train("bilstm-additive", DATA, recipe=QUICK, state=tmp_path / "state", **SMALL)
@@ -92,9 +93,9 @@ def test_the_best_epoch_is_kept_by_the_stated_rule():
 
 
 def test_selection_may_skip_the_first_epoch_stop_early_or_look_at_the_test_split():
-    class Fake(training._Loop):
+    class Fake(loops.Loop):
         def __init__(self, recipe):
-            self.recipe, self.progress, self.best = recipe, training._Progress(), {}
+            self.recipe, self.progress, self.best = recipe, loops.Progress(), {}
             self.network = torch.nn.Linear(1, 1)
 
     loop = Fake(Recipe(epochs=9, skip_first=True, patience=2))
@@ -118,10 +119,11 @@ def test_the_loss_of_jain_and_wallace():
     )
     recipe = replace(RECIPES["jw2019"], batch_size=25)
     config = model_config("bilstm-additive", uneven, recipe, embedding=8, hidden=8)
-    network = training._build(config, 0, None)
+    network = training.build(config, 0, None)
     split = EncodedSplit(uneven["train"], uneven.vocabulary)
-    stepper = Stepper(network, recipe, split, training._optimiser(network, recipe))
-    assert stepper.weights.tolist() == [1.0, 25 / 5 - 1]
+    objective = CrossEntropy(split, weigh_positive=recipe.weigh_positive)
+    stepper = Stepper(network, recipe, split, loops.optimiser_of(network, recipe), objective)
+    assert objective.weights.tolist() == [1.0, 25 / 5 - 1]
     batch = split.batch(range(25))
     logits, y = network(batch).logits, batch.labels.float()
     z = logits[:, 1] - logits[:, 0]
@@ -136,8 +138,8 @@ def DATA_RAW(split, label):
 
 
 def test_weight_decay_spares_the_exempt_parts():
-    network = training._build(model_config("bilstm-additive", DATA, QUICK, **SMALL), 0, None)
-    groups = training._optimiser(network, Recipe(exempt=("attention",))).param_groups
+    network = training.build(model_config("bilstm-additive", DATA, QUICK, **SMALL), 0, None)
+    groups = loops.optimiser_of(network, Recipe(exempt=("attention",))).param_groups
     assert [group["weight_decay"] for group in groups] == [1e-5, 0.0]
     assert len(groups[1]["params"]) == len(list(network.attention.parameters()))
     assert all(group["amsgrad"] for group in groups)

@@ -74,6 +74,9 @@ RECIPES.add(
     replace(_JW, select_on="test", skip_first=False),
     "Wiegreffe and Pinter 2019 and AtteFa 2022: the best epoch is chosen on the test split",
 )
+_TWIN = Recipe(epochs=80, patience=10, select="loss")
+RECIPES.add("twin", _TWIN, "an adversarial twin: 80 epochs at most, the least objective on the development split")
+RECIPES.add("twin@attefa2022", replace(_TWIN, select_on="test"), "the same on the test split, as AtteFa 2022")
 RECIPES.add(
     "court2022", replace(_COURT, select="auc", shape={**_COURT.shape, "one_logit": True}), "Order in the Court 2022"
 )

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from trueness.data.batches import EncodedSplit
-from trueness.models.attentive import AttentiveClassifier
+from trueness.data.batches import Batch, EncodedSplit
+from trueness.models.attentive import AttentiveClassifier, Prediction
 from trueness.models.recipes import Recipe
 
 Shape = tuple[int, int, int]
 """Rows, tokens of the text, tokens of the other text."""
+
+Objective = Callable[[Prediction, Batch, Tensor], Tensor]
+"""One loss per example (batch,), from what the model predicts, the batch, and the numbers of its examples."""
+
+
+class CrossEntropy:
+    """The usual objective; with `weigh_positive` class 1 of two counts N / N1 - 1 times."""
+
+    def __init__(self, train: EncodedSplit, *, weigh_positive: bool = False) -> None:
+        self.weights: Tensor | None = None
+        if weigh_positive:
+            positive = int((train.labels == 1).sum())
+            self.weights = torch.tensor([1.0, len(train) / max(positive, 1) - 1], device=train.device)
+
+    def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:  # noqa: ARG002  # the contract
+        """Cross-entropy of each example."""
+        return torch.nn.functional.cross_entropy(prediction.logits, batch.labels, weight=self.weights, reduction="none")
 
 
 class Stepper:
@@ -25,15 +42,17 @@ class Stepper:
     """
 
     def __init__(
-        self, network: AttentiveClassifier, recipe: Recipe, train: EncodedSplit, optimiser: torch.optim.Optimizer
+        self,
+        network: AttentiveClassifier,
+        recipe: Recipe,
+        train: EncodedSplit,
+        optimiser: torch.optim.Optimizer,
+        objective: Objective,
     ) -> None:
         self.network, self.recipe, self.train, self.optimiser = network, recipe, train, optimiser
+        self.objective = objective
         self.total = torch.zeros((), device=train.device)
         """The summed loss since it was last set to 0."""
-        self.weights: Tensor | None = None
-        if recipe.weigh_positive:
-            positive = int((train.labels == 1).sum())
-            self.weights = torch.tensor([1.0, len(train) / max(positive, 1) - 1], device=train.device)
         self._records = train.device.type == "cuda"
         self._stream = torch.cuda.Stream(train.device) if self._records else None  # type: ignore[no-untyped-call]
         self._seen: set[Shape] = set()
@@ -63,9 +82,7 @@ class Stepper:
 
     def _step(self, index: Tensor, widths: tuple[int, int]) -> None:
         batch = self.train.gather(index, widths)
-        loss = torch.nn.functional.cross_entropy(
-            self.network(batch).logits, batch.labels, weight=self.weights, reduction="none"
-        ).sum()
+        loss = self.objective(self.network(batch), batch, index).sum()
         self.total += loss.detach()
         if self.recipe.loss == "mean":
             loss = loss / len(batch)

@@ -1,0 +1,118 @@
+"""The training loop: steps, a look at the selection split after every epoch, the best weights so far."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from trueness.data.batches import EncodedSplit
+from trueness.errors import UserError
+from trueness.models.attentive import AttentiveClassifier
+from trueness.models.recipes import Recipe
+from trueness.models.stepping import Objective, Stepper
+
+if TYPE_CHECKING:
+    from trueness.models.keeper import Keeper
+
+
+@dataclass
+class Progress:
+    """All that training needs to go on after an epoch."""
+
+    epoch: int = 0
+    best: float | None = None
+    best_epoch: int = -1
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+def run_loops(loops: Sequence[Loop], keepers: Sequence[Keeper]) -> None:
+    """Train until every loop is finished, one step of each in turn: on a GPU none waits, so their work overlaps."""
+    while going := [pair for pair in zip(loops, keepers, strict=True) if not pair[0].finished]:
+        for _ in itertools.zip_longest(*(loop.steps() for loop, _ in going)):
+            pass
+        for loop, keeper in going:
+            loop.look()
+            keeper.keep(loop)
+
+
+class Loop:
+    """One training: steps, a look at the selection split after every epoch, and the best weights so far."""
+
+    def __init__(
+        self,
+        network: AttentiveClassifier,
+        recipe: Recipe,
+        train: EncodedSplit,
+        objective: Objective,
+        measure: Callable[[AttentiveClassifier], dict[str, float]],
+        seed: int,
+    ) -> None:
+        self.network, self.recipe, self.train, self.seed = network, recipe, train, seed
+        self._measure = measure
+        self.progress = Progress()
+        self.best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+        self.optimiser = optimiser_of(network, recipe)
+        self._stepper = Stepper(network, recipe, train, self.optimiser, objective)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the epochs are used up, patience is at its end, or the aim is reached."""
+        done, how = self.progress, self.recipe
+        if done.epoch >= how.epochs:
+            return True
+        if how.patience is not None and done.best_epoch >= 0 and done.epoch - 1 - done.best_epoch >= how.patience:
+            return True
+        return bool(how.stop_at is not None and done.history and done.history[-1]["accuracy"] >= how.stop_at)
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch that was kept, counted from 1."""
+        return self.progress.best_epoch + 1
+
+    def steps(self) -> Iterator[None]:
+        """The steps of one pass over the training data, one at a time."""
+        return self._stepper.epoch(np.random.default_rng([self.seed, self.progress.epoch]))
+
+    def look(self) -> None:
+        """After a pass: measure on the selection split, and remember the best."""
+        total = float(self._stepper.total)
+        if not np.isfinite(total):
+            raise UserError(f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite.")
+        self._select({"train_loss": total / len(self.train), **self._measure(self.network)})
+
+    def finish(self) -> AttentiveClassifier:
+        """The network as it was after its best epoch."""
+        self.network.load_state_dict(self.best)
+        return self.network.eval()
+
+    def _select(self, row: dict[str, float]) -> None:
+        done = self.progress
+        if self.recipe.select not in row:
+            raise UserError(
+                f"The selection split does not define {self.recipe.select}: it needs examples of both classes."
+            )
+        value = -row["loss"] if self.recipe.select == "loss" else row[self.recipe.select]
+        better = done.best is None or value > done.best
+        if better and not (self.recipe.skip_first and done.epoch == 0 and self.recipe.epochs > 1):
+            done.best, done.best_epoch = value, done.epoch
+            self.best = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
+        done.history.append(row)
+        done.epoch += 1
+
+
+def optimiser_of(network: AttentiveClassifier, recipe: Recipe) -> torch.optim.Adam:
+    """Adam with AMSGrad; parts of the model may be exempt from weight decay."""
+    exempt: list[torch.nn.Parameter] = []
+    decayed: list[torch.nn.Parameter] = []
+    for name, parameter in network.named_parameters():
+        (exempt if name.split(".")[0] in recipe.exempt else decayed).append(parameter)
+    groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": exempt, "weight_decay": 0.0}]
+    cuda = network.output.weight.is_cuda  # there steps are recorded, see `stepping`
+    return torch.optim.Adam(
+        [g for g in groups if g["params"]], lr=recipe.learning_rate, amsgrad=True, fused=True, capturable=cuda
+    )

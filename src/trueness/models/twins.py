@@ -1,0 +1,161 @@
+"""Twins: models trained to predict what a base model predicts while attending elsewhere (AtteFa 2022, section 3.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch, EncodedSplit
+from trueness.data.examples import TextDataset
+from trueness.models.attentive import AttentiveClassifier, Prediction
+from trueness.models.keeper import Keeper
+from trueness.models.loop import Loop, run_loops
+from trueness.models.recipes import RECIPES, Recipe
+from trueness.models.stepping import rounded_up
+from trueness.models.text_model import TextModel
+from trueness.models.training import build
+from trueness.stats.differentiable import jensen_shannon, total_variation
+
+LN2 = math.log(2)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a base model predicts and attends to on a split, computed once: on the device, rows as in the split."""
+
+    probability: Tensor
+    """(examples, classes)"""
+    attention: Tensor
+    """(examples, tokens), zero beyond each text"""
+
+    @classmethod
+    def of(cls, network: AttentiveClassifier, split: EncodedSplit) -> Reference:
+        """Look at a whole split."""
+        width = rounded_up(int(split.sizes.max()))
+        probability = torch.zeros(len(split), network.config.classes, device=split.device)
+        attention = torch.zeros(len(split), width, device=split.device)
+        was_training = network.training
+        network.eval()
+        try:
+            with torch.inference_mode():
+                for rows, batch in split.in_order():
+                    found = network(batch)
+                    index = torch.from_numpy(rows).to(split.device)
+                    probability[index] = found.logits.float().softmax(dim=-1)
+                    attention[index, : found.attention.shape[1]] = found.attention.float()
+        finally:
+            network.train(was_training)
+        # Tensors made in inference mode cannot take part in training.
+        return cls(probability.clone(), attention.clone())
+
+
+@dataclass(frozen=True)
+class Apartness:
+    """How far two models are apart on each example of a split."""
+
+    change: npt.NDArray[np.float64]
+    """Total variation between the predictions: [0, 1]."""
+    divergence: npt.NDArray[np.float64]
+    """Jensen-Shannon divergence between the attentions: [0, ln 2]."""
+
+    @classmethod
+    def between(cls, first: Reference, second: Reference) -> Apartness:
+        """Of two models on the same split."""
+        if first.probability.shape != second.probability.shape or first.attention.shape != second.attention.shape:
+            raise ValueError("the two looks are not at the same split")
+        change = total_variation(first.probability.double(), second.probability.double())
+        divergence = jensen_shannon(first.attention.double(), second.attention.double())
+        return cls(change.cpu().numpy(), divergence.clamp(0, LN2).cpu().numpy())
+
+
+class TwinObjective:
+    """Equation 4, weighted: the change of prediction minus `weight` times the divergence of attention, both in [0, 1].
+
+    A weight of infinity ignores the prediction: it shows how far attention can move at all.
+    """
+
+    def __init__(self, base: Reference, weight: float = 1.0) -> None:
+        self.base, self.weight = base, weight
+
+    def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:
+        """One loss per example."""
+        width = batch.tokens.shape[1]
+        apart = jensen_shannon(prediction.attention, self.base.attention[index, :width]) / LN2
+        if math.isinf(self.weight):
+            return -apart
+        change = total_variation(prediction.logits.softmax(dim=-1), self.base.probability[index])
+        return change - self.weight * apart
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A model trained against a base model."""
+
+    model: TextModel
+    seed: int
+    weight: float
+    epoch: int
+    """The epoch that was kept, counted from 1."""
+
+
+def train_twins(
+    base: TextModel,
+    data: TextDataset,
+    jobs: Sequence[tuple[int, float]],
+    *,
+    recipe: str | Recipe = "twin",
+    vectors: npt.NDArray[np.float32] | None = None,
+    device: str = "cpu",
+    states: Sequence[str | Path] | None = None,
+) -> list[Twin]:
+    """A twin for every (seed, weight), all at the same time; the base model is looked at once, and never again.
+
+    Each starts anew, with the base model's shape and its own seed. The epoch with the least objective on the selection
+    split is kept.
+    """
+    how = RECIPES[recipe] if isinstance(recipe, str) else recipe
+    splits = {split: EncodedSplit(data[split], data.vocabulary, device) for split in {"train", how.select_on}}
+    base.network.to(device)
+    looks = {name: Reference.of(base.network, split) for name, split in splits.items()}
+    loops, keepers = [], []
+    for number, (seed, weight) in enumerate(jobs):
+        network = build(base.network.config, seed, vectors).to(device)
+        objective = TwinObjective(looks["train"], weight)
+        measure = _Measure(looks[how.select_on], splits[how.select_on], weight)
+        loops.append(Loop(network, how, splits["train"], objective, measure, seed))
+        identity = {"config": asdict(base.network.config), "recipe": asdict(how), "seed": seed, "twin": str(weight)}
+        keepers.append(Keeper(None if states is None else states[number], identity))
+        keepers[-1].restore(loops[-1])
+    run_loops(loops, keepers)
+    notes = ("the epoch was chosen on the test split, as published",) if how.select_on == "test" else ()
+    return [
+        Twin(
+            TextModel(
+                loop.finish(), base.vocabulary, base.classes, base.preparation, tuple(loop.progress.history), notes
+            ),
+            seed,
+            weight,
+            loop.best_epoch,
+        )
+        for loop, (seed, weight) in zip(loops, jobs, strict=True)
+    ]
+
+
+class _Measure:
+    """The objective on the selection split, from the means over its examples, as the paper has it."""
+
+    def __init__(self, base: Reference, split: EncodedSplit, weight: float) -> None:
+        self._base, self._split, self._weight = base, split, weight
+
+    def __call__(self, network: AttentiveClassifier) -> dict[str, float]:
+        apart = Apartness.between(Reference.of(network, self._split), self._base)
+        change, divergence = float(apart.change.mean()), float(apart.divergence.mean())
+        loss = -divergence / LN2 if math.isinf(self._weight) else change - self._weight * divergence / LN2
+        return {"loss": loss, "change": change, "divergence": divergence}
