@@ -59,6 +59,34 @@ def test_the_adversary_of_new_texts(model):
         tn.adversarial_attention(uniform, ["x"])
 
 
+def test_two_models_of_ones_own(model, tmp_path):
+    same = tn.compare_attention(model, model, DATA)
+    assert [item.quantity for item in same.abstentions] == ["AtteFa"], "nothing differs"
+    other = tn.train("bilstm-additive", DATA, recipe=QUICK, seed=9, hidden=8, embedding=8)
+    found = tn.compare_attention(model, other, DATA)
+    by = {score.quantity: score for score in found.scores}
+    assert 0 <= by["AtteFa"].value <= 1
+    assert by["divergence of attention (Jensen-Shannon)"].best == pytest.approx(0.6931, abs=1e-4)
+    assert any(warning.code == "another-model" for warning in found.warnings)
+    assert len(found.to_pandas()) == len(DATA["test"])
+    average = tn.train("average-additive", DATA, recipe=QUICK, hidden=8, embedding=8)
+    ceiling = {score.quantity: score for score in tn.compare_attention(average, other, DATA).scores}
+    assert ceiling["divergence of attention (Jensen-Shannon)"].best < 0.6931
+    with pytest.raises(UserError, match="different classes"):
+        tn.compare_attention(model, replace(other, classes=("a", "b")), DATA)
+    model.save(tmp_path / "a")
+    other.save(tmp_path / "b")
+    (tmp_path / "test.jsonl").write_text(
+        "".join(json.dumps({"text": " ".join(e.tokens), "label": e.label}) + "\n" for e in DATA["test"])
+    )
+    options = ["--data", tmp_path / "test.jsonl"]
+    shown = trueness("attefa", tmp_path / "a", tmp_path / "b", *options)
+    assert shown.returncode == 0, shown.stderr
+    assert "AtteFa" in shown.stdout
+    as_json = json.loads(trueness("attefa", tmp_path / "a", tmp_path / "b", *options, "--json").stdout)
+    assert {score["quantity"] for score in as_json["scores"]} >= {"AtteFa"}
+
+
 def test_an_adversary_in_words():
     row = {"words": ["a", "b"], "attention": [0.9, 0.1], "adversarial": [0.0, 1.0], "other": "", "predicted": "1"}
     row |= {"probability": 0.8, "probability_after": 0.79, "divergence": 0.5, "upper": 0.6, "alone": 1, "note": ""}

@@ -2,13 +2,22 @@
 
 from trueness.api.catalogue import names
 from trueness.api.studies import Plan, StudyRun, compare, open_run, plan, run
-from trueness.api.texts import adversarial_attention, evaluate, explain, load_dataset, load_model, train
+from trueness.api.texts import (
+    adversarial_attention,
+    compare_attention,
+    evaluate,
+    explain,
+    load_dataset,
+    load_model,
+    train,
+)
 
 __all__ = [
     "Plan",
     "StudyRun",
     "adversarial_attention",
     "compare",
+    "compare_attention",
     "evaluate",
     "explain",
     "load_dataset",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trueness.data import TextExample
     from trueness.models.recipes import Recipe
     from trueness.models.text_model import TextModel
+    from trueness.protocols.result import Result
 
 
 def load_dataset(name: str, **options: Any) -> VectorDataset | TextDataset:
@@ -139,6 +140,17 @@ def adversarial_attention(
         raise UserError("There is no text.")
     found = solve(model, examples, epsilon)
     return AdversarialAttention(found.records, found.scores, found.warnings, found.abstentions)
+
+
+def compare_attention(base: TextModel, other: TextModel, data: TextDataset, split: str = "test") -> Result:
+    """Do two models predict the same while attending elsewhere? Both distances and the AtteFa score that they show."""
+    from trueness.protocols.two_models import compare_attention as compare
+
+    if base.classes != other.classes:
+        raise UserError(f"The models have different classes: {', '.join(base.classes)}; {', '.join(other.classes)}.")
+    if set(base.classes) != set(data.classes):
+        raise UserError(f"The models know the classes {', '.join(base.classes)}, {data.name} has others.")
+    return compare(base, other, data[split])
 
 
 def _examples(

@@ -45,6 +45,7 @@ app.command("compare")(studies.compare_command)
 app.command("train")(texts.train_command)
 app.command("explain")(texts.explain_command)
 app.command("adversary")(texts.adversary_command)
+app.command("attefa")(texts.attefa_command)
 data_app.command("check")(texts.data_check_command)
 
 

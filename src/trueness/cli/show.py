@@ -13,6 +13,7 @@ from rich.text import Text
 
 from trueness.api import Plan, StudyRun
 from trueness.cli.progress import duration
+from trueness.protocols.result import Result
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
 
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
@@ -46,23 +47,7 @@ def study_run(run: StudyRun) -> None:
     console.print(run.study.title, style="bold")
     console.print(run.study.question)
     console.print()
-    narrow = console.width < _NARROW
-    models = len({score.model for score in run.scores}) > 1
-    columns = ["quantity", "dataset", *(["model"] if models else []), "method", "value", "95 % interval", "n"]
-    columns += [] if narrow else ["useless", "best", "direction"]
-    table = _table(*columns, right=("value", "95 % interval", "n", "useless", "best"))
-    for score in run.scores:
-        cells = [score.quantity, score.dataset, *([score.model] if models else []), score.method]
-        cells += [_number(score.value), _interval(score.low, score.high), str(score.n)]
-        cells += [] if narrow else [_number(score.null), _number(score.best), score.direction]
-        table.add_row(*cells)
-    console.print(table)
-    console.print()
-    _claims(console, [claim.model_dump() for claim in run.claims])
-    for warning in run.warnings:
-        console.print(f"Warning ({warning.code}): {warning.where}: {warning.message}.")
-    for abstention in run.abstentions:
-        console.print(f"No answer: {abstention.where}: {abstention.quantity}: {abstention.reason}.")
+    result(run.result)
     if run.summary is not None:
         done = run.summary
         console.print(
@@ -70,6 +55,28 @@ def study_run(run: StudyRun) -> None:
             + (f", {done.found} computed by another process" if done.found else "")
             + f"; {duration(done.seconds)}. Store: {run.stored.store.path}"
         )
+
+
+def result(found: Result) -> None:
+    """Scores, claims, warnings, abstentions."""
+    console = _console()
+    narrow = console.width < _NARROW
+    models = len({score.model for score in found.scores}) > 1
+    columns = ["quantity", "dataset", *(["model"] if models else []), "method", "value", "95 % interval", "n"]
+    columns += [] if narrow else ["useless", "best", "direction"]
+    table = _table(*columns, right=("value", "95 % interval", "n", "useless", "best"))
+    for score in found.scores:
+        cells = [score.quantity, score.dataset, *([score.model] if models else []), score.method]
+        cells += [_number(score.value), _interval(score.low, score.high), str(score.n)]
+        cells += [] if narrow else [_number(score.null), _number(score.best), score.direction]
+        table.add_row(*cells)
+    console.print(table)
+    console.print()
+    _claims(console, [claim.model_dump() for claim in found.claims])
+    for warning in found.warnings:
+        console.print(f"Warning ({warning.code}): {warning.where}: {warning.message}.")
+    for abstention in found.abstentions:
+        console.print(f"No answer: {abstention.where}: {abstention.quantity}: {abstention.reason}.")
 
 
 def _claims(console: Console, claims: list[dict[str, Any]]) -> None:

@@ -105,6 +105,23 @@ def adversary_command(
     put(as_json, found, lambda result: {"epsilon": epsilon, "texts": rows, **result.to_json()}, show.adversaries)
 
 
+def attefa_command(
+    base: Annotated[Path, typer.Argument(metavar="BASE", help="A trained model.")],
+    other: Annotated[Path, typer.Argument(metavar="OTHER", help="Another one, perhaps an adversarial twin.")],
+    data: Annotated[str, typer.Option("--data", metavar="DATASET", help="A dataset's name, file or folder.")],
+    split: Annotated[str, typer.Option("--split", help="The split to look at.")] = "test",
+    root: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Do two models predict the same while attending elsewhere? The AtteFa score that they show."""
+    from trueness import api
+    from trueness.cli import show
+    from trueness.data import load_text
+
+    found = api.compare_attention(api.load_model(base), api.load_model(other), load_text(data, root=root), split)
+    put(as_json, found, lambda result: result.to_json(), show.result)
+
+
 def _same_number(text: list[str], other: list[str] | None) -> None:
     if other is not None and len(other) != len(text):
         raise UserError(f"There are {len(text)} texts and {len(other)} second texts.")

@@ -1,0 +1,99 @@
+"""Two models of one's own: do they predict the same while attending elsewhere?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trueness.data.batches import EncodedSplit
+from trueness.data.examples import TextExample
+from trueness.models.text_model import TextModel
+from trueness.models.twins import LN2, Apartness, Reference
+from trueness.protocols.attefa import attefa, constant_change, health, type_ceiling
+from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
+from trueness.stats import Interval, Undefined, mean_interval
+
+_AVERAGED = 1000
+"""The bootstrap of a mean is as good as exact beyond this many examples, and slow."""
+
+
+def compare_attention(base: TextModel, other: TextModel, examples: Sequence[TextExample]) -> Result:
+    """How far `other` is apart from `base` on examples, and the AtteFa score of the base model that this shows.
+
+    One record per example. The score is what one other model shows: an adversarially trained one may show less.
+    """
+    import pandas as pd
+
+    if base.classes != other.classes:
+        raise ValueError(f"the models have different classes: {base.classes} and {other.classes}")
+    splits = [EncodedSplit(examples, model.vocabulary, model.device) for model in (base, other)]
+    first, second = (Reference.of(model.network, split) for model, split in zip((base, other), splits, strict=True))
+    apart = Apartness.between(first, Reference(second.probability.to(base.device), second.attention.to(base.device)))
+    predicted = [look.probability.argmax(dim=-1).cpu().numpy() for look in (first, second)]
+    ceiling = _ceiling(base, first, splits[0]) if base.network.config.encoder == "average" else None
+    change, divergence = float(apart.change.mean()), float(apart.divergence.mean())
+    records = pd.DataFrame(
+        {
+            "instance": np.arange(len(examples)),
+            "change": apart.change,
+            "divergence": apart.divergence,
+            "base": [base.classes[number] for number in predicted[0]],
+            "other": [base.classes[number] for number in predicted[1]],
+        }
+    )
+    score = attefa(change, divergence)
+    scores = [
+        _score("change of prediction (total variation)", apart.change, 0.0, constant_change(_numpy(first))),
+        _score("divergence of attention (Jensen-Shannon)", apart.divergence, 0.0, LN2 if ceiling is None else ceiling),
+    ]
+    missing = []
+    if isinstance(score, Undefined):
+        missing.append(Abstention(quantity="AtteFa", where="both models", reason=score.reason.value))
+    else:
+        scores.append(_attefa(score, len(examples)))
+    share = float(np.bincount(predicted[0]).max() / len(examples))
+    warnings = health("the other model", apart, predicted[1], ceiling=ceiling, base_share=share)
+    note = "it bounds how freely attention can be moved; it does not measure the faithfulness of the base model"
+    warnings.append(ResultWarning(code="another-model", where="AtteFa", message=note))
+    return Result(records, tuple(scores), tuple(warnings), tuple(missing))
+
+
+def _numpy(look: Reference) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.asarray(look.probability.double().cpu().numpy())
+
+
+def _ceiling(model: TextModel, look: Reference, split: EncodedSplit) -> float:
+    """Mean of the largest divergence that an encoder without context can reach."""
+    found = []
+    for rows, batch in split.in_order(1 << 14):
+        observed = look.attention[rows, : batch.tokens.shape[1]].to(model.device)
+        found.append(type_ceiling(observed, batch.tokens, batch.mask).cpu().numpy())
+    return float(np.concatenate(found).mean())
+
+
+def _score(quantity: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], null: float, best: float) -> Score:
+    interval = mean_interval(values, resamples=999 if len(values) > _AVERAGED else 9999)
+    return _make(quantity, interval, null, best)
+
+
+def _attefa(value: float, size: int) -> Score:
+    nothing = Interval(value, value, value, size, size, 0.95)
+    score = _make("AtteFa", nothing, 0.0, 1.0)
+    return score.model_copy(update={"low": None, "high": None, "note": "a ratio of two means: no interval"})
+
+
+def _make(quantity: str, interval: Interval, null: float, best: float) -> Score:
+    return Score(
+        quantity=quantity,
+        dataset=f"{interval.n} examples",
+        model="base model",
+        method="the other model",
+        variant="corrected",
+        target="the whole prediction",
+        value=float(interval.value),
+        direction="higher is better" if quantity == "AtteFa" else "neither",
+        null=null,
+        best=best,
+        **bounds(interval),
+    )

@@ -1,0 +1,152 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trueness.data.batches import EncodedSplit
+from trueness.data.text_datasets import load_text
+from trueness.models.recipes import Recipe
+from trueness.models.training import train
+from trueness.models.twins import Apartness, Reference, train_twins
+from trueness.protocols.attefa import (
+    Point,
+    attefa,
+    attefa_star,
+    constant_change,
+    health,
+    matched_divergence,
+    two_groups,
+    type_ceiling,
+)
+from trueness.stats import Reason
+
+LN2 = math.log(2)
+
+
+def test_the_score_reproduces_table_4():
+    """Mock-1, MLP, seed 10: TVD 0.222, JSD 0.393, AtteFa 0.784; seed 50: 0.244, 0.393, 0.860."""
+    assert attefa(2 * 0.222, 0.393) == pytest.approx(0.784, abs=2e-3)
+    assert attefa(2 * 0.244, 0.393) == pytest.approx(0.860, abs=2e-3)
+    assert attefa(2 * 0.025, 0.693) == pytest.approx(0.050, abs=1e-3)
+    assert attefa(0.9, 0.1) == 1.0
+    assert attefa(0.0, 0.0).reason is Reason.NO_DIVERGENCE
+
+
+def test_the_area_by_hand():
+    assert attefa_star([Point(0.0, LN2)], ceiling=LN2, constant=0.4) == 0.0
+    assert attefa_star([Point(0.4, LN2)], ceiling=LN2, constant=0.4) == 1.0
+    # Half of the way is free, the whole way costs a quarter of the constant predictor.
+    points = [Point(0.0, LN2 / 2), Point(0.1, LN2)]
+    assert attefa_star(points, ceiling=LN2, constant=0.4) == pytest.approx(0.5 * 0.25)
+    # What nobody reaches is charged in full.
+    assert attefa_star([Point(0.0, LN2 / 2)], ceiling=LN2, constant=0.4) == pytest.approx(0.5)
+    assert attefa_star([], ceiling=LN2, constant=0.4).reason is Reason.EMPTY
+    assert attefa_star([Point(0, 0)], ceiling=0.0, constant=0.4).reason is Reason.NO_DIVERGENCE
+    assert attefa_star([Point(0, 0)], ceiling=LN2, constant=0.0).reason is Reason.SURE_OF_NOTHING
+
+
+points = st.lists(st.builds(Point, st.floats(0, 1), st.floats(0, LN2)), min_size=1, max_size=6)
+
+
+@given(points, st.floats(0.05, 0.5), st.builds(Point, st.floats(0, 1), st.floats(0, LN2)))
+def test_another_twin_can_only_lower_the_area(some, constant, extra):
+    before = attefa_star(some, ceiling=LN2, constant=constant)
+    after = attefa_star([*some, extra], ceiling=LN2, constant=constant)
+    assert 0 <= after <= before + 1e-12 <= 1 + 1e-12
+
+
+@given(points, st.floats(0.05, 0.5))
+def test_the_area_is_that_under_the_cheapest_twin_beyond(some, constant):
+    grid = (np.arange(20_000) + 0.5) / 20_000
+    cost = [min([constant] + [point.change for point in some if point.divergence / LN2 >= share]) for share in grid]
+    literal = min(np.mean(cost) / constant, 1.0)
+    assert attefa_star(some, ceiling=LN2, constant=constant) == pytest.approx(literal, abs=1e-3)
+
+
+def test_a_permuted_copy_of_the_heads_is_not_different():
+    rng = np.random.default_rng(0)
+    heads = rng.dirichlet(np.ones(6), (10, 4))
+    order = np.array([2, 0, 3, 1])
+    value, match = matched_divergence(heads, heads[:, order])
+    assert value == pytest.approx(0, abs=1e-12)
+    assert (order[match] == np.arange(4)).all()
+    naive = np.mean([matched_divergence(heads[:, [h]], heads[:, [order[h]]])[0] for h in range(4)])
+    assert naive > 0.05
+    with pytest.raises(ValueError, match="cannot be compared"):
+        matched_divergence(heads, heads[:, :2])
+
+
+def test_the_constant_predictor():
+    p = np.array([0.1, 0.2, 0.9])
+    assert constant_change(np.stack([1 - p, p], axis=1)) == pytest.approx((0.1 + 0.0 + 0.7) / 3)
+    three = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1]])
+    assert constant_change(three) == pytest.approx(2 / 3)
+
+
+def apartness(divergence, n=50):
+    return Apartness(np.zeros(n), np.full(n, divergence))
+
+
+def test_health():
+    one, both = np.zeros(50, dtype=np.int64), np.arange(50) % 2
+    codes = lambda *a, **k: {warning.code for warning in health("here", *a, **k)}  # noqa: E731
+    assert codes(apartness(0.3), one, base_share=0.5) == {"collapsed-twin"}
+    assert codes(apartness(0.3), one, base_share=0.99) == set(), "the base model does so too"
+    assert codes(apartness(0.69), both) == {"divergence-saturated"}
+    assert codes(apartness(0.392), both, ceiling=0.393) == {"divergence-saturated", "unreachable-ceiling"}
+    assert codes(apartness(0.3), both) == set()
+
+
+def test_two_groups_of_seeds():
+    assert two_groups([0.47, 0.48, 0.003, 0.002, 0.46, 0.001, 0.47, 0.48, 0.004])
+    assert not two_groups([0.1, 0.12, 0.09, 0.11, 0.13, 0.1, 0.12, 0.1, 0.11])
+    assert not two_groups([0.1, 0.9])
+    assert not two_groups([0.3] * 9)
+    rng = np.random.default_rng(0)
+    assert np.mean([two_groups(rng.normal(0, 1, 9)) for _ in range(500)]) < 0.02
+
+
+def test_the_ceiling_of_an_encoder_without_context_by_hand():
+    """One informative token with mass 0.77 among nine fillers: 0.39, as all nine seeds of Mock-1 in Table 4."""
+    tokens = torch.tensor([[7] + [5] * 9])
+    mask = torch.ones_like(tokens, dtype=torch.bool)
+    attention = torch.tensor([[0.77] + [0.23 / 9] * 9])
+    assert float(type_ceiling(attention, tokens, mask)) == pytest.approx(0.393, abs=0.01)
+    distinct = torch.tensor([[0, 1, 2, 0]])
+    inside = torch.tensor([[False, True, True, False]])
+    value = type_ceiling(torch.tensor([[0.0, 0.5, 0.5, 0.0]]), distinct, inside)
+    expected = 0.5 * LN2 * 0.5 + 0.5 * (math.log(2 / 1.5) + 0.5 * math.log(1 / 1.5))
+    assert float(value) == pytest.approx(expected)
+
+
+def test_no_twin_of_an_average_encoder_exceeds_the_ceiling_on_a_mock_set():
+    """All filler tokens get the same attention, whatever the twin does."""
+    data = load_text("mock-1")
+    small = type(data)(
+        data.name,
+        data.classes,
+        {split: part[:300] for split, part in data.splits.items()},
+        data.vocabulary,
+        data.preparation,
+    )
+    shape = {"embedding": 8, "hidden": 8}
+    base = train("average-additive", small, recipe=Recipe(epochs=3, learning_rate=0.02), **shape)
+    recipe = Recipe(epochs=6, select="loss", learning_rate=0.05)
+    (twin,) = train_twins(base, small, [(1, math.inf)], recipe=recipe)
+    split = EncodedSplit(small["test"], small.vocabulary)
+    look = Reference.of(base.network, split)
+    batch = split.batch(range(len(split)))
+    width = batch.tokens.shape[1]
+    ceiling = type_ceiling(look.attention[:, :width], batch.tokens, batch.mask).numpy()
+    reached = Apartness.between(Reference.of(twin.model.network, split), look).divergence
+    assert (reached <= ceiling + 1e-5).all()
+    assert reached.mean() > 0.5 * ceiling.mean()
+    filler = Reference.of(twin.model.network, split).attention[:, :width]
+    values, counts = batch.tokens[batch.mask].unique(return_counts=True)
+    most = values[counts.argmax()]
+    for row in range(20):
+        weights = filler[row][(batch.tokens[row] == most) & batch.mask[row]]
+        assert weights.max() - weights.min() < 1e-6
