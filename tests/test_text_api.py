@@ -89,7 +89,8 @@ def test_two_models_of_ones_own(model, tmp_path):
 
 def test_an_adversary_in_words():
     row = {"words": ["a", "b"], "attention": [0.9, 0.1], "adversarial": [0.0, 1.0], "other": "", "predicted": "1"}
-    row |= {"probability": 0.8, "probability_after": 0.79, "divergence": 0.5, "upper": 0.6, "alone": 1, "note": ""}
+    row |= {"probability": 0.8, "probability_after": 0.79, "divergence": 0.5, "upper": 0.6, "deciding": 1, "note": ""}
+    row |= {"first_position": 0, "second_position": 1, "unknown": []}
     one = describe_pair({**row, "first": "b", "second": "b", "weight": 1.0, "exact": True})
     assert "all on 'b'" in one
     assert "best found" not in one
@@ -99,6 +100,9 @@ def test_an_adversary_in_words():
     many = describe_pair({**row, "first": None, "second": None, "weight": 1.0, "exact": False, "note": "long"})
     assert "on many words" in many
     assert many.endswith("; long")
+    same = {**row, "first": "b", "second": "b", "weight": 0.5, "exact": True, "unknown": ["b"]}
+    assert "50% on 'b', the rest on 'b'" in describe_pair(same), "two places of one word"
+    assert "unknown to the model: b" in describe_pair(same)
     assert "<b>" not in heatmap_pair(
         {**row, "words": ["<b>", "c"], "first": "c", "second": "c", "weight": 1, "exact": 1}
     )
@@ -146,15 +150,16 @@ def test_train_and_explain_on_the_command_line(tmp_path):
     assert "good" in (tmp_path / "heat.html").read_text()
     as_json = json.loads(trueness("explain", tmp_path / "model", "--text", "x good y", "--json").stdout)
     assert [item["explainer"] for item in as_json] == ["attention", "input-x-gradient", "leave-one-out"]
-    against = trueness("adversary", tmp_path / "model", "--text", "x good y", "--html", tmp_path / "both.html")
+    against = trueness("adversary", tmp_path / "model", "--text", "x good y", "--html", tmp_path / "new" / "both.html")
     assert against.returncode == 0, against.stderr
     assert "adversarial attention" in against.stdout
-    assert "observed:" in (tmp_path / "both.html").read_text()
+    assert "observed:" in (tmp_path / "new" / "both.html").read_text()
     as_json = json.loads(trueness("adversary", tmp_path / "model", "--text", "x good y", "--json").stdout)
     assert as_json["texts"][0]["words"] == ["x", "good", "y"]
     assert as_json["texts"][0]["change"] <= as_json["epsilon"] + 1e-9
     for arguments, sentence in (
         (["adversary", tmp_path / "model", "--text", "x", "--other", "y", "--other", "z"], "1 texts and 2 second"),
+        (["adversary", tmp_path / "model", "--text", "x", "--other", "y"], "reads one text"),
         (["explain", tmp_path, "--text", "x"], "has no config.json"),
         (["explain", tmp_path / "model", "--text", "x", "--explainer", "atention"], "did you mean attention"),
         (["train", "bilstm", "--data", tmp_path / "data", "--out", tmp_path / "m"], "no model named 'bilstm'"),

@@ -145,6 +145,18 @@ def test_weight_decay_spares_the_exempt_parts():
     assert all(group["amsgrad"] for group in groups)
 
 
+def test_a_recipe_that_does_not_fit_the_data_is_refused():
+    pairs = corpus(pairs=True)
+    three = replace(DATA, classes=("a", "b", "c"))
+    for data, recipe, message in (
+        (pairs, QUICK, "has pairs of texts"),
+        (DATA, RECIPES["default-pair"], "has single texts"),
+        (three, RECIPES["jw2019"], "has 3 classes"),
+    ):
+        with pytest.raises(UserError, match=message):
+            train("bilstm-additive", data, recipe=recipe)
+
+
 def test_word_vectors_start_the_embedding(tmp_path):
     path = tmp_path / "v.txt"
     path.write_text("good 1 2 3\n")

@@ -7,7 +7,7 @@ import pytest
 from trueness import report
 from trueness.api import open_run
 from trueness.errors import UserError
-from trueness.protocols.result import Result
+from trueness.protocols.result import Result, Score
 from trueness.report.compare import compare, published_values
 from trueness.report.page import figure_bytes
 from trueness.studies import builtin_studies, load_study
@@ -16,16 +16,17 @@ from trueness.studies import builtin_studies, load_study
 def test_published_files_name_things_that_exist():
     for name in builtin_studies():
         for row in published_values(load_study(name).kind).values():
-            assert {"published", "published_low", "published_high", "note"} <= row.keys()
-            float(row["published"])
+            assert {"published", "note"} <= row.keys()
+            float(row["published"] or row["second_run"])
 
 
 def test_compare_has_the_agreed_form(tiny_run):
     compared = tiny_run.compare()
-    assert set(compared) == {"study", "rows", "claims"}
+    assert set(compared) == {"study", "agreement", "rows", "claims"}
+    assert compared["agreement"] == {"compared": 2, "agreeing": 1, "published_twice": 0, "inside": 0}
     keys = {
         "quantity", "dataset", "model", "method", "variant", "published", "published_low", "published_high",
-        "value", "low", "high", "n", "agrees", "note",
+        "second_run", "value", "low", "high", "n", "agrees", "inside", "note",
     }  # fmt: skip
     assert all(set(row) == keys for row in compared["rows"])
     assert all(set(claim) == {"claim", "verdict", "evidence"} for claim in compared["claims"])
@@ -64,7 +65,8 @@ def test_values_agree_when_their_intervals_meet(published, ours, agrees):
 
 
 def test_the_report_is_one_file_that_asks_for_nothing(tiny_run, tmp_path):
-    page, figure = tiny_run.report(tmp_path / "out" / "page.html")
+    page, figure, printable = tiny_run.report(tmp_path / "out" / "page.html")
+    assert printable.read_bytes().startswith(b"%PDF")
     html = page.read_text(encoding="utf-8")
     assert "default-src 'none'" in html
     without_scripts = re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
@@ -125,3 +127,19 @@ def test_a_report_that_cannot_be_written_is_a_sentence(tiny_run, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"report .* cannot be written"):
         tiny_run.report(tmp_path / "file" / "page.html")
+
+
+def test_two_runs_of_the_authors_are_an_interval():
+    from trueness.report.compare import _row
+
+    score = Score(
+        quantity="q", dataset="d", model="m", method="e", variant="as-published", target="t", value=0.38, low=0.36,
+        high=0.4, level=0.95, n=5, direction="neither", null=None, best=None,
+    )  # fmt: skip
+    between = _row(score, {"published": "0.40", "second_run": "0.34", "note": "Table 2"})
+    assert (between["published_low"], between["published_high"], between["inside"]) == (0.34, 0.40, True)
+    assert between["agrees"] is True
+    outside = _row(score, {"published": "0.50", "second_run": "0.45"})
+    assert (outside["inside"], outside["agrees"]) == (False, False)
+    alone = _row(score, {"published": "", "second_run": "0.34"})
+    assert (alone["second_run"], alone["inside"], alone["agrees"]) == (0.34, None, None)

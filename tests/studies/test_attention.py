@@ -103,6 +103,7 @@ def test_a_dataset_goes_through_the_store_unchanged(folder, tmp_path):
         ({"models": "bilstm-additiv"}, "bilstm-additive"),
         ({"recipe": "jw2018"}, "jw2019"),
         ({"epsilon": 2}, "less than or equal to 1"),
+        ({"vectors": "nowhere.txt"}, "there are no word vectors nowhere.txt"),
     ],
 )
 def test_bad_settings_are_refused_by_name(settings, message):

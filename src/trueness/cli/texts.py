@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -132,7 +133,9 @@ def _write(html: Path | None, page: Callable[[], str]) -> None:
 
     if html is not None:
         with disk(f"the heat map {html}", full="free some space", refused="choose another place with --html"):
+            html.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(html, page().encode())
+        print(f"trueness: wrote {html}.", file=sys.stderr)
 
 
 def data_check_command(

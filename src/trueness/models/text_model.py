@@ -47,6 +47,9 @@ class TextModel:
 
     def read(self, texts: Sequence[str], others: Sequence[str] | None = None) -> list[TextExample]:
         """New texts (or pairs) as examples; their labels are unknown and set to 0."""
+        pairs = self.network.config.head != "linear"
+        if pairs != (others is not None):
+            raise UserError("The model reads pairs of texts." if pairs else "The model reads one text, not pairs.")
         examples = []
         for number, text in enumerate(texts, start=1):
             tokens = tokenise(text, self.preparation)

@@ -15,6 +15,7 @@ import torch
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.data.word_vectors import Missing, load_vectors
+from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.keeper import Keeper
 from trueness.models.loop import Loop, run_loops
@@ -29,6 +30,13 @@ from trueness.stats.classification import accuracy, macro_f1, roc_auc
 def model_config(name: str, data: TextDataset, recipe: Recipe, **changes: Any) -> AttentiveConfig:
     """The shape that a name such as `bilstm-additive` means for a dataset under a recipe."""
     encoder, attention = TEXT_MODELS[name]
+    head = changes.get("head", recipe.shape.get("head", "linear"))
+    if data.pairs and head == "linear":
+        raise UserError(f"{data.name} has pairs of texts, and the recipe reads one: use default-pair or jw2019-pair.")
+    if not data.pairs and head != "linear":
+        raise UserError(f"{data.name} has single texts, and the recipe reads pairs: use default or jw2019.")
+    if recipe.shape.get("one_logit") and len(data.classes) != 2:
+        raise UserError(f"{data.name} has {len(data.classes)} classes, and the recipe is for two: use default.")
     shape = {"vocabulary": len(data.vocabulary), "classes": len(data.classes), **recipe.shape, **changes}
     return AttentiveConfig(encoder=encoder, attention=attention, **shape)  # type: ignore[arg-type]
 

@@ -16,6 +16,7 @@ _REFERENCE = "gradient@jw2019, leave-one-out@jw2019"
 # The paper's orange for the positive class and purple for the negative one, as shades that remain distinct.
 _CLASSES = {"0": BLUE, "1": ORANGE, "2": GREEN, "all": GREY}
 _COLUMNS = 3
+_TITLE = {"text": {"expr": "'model: ' + model"}, "anchor": "start", "fontSize": 12}
 
 
 def attention_figures(result: Result) -> Iterator[Figure]:
@@ -54,10 +55,10 @@ def attention_figures(result: Result) -> Iterator[Figure]:
             name,
             method,
             "Figure 7: largest divergence within epsilon"
-            + (", solved exactly" if method == "exact" else ", the published search"),
+            + (", the strongest adversary" if method == "exact" else ", the published search"),
             "Jensen-Shannon divergence",
             "Divergence of the strongest adversarial attention from the observed one; ln 2 = 0.693 is the most there "
-            "is. For pairs of texts: the best one found."
+            "is. Exact for two classes and single texts; otherwise the best one found."
             if method == "exact"
             else "What the authors' code finds and counts (change of output up to 0.05).",
         )
@@ -77,6 +78,7 @@ def _base(table: pd.DataFrame, **rest: Any) -> dict[str, Any]:
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "data": {"values": values(table)},
+        **({"title": _TITLE} if rest["params"] else {}),
         "config": {
             "background": "white",
             "view": {"stroke": "#DDDDDD"},
@@ -127,8 +129,7 @@ def _histogram(result: Result, name: str, quantity: str, title: str, axis: str, 
         spec=bar,
         resolve={"scale": {"y": "independent"}},
     )
-    shown = _models(table)[0] if len(table) else "none"
-    return Figure(name, title, f"{caption} Model shown: {shown}; the menu has the others.", spec)
+    return Figure(name, title, caption, spec)
 
 
 def _mean_tau(result: Result, pair: str) -> pd.DataFrame:
@@ -274,7 +275,8 @@ def _curve(result: Result) -> Figure:
     )
     caption = (
         "Mean divergence of the strongest adversary over the change of output it may cause, with the middle half of "
-        "the instances: exact for single texts, the best found for pairs (the upper bound is in the tooltip)."
+        "the instances: exact for two classes and single texts, otherwise the best found (its upper bound is in the "
+        "tooltip)."
     )
     return Figure("epsilon", "The strongest adversary over epsilon", caption, spec)
 

@@ -107,15 +107,17 @@ def describe_pair(row: Mapping[Any, Any]) -> str:
         "on many words"
         if row["first"] is None
         else f"all on {row['first']!r}"
-        if row["weight"] in (0, 1) or row["first"] == row["second"]
+        if row["weight"] == 1 or row["first_position"] == row["second_position"]
         else share
     )
     known = "" if row["exact"] else f", the best found (at most {row['upper']:.3f})"
     text = (
         f"predicted {row['predicted']}, probability {row['probability']:.3f}; adversarial attention {where}: "
         f"probability {row['probability_after']:.3f}, divergence {row['divergence']:.3f} of at most 0.693{known}; "
-        f"words that could carry the decision alone: {row['alone']} of {len(row['words'])}"
+        f"{row['deciding']} of {len(row['words'])} words could carry the decision alone"
     )
+    if len(row["unknown"]):
+        text += f"; unknown to the model: {', '.join(row['unknown'])}"
     return text + (f"; {row['note']}" if row["note"] else "")
 
 

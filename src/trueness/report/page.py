@@ -20,6 +20,11 @@ from trueness.report.table import tables
 from trueness.studies import Study
 from trueness.version import __version__
 
+_INTERVALS = {
+    "roar-synthetic": "bias-corrected and accelerated bootstrap of a mean, exact (Clopper–Pearson) of a share",
+    "attention-is-not-explanation": "Student's over seeds and normal over instances, in quadrature; n counts seeds",
+}
+
 
 def read_result(stored: Stored) -> Result:
     """The result that a study left in the store."""
@@ -90,6 +95,7 @@ def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure]) -> 
         result=result,
         figures=drawn,
         tables=tables(study.kind, result),
+        intervals=_INTERVALS[study.kind],
         heatmaps=list(heatmaps(result)),
         rows=[
             {"where": f"{score.dataset}, {score.model}", "score": score, "row": row}

@@ -26,8 +26,8 @@ def tables(kind: str, result: Result) -> list[Table]:
 
 
 _GROUPS = (
-    ("Gradient (BiLSTM)", "bilstm-additive", "attention, gradient@jw2019", "attention, gradient"),
-    ("Gradient (Average)", "average-additive", "attention, gradient@jw2019", "attention, gradient"),
+    ("Gradient (BiLSTM)", "bilstm-additive", "attention, gradient@jw2019", "attention, full-gradient"),
+    ("Gradient (Average)", "average-additive", "attention, gradient@jw2019", "attention, full-gradient"),
     ("Leave-One-Out (BiLSTM)", "bilstm-additive", "attention, leave-one-out@jw2019", None),
 )
 
@@ -52,7 +52,7 @@ def _table_2(kind: str, result: Result) -> Table:
     caption = (
         "Mean ± standard deviation over instances of Kendall's tau with attention, and in brackets the share with "
         "p ≤ 0.05; ours are averages over seeds. As published: the gradient of the probability with attention held "
-        "constant. Corrected: the gradient also flows through attention. The second run is what the authors left in "
+        "constant. Corrected: it also flows through attention. The second run is what the authors left in "
         "their repository after the paper."
     )
     return Table(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field
 
+from trueness.data.word_vectors import PACKAGED
 from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
 from trueness.models.recipes import RECIPES
@@ -17,10 +19,22 @@ from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Enough to redraw the figures and to check every certificate; the rest stays with each model's trial.
+# Enough to redraw the figures; the rest stays with each model's trial.
 _KEPT = (
     *("dataset", "model", "seed", "instance", "length", "gold", "predicted", "probability", "max_attention", "tau:"),
-    *("permutation", "adversary", "upper", "search", "change", "alone", "first", "second", "weight", "exact"),
+    *(
+        "permutation",
+        "adversary",
+        "upper",
+        "search",
+        "change",
+        "alone",
+        "deciding",
+        "first",
+        "second",
+        "weight",
+        "exact",
+    ),
 )
 
 
@@ -32,6 +46,12 @@ def _recipe(name: str) -> str:
     return name
 
 
+def _vectors(name: str) -> str:
+    if name not in ("none", PACKAGED) and not Path(name).is_file():
+        raise ValueError(f"there are no word vectors {name}; give a file, {PACKAGED} or none")
+    return name
+
+
 RecipeName = Annotated[str, AfterValidator(_recipe)]
 
 
@@ -40,7 +60,7 @@ class AttentionStudy(Study):
 
     datasets: TextDatasets
     models: AttentionModels
-    vectors: str
+    vectors: Annotated[str, AfterValidator(_vectors)]
     """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
     recipe: RecipeName
     recipes: dict[str, RecipeName] = Field(default_factory=dict)

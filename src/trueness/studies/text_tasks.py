@@ -95,9 +95,10 @@ def train(inputs: Mapping[str, Stored], *, model: str, recipe: str, seeds: Seque
     from trueness.models.training import evaluate, train_many
 
     data = read_dataset(inputs["dataset"])
+    test = data["test"]  # a missing split is better noticed before the training
     table = inputs["dataset"].read("vectors")["table"] if inputs["dataset"].holds("vectors") else None
     trained = train_many(model, data, seeds, recipe=recipe, device=current_device(), vectors=table)
-    split = EncodedSplit(data["test"], data.vocabulary, current_device())
+    split = EncodedSplit(test, data.vocabulary, current_device())
     networks = dict(zip(map(str, seeds), trained, strict=True))
     payloads = {
         "models": {seed: network.config() for seed, network in networks.items()},

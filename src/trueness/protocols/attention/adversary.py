@@ -21,7 +21,7 @@ from trueness.stats.differentiable import total_variation
 LN2 = math.log(2)
 _ROUNDING = 1e-9  # a mixture on the border must count as inside
 _ROWS = 32  # tokens compared with all others at a time
-_WEIGHTS = 17  # mixtures of a pair of tokens that are tried where the head is not linear
+_LOGITS = 16  # mixtures of a pair of tokens are tried at so many log-odds of the weights, 0 and 1 besides
 _PARTNERS = 8  # tokens of least attention that are paired with all others there
 
 
@@ -55,7 +55,9 @@ class Adversary:
     change: Tensor
     """Total variation between the outputs, at most epsilon."""
     alone: Tensor
-    """How many tokens could carry the decision alone: all attention on one of them changes the output by <= epsilon."""
+    """How many tokens alone give the same output: all attention on one of them changes it by at most epsilon."""
+    deciding: Tensor
+    """How many tokens could carry the decision alone: all attention on one of them leads to the same class."""
     first: Tensor
     second: Tensor
     weight: Tensor
@@ -84,16 +86,19 @@ def strongest_adversary(view: View, epsilon: float, *, max_bytes: int = 256 << 2
                 upper = torch.minimum(upper, pair.divergence)
     attention = vertices.attention(view.mask.shape[1])
     # Where nothing else was found the observed attention itself is feasible, and does not diverge.
-    nothing = vertices.divergence < 0
+    nothing = vertices.divergence < -_ROUNDING
     attention = torch.where(nothing[:, None], view.attention, attention)
-    alone = total_variation(_one_token(view), view.probability[:, None]) <= epsilon + _ROUNDING
+    single = _one_token(view)
+    alone = total_variation(single, view.probability[:, None]) <= epsilon + _ROUNDING
+    deciding = single.argmax(dim=-1) == view.probability.argmax(dim=-1)[:, None]
     unfound = torch.full_like(vertices.first, -1)
     return Adversary(
         attention=attention,
         divergence=vertices.divergence.clamp(min=0.0),
-        upper=torch.maximum(upper, vertices.divergence),
+        upper=torch.maximum(upper, vertices.divergence).clamp(min=0.0),
         change=total_variation(view.outputs(attention[:, None])[:, 0], view.probability),
         alone=(alone & view.mask).sum(dim=-1),
+        deciding=(deciding & view.mask).sum(dim=-1),
         first=torch.where(nothing, unfound, vertices.first),
         second=torch.where(nothing, unfound, vertices.second),
         weight=vertices.weight,
@@ -212,7 +217,7 @@ def _best_mixture(view: View, epsilon: float, max_bytes: int) -> Vertices:
     size = view.features.shape[-1]
     rows, width = view.mask.shape
     partners = min(_PARTNERS, width)
-    each = partners * width * _WEIGHTS * (2 * size + 4 * view.classes) * 8
+    each = partners * width * (2 * _LOGITS + 3) * (2 * size + 4 * view.classes) * 8
     step = max(1, max_bytes // each)
     parts = []
     for begin in range(0, rows, step):
@@ -225,13 +230,15 @@ def _mixtures(view: View, part: slice, partners: int, epsilon: float) -> Vertice
     attention, mask, features = view.attention[part], view.mask[part], view.features[part]
     rows, width, size = features.shape
     order = attention.masked_fill(~mask, torch.inf).argsort(dim=-1)[:, :partners]
-    weights = torch.linspace(0, 1, _WEIGHTS, dtype=features.dtype, device=features.device)
+    # Dense near 0 and 1, where the most divergent mixtures lie.
+    between = torch.linspace(-8, 8, 2 * _LOGITS + 1, dtype=features.dtype, device=features.device).sigmoid()
+    weights = torch.cat([between.new_zeros(1), between, between.new_ones(1)])
     picked = features.gather(1, order[..., None].expand(-1, -1, size))
     mixed = (
         weights[:, None] * picked[:, :, None, None, :] + (1 - weights)[:, None] * features[:, None, :, None, :]
     ).reshape(rows, -1, size)
     change = total_variation(view.of_features(mixed, part), view.probability[part][:, None])
-    shape = (rows, partners, width, _WEIGHTS)
+    shape = (rows, partners, width, len(weights))
     feasible = (change <= epsilon).reshape(shape)
     # A partner that is no token, or the token itself, can only be used as a single token.
     usable = mask[:, None, :, None] & mask.gather(1, order)[:, :, None, None]
@@ -240,7 +247,8 @@ def _mixtures(view: View, part: slice, partners: int, epsilon: float) -> Vertice
     value = pair_divergence(weights.double(), attention.gather(1, order)[:, :, None, None], attention[:, None, :, None])
     value = value.masked_fill(~(feasible & usable & (~same | ends)), -1.0)
     best, at = value.flatten(1).max(dim=-1)
-    row, column, weight = at // (width * _WEIGHTS), at // _WEIGHTS % width, weights.double()[at % _WEIGHTS]
+    number = len(weights)
+    row, column, weight = at // (width * number), at // number % width, weights.double()[at % number]
     first = order.gather(1, row[:, None])[:, 0]
     # All weight on one of the two is that token alone.
     alone = torch.where(weight == 1, first, column)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trueness.protocols.attention.correlation import PAIRS
-from trueness.stats import Interval, t_interval
+from trueness.stats import Interval, Reason, Undefined, t_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CLASSES = 3
 """With more classes only the whole is reported, as in the paper."""
+_NORMAL = 1.96
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,16 @@ class Cell:
             parts += [(str(number), self.records[self.records["predicted"] == number]) for number in numbers]
         return parts
 
-    def interval(self, column: str, frame: pd.DataFrame | None = None) -> tuple[Interval, str]:
-        """The mean of a column with Student's interval over seeds (over instances where there is one seed)."""
-        part = (self.records if frame is None else frame)[["seed", column]].dropna()
-        means = part.groupby("seed")[column].mean()
-        if len(means) > 1:
-            return t_interval(means), f"interval over {len(means)} seeds of {len(part) // len(means)} instances each"
-        return t_interval(part[column]), f"one seed; interval over its {len(part)} instances"
+    def interval(self, values: pd.Series) -> Interval:
+        """The mean of values that are indexed like the records, with an interval over seeds and instances.
+
+        The seeds' part is Student's, the instances' part normal, added in quadrature; n is the number of seeds. The
+        bounds are undefined where all values are the same.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame({"value": values, "seed": self.records["seed"], "instance": self.records["instance"]})
+        return crossed(frame.dropna())
 
     def reliability(self, name: str) -> float | None:
         """Test-retest tau of an explanation over seeds; None where there is one seed or it is constant."""
@@ -81,7 +86,10 @@ class Cell:
         return float(self.spread[column].mean())
 
     def ceiling(self, pair: str) -> float | None:
-        """The tau that two explanations as noisy as these can be expected to reach at best."""
+        """The tau that two explanations as noisy as these can be expected to reach if their noise is independent.
+
+        Explanations of one model share what its seed made of it, so that theirs may be higher.
+        """
         both = [self.reliability(name) for name in PAIRS[pair]]
         known = [value for value in both if value is not None]
         return math.sqrt(max(known[0], 0.0) * max(known[1], 0.0)) if len(known) == 2 else None
@@ -96,9 +104,34 @@ class Cell:
         difference = (self.metric(self.model) - self.metric(self.uniform)).dropna()
         return t_interval(difference)
 
-    def beyond_seeds(self) -> float:
-        """Share of instances whose adversary diverges more than any two seeds compared do."""
-        mean = self.records.groupby("instance")[self.adversary].mean()
-        largest = self.spread.set_index("instance")["largest divergence between seeds"]
-        both = largest.to_frame("seeds").assign(adversary=mean).dropna()
-        return float((both["adversary"] > both["seeds"]).mean())
+    def beyond_seeds(self) -> Interval:
+        """Share of instances whose adversary diverges more than any two seeds do."""
+        largest = self.records["instance"].map(
+            self.spread.set_index("instance")["largest divergence between seeds"].to_dict()
+        )
+        return self.interval((self.records[self.adversary] > largest).astype(float).where(largest.notna()))
+
+
+def crossed(frame: pd.DataFrame) -> Interval:
+    """Mean and interval of a column `value` over `seed` and `instance`, both a sample of more."""
+    by_seed = frame.groupby("seed")["value"].mean()
+    over_seeds = t_interval(by_seed)
+    if isinstance(over_seeds.value, Undefined):
+        return over_seeds
+    value, n = over_seeds.value, len(by_seed)
+    by_instance = frame.groupby("instance")["value"].mean()
+    size = len(by_instance)
+    parts = [0.0 if isinstance(over_seeds.high, Undefined) else over_seeds.high - value]
+    parts.append(_NORMAL * float(by_instance.std(ddof=1)) / math.sqrt(size) if size > 1 else 0.0)
+    half = math.hypot(*parts)
+    if half <= _ROUNDING:
+        reason = Undefined(Reason.CONSTANT if size * n > 1 else Reason.SINGLE)
+        return Interval(value, reason, reason, n, size, 0.95)
+    return Interval(value, value - half, value + half, n, size, 0.95)
+
+
+def within(interval: Interval, least: float, most: float) -> Interval:
+    """The same with bounds that the quantity can have."""
+    if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined):
+        return interval
+    return replace(interval, low=max(interval.low, least), high=min(interval.high, most))

@@ -12,11 +12,14 @@ from trueness.stats import kendall, rank_biased_overlap
 from trueness.stats.undefined import Bools, Floats, Measured
 
 PAIRS = {
-    "attention, gradient@jw2019": ("attention", "gradient@jw2019"),
-    "attention, gradient": ("attention", "gradient"),
-    "attention, leave-one-out@jw2019": ("attention", "leave-one-out@jw2019"),
-    "gradient@jw2019, leave-one-out@jw2019": ("gradient@jw2019", "leave-one-out@jw2019"),
-    "gradient, leave-one-out@jw2019": ("gradient", "leave-one-out@jw2019"),
+    f"{first}, {second}": (first, second)
+    for first, second in (
+        ("attention", "gradient@jw2019"),
+        ("attention", "full-gradient"),
+        ("attention", "leave-one-out@jw2019"),
+        ("gradient@jw2019", "leave-one-out@jw2019"),
+        ("full-gradient", "leave-one-out@jw2019"),
+    )
 }
 """The pairs of explanations that are compared, by name."""
 

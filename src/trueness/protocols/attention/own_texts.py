@@ -34,7 +34,8 @@ def adversarial_attention(model: TextModel, examples: Sequence[TextExample], eps
     scores = []
     for quantity, column, best in (
         ("largest divergence within epsilon", "divergence", 0.0),
-        ("words that could carry the decision alone", "alone", None),
+        ("words that could carry the decision alone", "deciding", None),
+        ("words that alone give the same output", "alone", None),
     ):
         interval = mean_interval(records[column])
         if not isinstance(interval.value, Undefined):
@@ -95,9 +96,13 @@ def _records(model: TextModel, examples: Sequence[TextExample], epsilon: float) 
                 "divergence": float(found.divergence[row]),
                 "upper": float(found.upper[row]),
                 "exact": found.exact,
+                "deciding": int(found.deciding[row]),
                 "alone": int(found.alone[row]),
                 **certificate,
+                "first_position": max(int(found.first[row]) - 1, -1),
+                "second_position": max(int(found.second[row]) - 1, -1),
                 "weight": float(found.weight[row]),
+                "unknown": [word for word in example.tokens if word not in model.vocabulary.numbers],
                 "note": model.unusual(example),
             }
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from trueness.protocols.attention.cell import Cell
+from trueness.protocols.attention.cell import Cell, within
 from trueness.protocols.attention.correlation import PAIRS
 from trueness.protocols.result import Score, Variant, bounds
 from trueness.stats import Interval, Undefined, t_interval
@@ -21,6 +21,23 @@ TARGET = "the predicted class"
 Direction = Literal["higher is better", "lower is better", "neither"]
 
 
+class Kind(NamedTuple):
+    """How a quantity is read: which way is better, what nothing and what the best gets, and the range it can have."""
+
+    direction: Direction
+    null: float | None
+    best: float | None
+    least: float
+    most: float
+
+
+TAU = Kind("higher is better", 0.0, 1.0, -1.0, 1.0)
+SPREAD = Kind("neither", None, None, 0.0, 1.0)
+CHANGE = Kind("higher is better", 0.0, None, 0.0, 1.0)
+DIVERGENCE = Kind("lower is better", None, 0.0, 0.0, math.log(2))
+COUNT = Kind("neither", None, None, 0.0, math.inf)
+
+
 def scores(cell: Cell) -> Iterator[Score]:
     """Everything that has a value and an interval."""
     for pair in PAIRS:
@@ -30,120 +47,108 @@ def scores(cell: Cell) -> Iterator[Score]:
     yield from _performance(cell)
 
 
+def variant_of(pair: str) -> Variant:
+    """As published where every measure of importance is the paper's own."""
+    others = [name for name in PAIRS[pair] if name != "attention"]
+    return "as-published" if all(name.endswith("@jw2019") for name in others) else "corrected"
+
+
 def _agreement(cell: Cell, pair: str) -> Iterator[Score]:
-    variant: Variant = "as-published" if "gradient@jw2019" in pair else "corrected"
-    ceiling = cell.ceiling(pair)
+    variant = variant_of(pair)
+    share = Kind("higher is better", SIGNIFICANT, 1.0, 0.0, 1.0)
     for name, part in cell.classes():
         of = "" if name == "all" else f", predicted class {name}"
-        p, tau = part[f"p: {pair}"], part[f"tau: {pair}"]
-        marked = part.assign(
-            significant=(p <= SIGNIFICANT).astype(float).where(p.notna()),
-            inside=(tau.abs() <= NULL_BAND * part["null_deviation"]).astype(float).where(tau.notna()),
+        tau, p = part[f"tau: {pair}"], part[f"p: {pair}"]
+        significant = (p <= SIGNIFICANT).astype(float).where(p.notna())
+        yield from _score(cell, f"Kendall tau{of}", pair, tau, variant, TAU)
+        yield from _score(cell, f"share significant{of}", pair, significant, variant, share)
+        deviation = t_interval(tau.groupby(part["seed"]).std(ddof=0).dropna())
+        yield from _made(cell, f"deviation of Kendall tau{of}", pair, deviation, variant, SPREAD)
+    tau = cell.records[f"tau: {pair}"]
+    inside = (tau.abs() <= NULL_BAND * cell.records["null_deviation"]).astype(float).where(tau.notna())
+    null_band = Kind("lower is better", 0.95, 0.0, 0.0, 1.0)
+    yield from _score(cell, "share within the null band", pair, inside, variant, null_band)
+    if f"overlap: {pair}" in cell.records:
+        yield from _score(cell, "rank-biased overlap", pair, cell.records[f"overlap: {pair}"], variant, TAU)
+    ceiling = cell.ceiling(pair)
+    if ceiling is not None:
+        note = (
+            "what two explanations as unsteady between seeds as these reach if their noise is independent; those of "
+            "one model share its noise and may agree more"
         )
-        best = ceiling if name == "all" else None
-        yield from _score(cell, f"Kendall tau{of}", pair, f"tau: {pair}", part, variant, "higher is better", 0.0, best)
-        yield from _score(
-            cell, f"share significant{of}", pair, "significant", marked, variant, "higher is better", SIGNIFICANT, 1.0
-        )
-        by_seed = t_interval(part.groupby("seed")[f"tau: {pair}"].std(ddof=0).dropna())
-        if not isinstance(by_seed.value, Undefined):
-            note = f"interval over {by_seed.n} seeds"
-            yield _make(cell, f"deviation of Kendall tau{of}", pair, by_seed, note, variant, "neither", None, None)
-        if name == "all":
-            yield from _score(
-                cell, "share within the null band", pair, "inside", marked, variant, "lower is better", 0.95, 0.0
-            )
-            if f"overlap: {pair}" in part:
-                yield from _score(
-                    cell, "rank-biased overlap", pair, f"overlap: {pair}", part, variant, "higher is better", 0.0, 1.0
-                )
+        fixed = Interval(ceiling, ceiling, ceiling, cell.seeds, cell.seeds, 0.95)
+        for score in _made(cell, "noise ceiling of Kendall tau", pair, fixed, variant, SPREAD):
+            yield score.model_copy(update={"low": None, "high": None, "note": note})
 
 
 def _permutation(cell: Cell) -> Iterator[Score]:
     quantity = "median change of output when attention is permuted"
-    frame = cell.records
-    yield from _score(
-        cell, quantity, "permutations", "permutation", frame, "as-published", "higher is better", 0.0, None
-    )
-    if "permutation_closed" in frame and frame["permutation_closed"].notna().any():
-        yield from _score(
-            cell, quantity, "closed form", "permutation_closed", frame, "corrected", "higher is better", 0.0, None
-        )
+    yield from _score(cell, quantity, "permutations", cell.records["permutation"], "as-published", CHANGE)
+    if "permutation_closed" in cell.records and cell.records["permutation_closed"].notna().any():
+        method = "closed form (normal approximation)"
+        yield from _score(cell, quantity, method, cell.records["permutation_closed"], "corrected", CHANGE)
 
 
 def _adversary(cell: Cell) -> Iterator[Score]:
     quantity, frame = "largest divergence within epsilon", cell.records
-    rows: list[tuple[str, str, Variant]] = [
-        ("search@jw2019", "search@jw2019", "as-published"),
-        ("search", "search", "corrected"),
-        ("exact" if cell.exact else "best found", cell.adversary, "corrected"),
+    allowed = f"epsilon {cell.epsilon:g}"
+    rows: list[tuple[str, str, Variant, str]] = [
+        ("search@jw2019", "search@jw2019", "as-published", "counted up to a change of 0.05, as the authors' code does"),
+        ("search", "search", "corrected", allowed),
+        ("exact" if cell.exact else "best found", cell.adversary, "corrected", allowed),
     ]
     if not cell.exact:
-        rows.append(("upper bound", f"upper {cell.epsilon:g}", "corrected"))
-    for method, column, variant in rows:
+        rows.append(("upper bound", f"upper {cell.epsilon:g}", "corrected", allowed))
+    for method, column, variant, note in rows:
         if column in frame and frame[column].notna().any():
-            yield from _score(cell, quantity, method, column, frame, variant, "lower is better", None, 0.0)
-    yield from _score(
-        cell, "tokens that could carry the decision alone", "exact", "alone", frame, "corrected", "neither", None, None
-    )
+            yield from _score(cell, quantity, method, frame[column], variant, DIVERGENCE, note)
+    for quantity, column, note in (
+        (
+            "tokens that could carry the decision alone",
+            "deciding",
+            "all attention on one of them leads to the same class",
+        ),
+        ("tokens that alone give the same output", "alone", allowed),
+    ):
+        yield from _score(cell, quantity, "exact", frame[column].astype(float), "corrected", COUNT, note)
     if "divergence between seeds" in cell.spread:
-        values = cell.spread["divergence between seeds"].dropna()
-        interval = t_interval(values)
-        if not isinstance(interval.value, Undefined):
-            note = f"over {len(values)} instances, each averaged over pairs of seeds"
-            yield _make(
-                cell, "divergence between seeds", "retraining", interval, note, "corrected", "neither", None, None
+        interval = t_interval(cell.spread["divergence between seeds"].dropna())
+        kind = Kind("neither", None, None, 0.0, math.log(2))
+        for score in _made(cell, "divergence between seeds", "retraining", interval, "corrected", kind):
+            yield score.model_copy(
+                update={"n": cell.seeds, "note": f"over {interval.n} instances, pairs of seeds averaged"}
             )
 
 
 def _performance(cell: Cell) -> Iterator[Score]:
     name = str(cell.metrics["metric"].iloc[0]) if len(cell.metrics) else "accuracy"
-    for method, interval in (
-        ("learned attention", t_interval(cell.metric(cell.model))),
-        ("uniform attention", t_interval(cell.metric(cell.uniform))),
-        ("gain over uniform attention", cell.gain()),
-    ):
-        if not isinstance(interval.value, Undefined):
-            null = 0.0 if method.startswith("gain") else None
-            note = f"interval over {interval.n} seeds"
-            yield _make(cell, f"test {name}", method, interval, note, "corrected", "higher is better", null, None)
+    share, gain = Kind("higher is better", None, 1.0, 0.0, 1.0), Kind("higher is better", 0.0, None, -1.0, 1.0)
+    learned, uniform = t_interval(cell.metric(cell.model)), t_interval(cell.metric(cell.uniform))
+    yield from _made(cell, f"test {name}", "learned attention", learned, "as-published", share)
+    yield from _made(cell, f"test {name}", "uniform attention", uniform, "corrected", share)
+    yield from _made(cell, f"test {name}", "gain over uniform attention", cell.gain(), "corrected", gain)
 
 
 def _score(
-    cell: Cell,
-    quantity: str,
-    method: str,
-    column: str,
-    frame: pd.DataFrame,
-    variant: Variant,
-    direction: Direction,
-    null: float | None,
-    best: float | None,
+    cell: Cell, quantity: str, method: str, values: pd.Series, variant: Variant, kind: Kind, note: str = ""
 ) -> Iterator[Score]:
-    interval, note = cell.interval(column, frame)
-    if not isinstance(interval.value, Undefined):
-        yield _make(cell, quantity, method, interval, note, variant, direction, null, best)
+    """The mean of a column over seeds and instances; none where there is no value."""
+    interval = cell.interval(values)
+    over = (
+        f"{interval.n} seeds of {interval.clusters} instances" if interval.n > 1 else f"{interval.clusters} instances"
+    )
+    yield from _made(cell, quantity, method, interval, variant, kind, f"over {over}" + (f"; {note}" if note else ""))
 
 
-def _make(
-    cell: Cell,
-    quantity: str,
-    method: str,
-    interval: Interval,
-    note: str,
-    variant: Variant,
-    direction: Direction,
-    null: float | None,
-    best: float | None,
-) -> Score:
-    limits = bounds(interval)
-    # Student's interval does not know that a share cannot exceed 1.
-    least, most = (-1.0, 1.0) if quantity.startswith(("Kendall", "rank", "test")) else (0.0, math.inf)
-    most = 1.0 if quantity.startswith(("share", "median", "largest", "divergence")) else most
-    for name in ("low", "high"):
-        limits[name] = None if limits[name] is None else min(max(limits[name], least), most)
+def _made(
+    cell: Cell, quantity: str, method: str, interval: Interval, variant: Variant, kind: Kind, note: str = ""
+) -> Iterator[Score]:
+    if isinstance(interval.value, Undefined):
+        return
+    limits = bounds(within(interval, kind.least, kind.most))
+    note = note or f"over {interval.n} seeds"
     limits["note"] = "; ".join(text for text in (limits["note"], note) if text)
-    return Score(
+    yield Score(
         quantity=quantity,
         dataset=cell.dataset,
         model=cell.model,
@@ -151,8 +156,8 @@ def _make(
         variant=variant,
         target=TARGET,
         value=float(interval.value),
-        direction=direction,
-        null=null,
-        best=best,
+        direction=kind.direction,
+        null=kind.null,
+        best=kind.best,
         **limits,
     )

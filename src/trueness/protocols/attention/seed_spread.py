@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,14 @@ from trueness.stats.undefined import Bools, Floats
 if TYPE_CHECKING:
     import pandas as pd
 
+_MOST_PAIRS = 45  # all pairs of ten seeds
+
 
 def seed_spread(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> pd.DataFrame:
     """Per instance: Kendall's tau of each score with itself under the next seed, and the divergence of attention.
 
     Each run holds `sizes` and the scores of all tokens one after another, as `Trial.tokens`. The tau is a test-retest
-    reliability: no other explanation can be expected to agree better with one that does not agree with itself.
+    reliability.
     """
     import pandas as pd
 
@@ -37,10 +40,11 @@ def seed_spread(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> pd.DataFrame:
         ]
         columns[f"reliability: {name}"] = _mean(taus)
         if name == "attention":
+            every = list(itertools.combinations(range(len(runs)), 2))
             apart = np.array(
                 [
                     jensen_shannon(_weights(blocks[a][0]), _weights(blocks[b][0]), blocks[a][1]).values.filled(np.nan)
-                    for a, b in neighbours
+                    for a, b in every[:_MOST_PAIRS]
                 ]
             )
             columns["divergence between seeds"] = _mean(list(apart))

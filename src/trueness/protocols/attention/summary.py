@@ -17,6 +17,8 @@ from trueness.stats import Undefined
 if TYPE_CHECKING:
     import pandas as pd
 
+NEARLY_ALL = 0.9
+"""Of unrelated rankings 95 % lie within the null band."""
 GAIN = 0.01
 """Learned attention that gains less than this over uniform weights is not needed for the task."""
 
@@ -82,7 +84,7 @@ def warnings(cell: Cell) -> Iterator[ResultWarning]:
             f"the instances (median length {cell.records['length'].median():g}), so that it hardly tells them apart",
         )
     inside = float((tau.abs() <= NULL_BAND * cell.records["null_deviation"])[tau.notna()].mean())
-    if inside > 0.5:
+    if inside > NEARLY_ALL:
         yield _warn(
             cell,
             "within-null-band",
@@ -98,25 +100,28 @@ def warnings(cell: Cell) -> Iterator[ResultWarning]:
             "constant or there is one token; they are left out (the authors' code makes the whole cell NaN)",
         )
     gain = cell.gain()
-    if not isinstance(gain.value, Undefined) and float(gain.value) < GAIN:
-        yield _warn(
-            cell,
-            "uniform-suffices",
-            f"learned attention gains {float(gain.value):+.3f} over uniform weights, less than {GAIN}: whether "
-            "such attention explains anything is void on this task",
-        )
+    if not isinstance(gain.value, Undefined) and gain.value < GAIN:
+        text = f"learned attention gains {gain.value:+.3f} over uniform weights, less than {GAIN}"
+        if isinstance(gain.high, Undefined) or gain.high >= GAIN:
+            yield _warn(cell, "uniform-may-suffice", f"{text}, but more cannot be ruled out with {gain.n} seeds")
+        else:
+            yield _warn(
+                cell,
+                "uniform-suffices",
+                f"{text} (at most {gain.high:+.3f}): whether such attention explains anything is void on this task",
+            )
     yield from _spread_warning(cell)
 
 
 def _spread_warning(cell: Cell) -> Iterator[ResultWarning]:
     if "largest divergence between seeds" not in cell.spread:
         return
-    beyond = cell.beyond_seeds()
-    if beyond < 0.5:
+    share = cell.beyond_seeds().value
+    if not isinstance(share, Undefined) and share < 0.5:
         yield _warn(
             cell,
             "adversary-within-seeds",
-            f"in {1 - beyond:.0%} of the instances the strongest adversary diverges no more than retraining with "
+            f"in {1 - share:.0%} of the instances the strongest adversary diverges no more than retraining with "
             "another seed does",
         )
 

@@ -87,6 +87,8 @@ def curve(cell: Cell) -> Iterator[dict[str, Any]]:
     for column in map(str, cell.records.columns):
         if column.startswith("adversary ") and cell.records[column].notna().any():
             epsilon = column.split()[1]
+            if not cell.exact and float(epsilon) == 0:
+                continue  # a search cannot keep an output exactly
             values = cell.records[column]
             yield {
                 **_place(cell, "exact" if cell.exact else "best found"),

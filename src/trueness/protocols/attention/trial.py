@@ -13,7 +13,7 @@ from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextExample
-from trueness.explainers.gradients import GradientJW2019, InputXGradient
+from trueness.explainers.gradients import GradientJW2019, embedding_gradient
 from trueness.explainers.leave_one_out import LeaveOneOut
 from trueness.explainers.text import looking
 from trueness.models.attentive import AttentiveClassifier
@@ -89,7 +89,7 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
     scores = {
         "attention": view.attention,
         "gradient@jw2019": GradientJW2019().attribute(network, batch),
-        "gradient": InputXGradient().attribute(network, batch).abs(),
+        "full-gradient": _full_gradient(network, batch),
         "leave-one-out@jw2019": LeaveOneOut(
             measure="total-variation", max_bytes=_LOO_BYTES.get(kind, 256 << 20)
         ).attribute(network, batch),
@@ -112,6 +112,12 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
     return columns, plain
 
 
+def _full_gradient(network: AttentiveClassifier, batch: Batch) -> Tensor:
+    """|g . e| of the predicted class's probability, with the gradient flowing through attention too."""
+    gradient, embeddings = embedding_gradient(network, batch, "predicted", output="probability")
+    return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
+
+
 def _permutations(view: View, how: Settings, seed: int) -> Columns:
     columns = {"permutation": _numpy(sampled_median(view, how.permutations, seed=seed))}
     if view.exact:
@@ -131,7 +137,7 @@ def _adversaries(view: View, how: Settings, searched: Found | None) -> tuple[Col
     attention = view.attention
     for epsilon in sorted({*how.epsilons, how.epsilon, PUBLISHED_THRESHOLD}):
         found = strongest_adversary(view, epsilon)
-        if searched is not None and epsilon >= how.epsilon:
+        if searched is not None:
             found = improved(found, searched, epsilon)
         columns[f"adversary {epsilon:g}"] = _numpy(found.divergence)
         columns[f"upper {epsilon:g}"] = _numpy(found.upper)
@@ -140,19 +146,14 @@ def _adversaries(view: View, how: Settings, searched: Found | None) -> tuple[Col
             columns |= {
                 "exact": np.full(len(view.mask), found.exact),
                 "alone": _numpy(found.alone),
-                "same_class": _numpy(_same_decision(view)),
+                "deciding": _numpy(found.deciding),
                 "change": _numpy(found.change),
-                "first": _numpy(found.first),
-                "second": _numpy(found.second),
+                # Positions among the words: the begin marker does not count; -1 where there is no vertex.
+                "first": np.maximum(_numpy(found.first) - 1, -1),
+                "second": np.maximum(_numpy(found.second) - 1, -1),
                 "weight": _numpy(found.weight),
             }
     return columns, _numpy(attention)
-
-
-def _same_decision(view: View) -> Tensor:
-    """How many tokens give the same decision when all attention is on one of them."""
-    same = view.of_features(view.features.double()).argmax(dim=-1) == view.probability.argmax(dim=-1)[:, None]
-    return (same & view.mask).sum(dim=-1)
 
 
 def _searches(view: View, how: Settings, seed: int) -> tuple[Columns, Found]:
