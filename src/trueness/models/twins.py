@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -122,8 +123,8 @@ def train_twins(
     """
     how = RECIPES[recipe] if isinstance(recipe, str) else recipe
     splits = {split: EncodedSplit(data[split], data.vocabulary, device) for split in {"train", how.select_on}}
-    base.network.to(device)
-    looks = {name: Reference.of(base.network, split) for name, split in splits.items()}
+    watched = base.network if base.device == torch.device(device) else copy.deepcopy(base.network).to(device)
+    looks = {name: Reference.of(watched, split) for name, split in splits.items()}
     loops, keepers = [], []
     for number, (seed, weight) in enumerate(jobs):
         network = build(base.network.config, seed, vectors).to(device)
