@@ -29,6 +29,7 @@ def made_up(seeds=4, instances=40, models=MODELS, exact=True, **changes):
                         "seed": seed,
                         "instance": instance,
                         "length": 200,
+                        "classes": changes.get("classes", 2),
                         "gold": instance % 2,
                         "predicted": instance % 2,
                         "max_attention": 0.7,
@@ -97,6 +98,12 @@ def test_a_conclusion_is_supported_by_records_that_show_it_and_not_by_others(sta
 def test_what_the_search_misses():
     assert verdict(made_up(), "the published search finds all") == "not supported"
     assert verdict(made_up(search=0.648, authors=0.688), "the published search finds all") == "supported"
+
+
+def test_many_classes_are_reported_as_a_whole_however_few_occur():
+    quantities = {score.quantity for score in made_up(classes=6).scores}
+    assert "Kendall tau" in quantities
+    assert not any("predicted class" in quantity for quantity in quantities)
 
 
 def test_few_seeds_decide_nothing():

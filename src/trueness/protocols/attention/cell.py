@@ -62,9 +62,9 @@ class Cell:
     def classes(self) -> list[tuple[str, pd.DataFrame]]:
         """The records of all instances, and of each predicted class where there are few."""
         parts = [("all", self.records)]
-        numbers = sorted({*self.records["gold"], *self.records["predicted"]})
-        if len(numbers) <= MOST_CLASSES:
-            parts += [(str(number), self.records[self.records["predicted"] == number]) for number in numbers]
+        number = int(self.records["classes"].iloc[0])
+        if number <= MOST_CLASSES:
+            parts += [(str(each), self.records[self.records["predicted"] == each]) for each in range(number)]
         return parts
 
     def interval(self, values: pd.Series) -> Interval:

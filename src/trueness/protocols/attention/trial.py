@@ -98,6 +98,7 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
     predicted = view.probability.argmax(dim=-1)
     columns: Columns = {
         "length": _numpy(view.mask.sum(dim=-1)),
+        "classes": np.full(len(view.mask), view.classes),
         "gold": _numpy(batch.labels),
         "predicted": _numpy(predicted),
         "probability": _numpy(view.probability.amax(dim=-1)),
