@@ -84,7 +84,8 @@ def explain(
     examples only), or a class by name or number.
     """
     from trueness.explainers.catalogue import TEXT_EXPLAINERS
-    from trueness.explainers.text import looking, target_class
+    from trueness.explainers.text import target_class
+    from trueness.models.looking import looking
 
     method = TEXT_EXPLAINERS[explainer]
     if target == "gold" and any(isinstance(text, str) for text in texts):

@@ -13,6 +13,10 @@ import typer
 from trueness.cli.options import Json, Root, as_it_is, complete_dataset, put, settings_of
 from trueness.errors import UserError
 
+ModelFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")]
+Texts = Annotated[list[str], typer.Option("--text", help="The text; repeatable.")]
+Others = Annotated[list[str] | None, typer.Option("--other", help="The second text of a pair, one per --text.")]
+
 
 def train_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="ENCODER-ATTENTION, such as bilstm-additive.")],
@@ -55,11 +59,9 @@ def train_command(
 
 
 def explain_command(
-    model: Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")],
-    text: Annotated[list[str], typer.Option("--text", help="The text to explain; repeatable.")],
-    other: Annotated[
-        list[str] | None, typer.Option("--other", help="The second text of a pair, one per --text.")
-    ] = None,
+    model: ModelFolder,
+    text: Texts,
+    other: Others = None,
     explainer: Annotated[
         list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")
     ] = None,
@@ -83,11 +85,9 @@ def explain_command(
 
 
 def adversary_command(
-    model: Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")],
-    text: Annotated[list[str], typer.Option("--text", help="The text; repeatable.")],
-    other: Annotated[
-        list[str] | None, typer.Option("--other", help="The second text of a pair, one per --text.")
-    ] = None,
+    model: ModelFolder,
+    text: Texts,
+    other: Others = None,
     epsilon: Annotated[
         float, typer.Option("--epsilon", min=0, max=1, help="How much the output may change (total variation).")
     ] = 0.01,

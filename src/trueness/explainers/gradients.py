@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, looking, target_class
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
 from trueness.models.attentive import AttentiveClassifier
+from trueness.models.looking import looking
 
 
 def embedding_gradient(

@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from trueness.data.batches import Batch, Sequences
 from trueness.data.vocabulary import MASK
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, looking, target_class
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
 from trueness.models.attention import normalise, uniform
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM, reversal
+from trueness.models.looking import looking
 
 
 @dataclass(frozen=True)

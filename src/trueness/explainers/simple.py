@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, looking
+from trueness.explainers.text import TEXT_EXPLAINERS, Target
 from trueness.models.attentive import AttentiveClassifier
+from trueness.models.looking import looking
 
 
 @dataclass(frozen=True)

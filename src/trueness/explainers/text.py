@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 import torch
@@ -40,21 +39,6 @@ def target_class(logits: Tensor, batch: Batch, target: Target) -> Tensor:
             f"The target must be predicted, gold or a class from 0 to {logits.shape[-1] - 1}, not {target!r}."
         )
     return torch.full((len(batch),), target, device=logits.device)
-
-
-@contextlib.contextmanager
-def looking(model: AttentiveClassifier, *, gradients: bool = False) -> Iterator[None]:
-    """Look at a model with or without gradients; its mode is restored, also after an exception.
-
-    cuDNN differentiates recurrent layers in training mode only; the models have no dropout, so nothing else changes.
-    """
-    was_training = model.training
-    model.train(gradients)
-    try:
-        with torch.set_grad_enabled(gradients):
-            yield
-    finally:
-        model.train(was_training)
 
 
 def explainer(name: str, description: str = "") -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:

@@ -1,4 +1,4 @@
-"""One readable training loop, resumable after any epoch."""
+"""Train a classifier, or several at once; predict and evaluate."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from trueness.data.word_vectors import Missing, load_vectors
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.keeper import Keeper
+from trueness.models.looking import looking
 from trueness.models.loop import Loop, run_loops
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.registry import TEXT_MODELS
@@ -146,15 +147,10 @@ def build(config: AttentiveConfig, seed: int, table: npt.NDArray[np.float32] | N
 
 def predict(network: AttentiveClassifier, split: EncodedSplit) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Logits (examples, classes) and gold labels, in the order of the split."""
-    was_training = network.training
-    network.eval()
     logits = torch.zeros(len(split), network.config.classes, device=split.device)
-    try:
-        with torch.inference_mode():
-            for rows, batch in split.in_order():
-                logits[torch.from_numpy(rows).to(split.device)] = network(batch).logits.float()
-    finally:
-        network.train(was_training)
+    with looking(network):
+        for rows, batch in split.in_order():
+            logits[torch.from_numpy(rows).to(split.device)] = network(batch).logits.float()
     return logits.double().cpu().numpy(), split.labels.cpu().numpy()
 
 

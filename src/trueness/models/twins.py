@@ -17,14 +17,13 @@ from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.models.attentive import AttentiveClassifier, Prediction
 from trueness.models.keeper import Keeper
+from trueness.models.looking import looking
 from trueness.models.loop import Loop, run_loops
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.stepping import rounded_up
 from trueness.models.text_model import TextModel
 from trueness.models.training import build
-from trueness.stats.differentiable import jensen_shannon, total_variation
-
-LN2 = math.log(2)
+from trueness.stats.differentiable import LN2, jensen_shannon, total_variation
 
 
 @dataclass(frozen=True)
@@ -42,19 +41,13 @@ class Reference:
         width = rounded_up(int(split.sizes.max()))
         probability = torch.zeros(len(split), network.config.classes, device=split.device)
         attention = torch.zeros(len(split), width, device=split.device)
-        was_training = network.training
-        network.eval()
-        try:
-            with torch.inference_mode():
-                for rows, batch in split.in_order():
-                    found = network(batch)
-                    index = torch.from_numpy(rows).to(split.device)
-                    probability[index] = found.logits.float().softmax(dim=-1)
-                    attention[index, : found.attention.shape[1]] = found.attention.float()
-        finally:
-            network.train(was_training)
-        # Tensors made in inference mode cannot take part in training.
-        return cls(probability.clone(), attention.clone())
+        with looking(network):
+            for rows, batch in split.in_order():
+                found = network(batch)
+                index = torch.from_numpy(rows).to(split.device)
+                probability[index] = found.logits.float().softmax(dim=-1)
+                attention[index, : found.attention.shape[1]] = found.attention.float()
+        return cls(probability, attention)
 
 
 @dataclass(frozen=True)

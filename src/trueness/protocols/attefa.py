@@ -11,9 +11,9 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from trueness.models.twins import LN2, Apartness
+from trueness.models.twins import Apartness
 from trueness.protocols.result import ResultWarning
-from trueness.stats.differentiable import jensen_shannon
+from trueness.stats.differentiable import LN2, jensen_shannon
 from trueness.stats.undefined import Floats, Reason, Undefined
 
 SATURATED = 0.98

@@ -9,13 +9,11 @@ import numpy as np
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
 from trueness.models.text_model import TextModel
-from trueness.models.twins import LN2, Apartness, Reference
+from trueness.models.twins import Apartness, Reference
 from trueness.protocols.attefa import attefa, constant_change, health, type_ceiling
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
-from trueness.stats import Interval, Undefined, mean_interval
-
-_AVERAGED = 1000
-"""The bootstrap of a mean is as good as exact beyond this many examples, and slow."""
+from trueness.stats import Interval, Reason, Undefined, t_interval
+from trueness.stats.differentiable import LN2
 
 
 def compare_attention(base: TextModel, other: TextModel, examples: Sequence[TextExample]) -> Result:
@@ -43,24 +41,22 @@ def compare_attention(base: TextModel, other: TextModel, examples: Sequence[Text
         }
     )
     score = attefa(change, divergence)
+    constant = constant_change(first.probability.double().cpu().numpy())
     scores = [
-        _score("change of prediction (total variation)", apart.change, 0.0, constant_change(_numpy(first))),
-        _score("divergence of attention (Jensen-Shannon)", apart.divergence, 0.0, LN2 if ceiling is None else ceiling),
+        _score("change of prediction (total variation)", t_interval(apart.change), 0.0, constant),
+        _score("divergence of attention (Jensen-Shannon)", t_interval(apart.divergence), 0.0, ceiling or LN2),
     ]
     missing = []
     if isinstance(score, Undefined):
         missing.append(Abstention(quantity="AtteFa", where="both models", reason=score.reason.value))
     else:
-        scores.append(_attefa(score, len(examples)))
+        nothing = Undefined(Reason.NOT_A_MEAN)
+        scores.append(_score("AtteFa", Interval(score, nothing, nothing, len(examples), len(examples), 0.95), 0.0, 1.0))
     share = float(np.bincount(predicted[0]).max() / len(examples))
     warnings = health("the other model", apart, predicted[1], ceiling=ceiling, base_share=share)
     note = "it bounds how freely attention can be moved; it does not measure the faithfulness of the base model"
     warnings.append(ResultWarning(code="another-model", where="AtteFa", message=note))
     return Result(records, tuple(scores), tuple(warnings), tuple(missing))
-
-
-def _numpy(look: Reference) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return np.asarray(look.probability.double().cpu().numpy())
 
 
 def _ceiling(model: TextModel, look: Reference, split: EncodedSplit) -> float:
@@ -72,18 +68,7 @@ def _ceiling(model: TextModel, look: Reference, split: EncodedSplit) -> float:
     return float(np.concatenate(found).mean())
 
 
-def _score(quantity: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], null: float, best: float) -> Score:
-    interval = mean_interval(values, resamples=999 if len(values) > _AVERAGED else 9999)
-    return _make(quantity, interval, null, best)
-
-
-def _attefa(value: float, size: int) -> Score:
-    nothing = Interval(value, value, value, size, size, 0.95)
-    score = _make("AtteFa", nothing, 0.0, 1.0)
-    return score.model_copy(update={"low": None, "high": None, "note": "a ratio of two means: no interval"})
-
-
-def _make(quantity: str, interval: Interval, null: float, best: float) -> Score:
+def _score(quantity: str, interval: Interval, null: float, best: float) -> Score:
     return Score(
         quantity=quantity,
         dataset=f"{interval.n} examples",

@@ -1,4 +1,4 @@
-"""Figures, Table 2 and heat maps of a study of attention, in the layout of Jain and Wallace 2019."""
+"""Figures of a study of attention, in the layout of Jain and Wallace 2019."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ _REFERENCE = "gradient@jw2019, leave-one-out@jw2019"
 # The paper's orange for the positive class and purple for the negative one, as shades that remain distinct.
 _CLASSES = {"0": BLUE, "1": ORANGE, "2": GREEN, "all": GREY}
 _COLUMNS = 3
-_TITLE = {"text": {"expr": "'model: ' + model"}, "anchor": "start", "fontSize": 12}
 
 
 def attention_figures(result: Result) -> list[Figure]:
@@ -82,10 +81,18 @@ def _figures(result: Result) -> Iterator[Figure]:
 
 
 def _base(table: pd.DataFrame, **rest: Any) -> dict[str, Any]:
+    """A figure of one model at a time: a menu chooses it, the picture beside the report shows the first."""
+    models = _models(table)
+    menu = {"input": "select", "options": models, "name": "model "}
+    chosen = {
+        "title": {"text": {"expr": "'model: ' + model"}, "anchor": "start", "fontSize": 12},
+        "params": [{"name": "model", "value": models[0], "bind": menu}],
+        "transform": [{"filter": "datum.model === model"}],
+    }
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "data": {"values": values(table)},
-        **({"title": _TITLE} if rest["params"] else {}),
+        **chosen,
         "config": {
             "background": "white",
             "view": {"stroke": "#DDDDDD"},
@@ -97,15 +104,21 @@ def _base(table: pd.DataFrame, **rest: Any) -> dict[str, Any]:
     }
 
 
-def _choice(name: str, options: list[str], label: str) -> dict[str, Any]:
-    """A menu in the interactive figure; the picture beside it shows the first option."""
-    return {"name": name, "value": options[0], "bind": {"input": "select", "options": options, "name": f"{label} "}}
+def _by_dataset(table: pd.DataFrame, mark: dict[str, Any], encoding: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    """Small multiples, one per dataset."""
+    return _base(
+        table,
+        facet={"field": "dataset", "type": "nominal", "title": None, "sort": None},
+        columns=_COLUMNS,
+        spec={"mark": mark, "encoding": encoding, "width": 220, "height": 130},
+        **rest,
+    )
 
 
 def _models(table: pd.DataFrame) -> list[str]:
     """The paper's own model first."""
     found = list(dict.fromkeys(table["model"]))
-    return sorted(found, key=lambda model: (model != "bilstm-additive", model != "average-additive"))
+    return sorted(found, key=lambda model: (model != "bilstm-additive", model != "average-additive")) or [""]
 
 
 def _histogram(result: Result, name: str, quantity: str, title: str, axis: str, caption: str) -> Figure:
@@ -115,27 +128,15 @@ def _histogram(result: Result, name: str, quantity: str, title: str, axis: str, 
     classes = [name for name in _CLASSES if (table["class"] == name).any()]
     scale = {"domain": classes, "range": [_CLASSES[name] for name in classes]}
     limits = {"domain": [-1, 1] if quantity.startswith("tau") else [0, 0.7]}
-    bar = {
-        "mark": {"type": "bar", "opacity": 0.55, "binSpacing": 0},
-        "encoding": {
-            "x": {"field": "low", "type": "quantitative", "title": axis, "bin": {"binned": True}, "scale": limits},
-            "x2": {"field": "high"},
-            "y": {"field": "share", "type": "quantitative", "title": "share of instances", "stack": None},
-            "color": {"field": "class", "type": "nominal", "title": "predicted class", "scale": scale},
-            "tooltip": [{"field": "class"}, {"field": "low"}, {"field": "high"}, {"field": "share", "format": ".3f"}],
-        },
-        "width": 220,
-        "height": 130,
+    encoding = {
+        "x": {"field": "low", "type": "quantitative", "title": axis, "bin": {"binned": True}, "scale": limits},
+        "x2": {"field": "high"},
+        "y": {"field": "share", "type": "quantitative", "title": "share of instances", "stack": None},
+        "color": {"field": "class", "type": "nominal", "title": "predicted class", "scale": scale},
+        "tooltip": [{"field": "class"}, {"field": "low"}, {"field": "high"}, {"field": "share", "format": ".3f"}],
     }
-    spec = _base(
-        table,
-        params=[_choice("model", _models(table), "model")] if len(table) else [],
-        transform=[{"filter": "datum.model === model"}] if len(table) else [],
-        facet={"field": "dataset", "type": "nominal", "title": None, "sort": None},
-        columns=_COLUMNS,
-        spec=bar,
-        resolve={"scale": {"y": "independent"}},
-    )
+    mark = {"type": "bar", "opacity": 0.55, "binSpacing": 0}
+    spec = _by_dataset(table, mark, encoding, resolve={"scale": {"y": "independent"}})
     return Figure(name, title, caption, spec)
 
 
@@ -178,11 +179,8 @@ def _bars(table: pd.DataFrame, axis: str) -> dict[str, Any]:
     table = table.assign(place=table["dataset"] + ", " + table["class"].replace({"all": "all classes"}))
     table = table[(table["class"] != "all") | ~table["dataset"].isin(table[table["class"] != "all"]["dataset"])]
     x = {"field": "difference", "type": "quantitative", "title": axis}
-    options = [_choice("model", _models(table), "models")] if len(table) else []
     return _base(
         table,
-        params=options,
-        transform=[{"filter": "datum.model === model"}] if options else [],
         width=520,
         height={"step": 20},
         layer=[
@@ -207,38 +205,26 @@ def _density(result: Result, name: str, quantities: tuple[str, ...], title: str,
     table = result.tables["densities"]
     table = table[table["quantity"].isin(quantities)].drop(columns="quantity")
     limits = {"domain": [0, 1] if "permutation" in quantities else [0, 0.7]}
-    cell = {
-        "mark": {"type": "rect"},
-        "encoding": {
-            "x": {"field": "low", "type": "quantitative", "title": axis, "bin": {"binned": True}, "scale": limits},
-            "x2": {"field": "high"},
-            "y": {
-                "field": "attention_low",
-                "type": "quantitative",
-                "title": "largest attention weight",
-                "bin": {"binned": True},
-                "scale": {"domain": [0, 1]},
-            },
-            "y2": {"field": "attention_high"},
-            "color": {
-                "field": "share",
-                "type": "quantitative",
-                "title": "share of the row",
-                "scale": {"scheme": "blues", "type": "sqrt"},
-            },
-            "tooltip": [{"field": "attention_low"}, {"field": "low"}, {"field": "count"}],
+    encoding = {
+        "x": {"field": "low", "type": "quantitative", "title": axis, "bin": {"binned": True}, "scale": limits},
+        "x2": {"field": "high"},
+        "y": {
+            "field": "attention_low",
+            "type": "quantitative",
+            "title": "largest attention weight",
+            "bin": {"binned": True},
+            "scale": {"domain": [0, 1]},
         },
-        "width": 220,
-        "height": 130,
+        "y2": {"field": "attention_high"},
+        "color": {
+            "field": "share",
+            "type": "quantitative",
+            "title": "share of the row",
+            "scale": {"scheme": "blues", "type": "sqrt"},
+        },
+        "tooltip": [{"field": "attention_low"}, {"field": "low"}, {"field": "count"}],
     }
-    spec = _base(
-        table,
-        params=[_choice("model", _models(table), "model")] if len(table) else [],
-        transform=[{"filter": "datum.model === model"}] if len(table) else [],
-        facet={"field": "dataset", "type": "nominal", "title": None, "sort": None},
-        columns=_COLUMNS,
-        spec=cell,
-    )
+    spec = _by_dataset(table, {"type": "rect"}, encoding)
     return Figure(name, title, f"{caption} Each row of cells sums to 1.", spec)
 
 
@@ -249,8 +235,6 @@ def _curve(result: Result) -> Figure:
     colour = {"field": "dataset", "type": "nominal", "title": None, "sort": None, "legend": {"symbolOpacity": 1}}
     spec = _base(
         table,
-        params=[_choice("model", _models(table), "model")] if len(table) else [],
-        transform=[{"filter": "datum.model === model"}] if len(table) else [],
         width=520,
         height=260,
         layer=[

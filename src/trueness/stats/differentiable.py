@@ -10,6 +10,9 @@ import math
 import torch
 from torch import Tensor
 
+LN2 = math.log(2)
+"""The largest Jensen-Shannon divergence."""
+
 
 def total_variation(p: Tensor, q: Tensor) -> Tensor:
     """Half the sum of |p - q|: [0, 1], 0 when equal."""
@@ -30,7 +33,7 @@ def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
 def _half(p: Tensor, q: Tensor) -> Tensor:
     """Terms p ln(2p / (p + q)); the midpoint itself may underflow, p + q does not."""
     present = p > 0
-    return torch.where(present, p * (math.log(2) + _log(p, present) - _log(p + q, present)), 0.0)
+    return torch.where(present, p * (LN2 + _log(p, present) - _log(p + q, present)), 0.0)
 
 
 def _log(values: Tensor, where: Tensor) -> Tensor:

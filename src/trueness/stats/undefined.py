@@ -31,6 +31,7 @@ class Reason(enum.Enum):
     FLAT_BASELINE = "the baseline curve never falls below its last point"
     NO_SPREAD = "resampling shows too little spread for an interval"
     ONE_CLUSTER = "there is only one cluster to resample"
+    NOT_A_MEAN = "it is not a mean of independent values"
     NO_DIVERGENCE = "the attentions do not differ"
     SURE_OF_NOTHING = "the base model predicts the same for every example"
 

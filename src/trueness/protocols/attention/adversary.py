@@ -9,16 +9,15 @@ touches the border of the slab.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from trueness.protocols.attention.view import View
-from trueness.stats.differentiable import total_variation
+from trueness.stats.differentiable import LN2, total_variation
 
-LN2 = math.log(2)
 _ROUNDING = 1e-9  # a mixture on the border must count as inside
 _ROWS = 32  # tokens compared with all others at a time
 _LOGITS = 16  # mixtures of a pair of tokens are tried at so many log-odds of the weights, 0 and 1 besides
@@ -33,6 +32,11 @@ class Vertices:
     first: Tensor
     second: Tensor
     weight: Tensor
+
+    @classmethod
+    def joined(cls, parts: Sequence[Vertices]) -> Vertices:
+        """The vertices of several batches, one after another."""
+        return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in cls.__annotations__))
 
     def attention(self, width: int) -> Tensor:
         """(batch, tokens) weights."""
@@ -74,9 +78,8 @@ def strongest_adversary(view: View, epsilon: float, *, max_bytes: int = 256 << 2
     """
     order = view.probability.argsort(dim=-1, descending=True)
     if view.exact:
-        bound = _within_odds(view, order[:, 0], order[:, 1], epsilon, max_bytes)
-        vertices = bound
-        upper = bound.divergence
+        vertices = _within_odds(view, order[:, 0], order[:, 1], epsilon, max_bytes)
+        upper = vertices.divergence
     else:
         vertices = _best_mixture(view, epsilon, max_bytes)
         upper = single_divergence(view.attention.masked_fill(~view.mask, 1.0).amin(dim=-1))
@@ -88,7 +91,7 @@ def strongest_adversary(view: View, epsilon: float, *, max_bytes: int = 256 << 2
     # Where nothing else was found the observed attention itself is feasible, and does not diverge.
     nothing = vertices.divergence < -_ROUNDING
     attention = torch.where(nothing[:, None], view.attention, attention)
-    single = _one_token(view)
+    single = view.of_features(view.features.double())  # the output with all attention on one token
     alone = total_variation(single, view.probability[:, None]) <= epsilon + _ROUNDING
     deciding = single.argmax(dim=-1) == view.probability.argmax(dim=-1)[:, None]
     unfound = torch.full_like(vertices.first, -1)
@@ -104,11 +107,6 @@ def strongest_adversary(view: View, epsilon: float, *, max_bytes: int = 256 << 2
         weight=vertices.weight,
         exact=view.exact,
     )
-
-
-def _one_token(view: View) -> Tensor:
-    """(batch, tokens, classes): the output with all attention on one token."""
-    return view.of_features(view.features.double())
 
 
 def slab(probability: Tensor, other: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
@@ -167,7 +165,7 @@ def strongest_in_slab(
         _in_slab(*(values[begin : begin + at_a_time] for values in (scores, low, high, attention, mask)))
         for begin in range(0, rows, at_a_time)
     ]
-    return Vertices(*(torch.cat([getattr(part, name) for part in parts]) for name in Vertices.__annotations__))
+    return Vertices.joined(parts)
 
 
 def _in_slab(scores: Tensor, low: Tensor, high: Tensor, attention: Tensor, mask: Tensor) -> Vertices:
@@ -219,11 +217,8 @@ def _best_mixture(view: View, epsilon: float, max_bytes: int) -> Vertices:
     partners = min(_PARTNERS, width)
     each = partners * width * (2 * _LOGITS + 3) * (2 * size + 4 * view.classes) * 8
     step = max(1, max_bytes // each)
-    parts = []
-    for begin in range(0, rows, step):
-        part = slice(begin, begin + step)
-        parts.append(_mixtures(view, part, partners, epsilon))
-    return Vertices(*(torch.cat([getattr(part, name) for part in parts]) for name in Vertices.__annotations__))
+    parts = [_mixtures(view, slice(begin, begin + step), partners, epsilon) for begin in range(0, rows, step)]
+    return Vertices.joined(parts)
 
 
 def _mixtures(view: View, part: slice, partners: int, epsilon: float) -> Vertices:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueness.data.examples import TextExample
-from trueness.explainers.text import looking
+from trueness.models.looking import looking
 from trueness.models.text_model import TextModel
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.search import Search, improved, search
 from trueness.protocols.attention.tables import SATURATED
 from trueness.protocols.attention.view import View
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
-from trueness.stats import Undefined, mean_interval
+from trueness.stats import Undefined, t_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ def adversarial_attention(model: TextModel, examples: Sequence[TextExample], eps
         ("words that could carry the decision alone", "deciding", None),
         ("words that alone give the same output", "alone", None),
     ):
-        interval = mean_interval(records[column])
+        interval = t_interval(records[column])
         if not isinstance(interval.value, Undefined):
             scores.append(
                 Score(

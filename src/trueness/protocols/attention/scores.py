@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from trueness.protocols.attention.cell import Cell, within
 from trueness.protocols.attention.correlation import PAIRS
 from trueness.protocols.result import Score, Variant, bounds
-from trueness.stats import Interval, Undefined, t_interval
+from trueness.stats import Interval, Reason, Undefined, t_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,9 +76,9 @@ def _agreement(cell: Cell, pair: str) -> Iterator[Score]:
             "what two explanations as unsteady between seeds as these reach if their noise is independent; those of "
             "one model share its noise and may agree more"
         )
-        fixed = Interval(ceiling, ceiling, ceiling, cell.seeds, cell.seeds, 0.95)
-        for score in _made(cell, "noise ceiling of Kendall tau", pair, fixed, variant, SPREAD):
-            yield score.model_copy(update={"low": None, "high": None, "note": note})
+        nothing = Undefined(Reason.NOT_A_MEAN)
+        fixed = Interval(ceiling, nothing, nothing, cell.seeds, cell.seeds, 0.95)
+        yield from _made(cell, "noise ceiling of Kendall tau", pair, fixed, variant, SPREAD, note)
 
 
 def _permutation(cell: Cell) -> Iterator[Score]:

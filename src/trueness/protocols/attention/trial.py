@@ -15,8 +15,8 @@ from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextExample
 from trueness.explainers.gradients import GradientJW2019, embedding_gradient
 from trueness.explainers.leave_one_out import LeaveOneOut
-from trueness.explainers.text import looking
 from trueness.models.attentive import AttentiveClassifier
+from trueness.models.looking import looking
 from trueness.models.text_model import TextModel
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.correlation import correlations
