@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from trueness.report.compare import shares, shown_rows
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
 
@@ -29,7 +31,10 @@ def main() -> int:
 
 def _fill(match: re.Match[str]) -> str:
     compared = json.loads((ROOT / "results" / match[2] / "compare.json").read_text(encoding="utf-8"))
-    return f"{match[1]}{_claims(compared['claims'])}\n{_rows(compared['rows'])}{match[3]}"
+    rows, left_out = shown_rows(compared["rows"])
+    more = f"\n{left_out} more values without a published counterpart are in `compare.json`.\n" if left_out else ""
+    words = "".join(f"{sentence} " for sentence in shares(compared["agreement"])).strip()
+    return f"{match[1]}{_claims(compared['claims'])}\n{words}\n\n{_rows(rows)}{more}{match[3]}"
 
 
 def _fill_models(match: re.Match[str]) -> str:
@@ -64,16 +69,16 @@ def _claims(claims: list[dict[str, Any]]) -> str:
 
 def _rows(rows: list[dict[str, Any]]) -> str:
     lines = [
-        "| quantity | dataset | method | published | ours | 95 % interval | n | agrees |",
-        "|---|---|---|---|---|---|---|---|",
+        "| quantity | dataset | model | method | published | second run | ours | 95 % interval | n | agrees |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         interval = "–" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
-        published = "–" if row["published"] is None else f"{row['published']:g}"
+        published, again = ("–" if row[name] is None else f"{row[name]:.3g}" for name in ("published", "second_run"))
         agrees = {True: "yes", False: "no", None: "–"}[row["agrees"]]
         lines.append(
-            f"| {row['quantity']} | {row['dataset']} | {row['method']} | {published} | {row['value']:.3f} "
-            f"| {interval} | {row['n']} | {agrees} |"
+            f"| {row['quantity']} | {row['dataset']} | {row['model']} | {row['method']} | {published} | {again} "
+            f"| {row['value']:.3f} | {interval} | {row['n']} | {agrees} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -23,7 +23,7 @@ def test_published_files_name_things_that_exist():
 def test_compare_has_the_agreed_form(tiny_run):
     compared = tiny_run.compare()
     assert set(compared) == {"study", "agreement", "rows", "claims"}
-    assert compared["agreement"] == {"compared": 2, "agreeing": 1, "published_twice": 0, "inside": 0}
+    assert compared["agreement"] == {"compared": 2, "agreeing": 1, "with_spread": 0, "inside": 0}
     keys = {
         "quantity", "dataset", "model", "method", "variant", "published", "published_low", "published_high",
         "second_run", "value", "low", "high", "n", "agrees", "inside", "note",

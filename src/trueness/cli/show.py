@@ -14,6 +14,7 @@ from rich.text import Text
 from trueness.api import Plan, StudyRun
 from trueness.cli.progress import duration
 from trueness.protocols.result import Result
+from trueness.report.compare import shares, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
 
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
@@ -120,10 +121,11 @@ def comparison(compared: dict[str, Any]) -> None:
     console = _console()
     table = _table(
         "quantity", "dataset", "model", "method", "variant",
-        "published", "ours", "95 % interval", "n", "agrees", "note",
-        right=("published", "ours", "95 % interval", "n"),
+        "published", "second run", "ours", "95 % interval", "n", "agrees", "note",
+        right=("published", "second run", "ours", "95 % interval", "n"),
     )  # fmt: skip
-    for row in compared["rows"]:
+    rows, left_out = shown_rows(compared["rows"])
+    for row in rows:
         table.add_row(
             row["quantity"],
             row["dataset"],
@@ -131,6 +133,7 @@ def comparison(compared: dict[str, Any]) -> None:
             row["method"],
             row["variant"],
             _number(row["published"]),
+            _number(row["second_run"]),
             _number(row["value"]),
             _interval(row["low"], row["high"]),
             str(row["n"]),
@@ -139,6 +142,10 @@ def comparison(compared: dict[str, Any]) -> None:
         )
     console.print(table)
     console.print()
+    if left_out:
+        console.print(f"{left_out} more values have no published counterpart; --json prints them.")
+    for sentence in shares(compared["agreement"]):
+        console.print(sentence)
     _claims(console, compared["claims"])
 
 

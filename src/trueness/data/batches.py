@@ -37,6 +37,8 @@ class Batch:
     text: Sequences
     labels: Tensor
     other: Sequences | None = None
+    guide: Tensor | None = None
+    """(batch, length) attention from outside, for models that have none of their own."""
 
     @property
     def mask(self) -> Tensor:
@@ -54,7 +56,8 @@ class Batch:
     def to(self, device: str | torch.device) -> Batch:
         """The same on another device."""
         other = None if self.other is None else self.other.to(device)
-        return Batch(self.text.to(device), self.labels.to(device), other)
+        guide = None if self.guide is None else self.guide.to(device)
+        return Batch(self.text.to(device), self.labels.to(device), other, guide)
 
     def rows(self, index: Tensor) -> Batch:
         """Some examples, in the order given, repeats allowed; padding stays."""
@@ -62,7 +65,8 @@ class Batch:
         def pick(block: Sequences) -> Sequences:
             return Sequences(block.tokens[index], block.lengths[index], block.mask[index])
 
-        return Batch(pick(self.text), self.labels[index], None if self.other is None else pick(self.other))
+        other = None if self.other is None else pick(self.other)
+        return Batch(pick(self.text), self.labels[index], other, None if self.guide is None else self.guide[index])
 
     def masked(self, where: Tensor) -> Batch:
         """The same with the tokens at `where` replaced by the mask token."""
@@ -103,6 +107,8 @@ class EncodedSplit:
             _Block([vocabulary.encode(tokens or ()) for tokens in others], device) if others[0] is not None else None
         )
         self.labels = torch.tensor([example.label for example in examples], device=self.device)
+        self.guide: Tensor | None = None
+        """(examples, at least the longest length) attention that every batch carries along."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -125,7 +131,8 @@ class EncodedSplit:
     def gather(self, index: Tensor, widths: tuple[int, int]) -> Batch:
         """The examples whose numbers are on the device, padded to widths that are large enough."""
         other = None if self._other is None else self._other.select(index, widths[1])
-        return Batch(self._text.select(index, widths[0]), self.labels[index], other)
+        guide = None if self.guide is None else self.guide[index, : widths[0]]
+        return Batch(self._text.select(index, widths[0]), self.labels[index], other, guide)
 
     def in_order(self, max_tokens: int = 1 << 17) -> Iterator[tuple[npt.NDArray[np.intp], Batch]]:
         """Batches of similar length, shortest first, each with the numbers of its examples: for evaluation.

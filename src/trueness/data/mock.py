@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import random
 from pathlib import Path
+from typing import Literal
 
 from trueness.data.examples import RawExample
 from trueness.errors import UserError
@@ -18,23 +19,39 @@ KINDS: dict[str, int | float] = {
 }
 """Informative tokens per example: a number, or (the q sets) a share of the length."""
 
+Placement = Literal["anywhere", "start", "middle", "end"]
+"""Where informative words stand: anywhere, or in the first, middle or last third."""
+Strength = Literal["any", "weak", "strong"]
+"""How strong the words are: rated at least 1, below 2, or at least 2 points from neutral, on a scale from -4 to 4."""
+
 
 def mock(
-    kind: str, *, seed: int = 0, lexicon: Path | None = None, train: int = TRAIN, test: int = TEST
+    kind: str,
+    *,
+    seed: int = 0,
+    lexicon: Path | None = None,
+    train: int = TRAIN,
+    test: int = TEST,
+    placement: Placement = "anywhere",
+    strength: Strength = "any",
 ) -> dict[str, list[RawExample]]:
     """Train and test examples of 50 to 100 tokens, half of them positive; informative words agree with the label.
 
     Informative positions are drawn uniformly, words with replacement; where they stand is the evidence. Words come from
     `lexicon` (a folder with positive-words.txt and negative-words.txt, the Liu lexicon of the paper) or else from the
-    VADER lexicon of the package vaderSentiment.
+    VADER lexicon of the package vaderSentiment, which alone tells how strong a word is.
     """
-    words = _liu(lexicon) if lexicon is not None else _vader()
+    if lexicon is not None and strength != "any":
+        raise UserError("The lexicon folder does not say how strong a word is; leave it out to use VADER's ratings.")
+    words = _liu(lexicon) if lexicon is not None else _vader(strength)
     rng = random.Random(f"{kind}-{seed}")
-    return {split: _draw(rng, KINDS[kind], size, words) for split, size in (("train", train), ("test", test))}
+    return {
+        split: _draw(rng, KINDS[kind], size, words, placement) for split, size in (("train", train), ("test", test))
+    }
 
 
 def _draw(
-    rng: random.Random, informative: int | float, size: int, words: tuple[list[str], list[str]]
+    rng: random.Random, informative: int | float, size: int, words: tuple[list[str], list[str]], placement: Placement
 ) -> list[RawExample]:
     labels = [index % 2 for index in range(size)]
     rng.shuffle(labels)
@@ -43,7 +60,11 @@ def _draw(
         length = rng.randint(SHORTEST, LONGEST)
         count = informative if isinstance(informative, int) else round(informative * length)
         tokens = [FILLER] * length
-        positions = sorted(rng.sample(range(length), count))
+        third = {"anywhere": (0, 3), "start": (0, 1), "middle": (1, 2), "end": (2, 3)}[placement]
+        room = range(third[0] * length // 3, third[1] * length // 3)
+        if count > len(room):
+            raise UserError(f"{count} informative words do not fit into the {placement} third of {length} tokens.")
+        positions = sorted(rng.sample(room, count))
         for position in positions:
             tokens[position] = rng.choice(words[label])
         spans = tuple((position, position + 1) for position in positions)
@@ -62,15 +83,16 @@ def _liu(folder: Path) -> tuple[list[str], list[str]]:
     return _disjoint(lists[0], lists[1])
 
 
-def _vader() -> tuple[list[str], list[str]]:
-    """Single alphabetic words rated at least one point from neutral (on a scale from -4 to 4)."""
+def _vader(strength: Strength) -> tuple[list[str], list[str]]:
+    """Single alphabetic words of that strength."""
     found = importlib.util.find_spec("vaderSentiment")
     if found is None or not found.submodule_search_locations:
         raise UserError("The mock datasets need words: pip install 'trueness[data]', or give a lexicon folder.")
     path = Path(found.submodule_search_locations[0]) / "vader_lexicon.txt"
     ratings = [line.split("\t")[:2] for line in path.read_text(encoding="utf-8").splitlines()]
     words = [(word, float(rating)) for word, rating in ratings if word.isascii() and word.isalpha()]
-    return _disjoint([w for w, r in words if r <= -1], [w for w, r in words if r >= 1])
+    low, high = {"any": (1.0, 9.0), "weak": (1.0, 2.0), "strong": (2.0, 9.0)}[strength]
+    return _disjoint([w for w, r in words if low <= -r < high], [w for w, r in words if low <= r < high])
 
 
 def _disjoint(negative: list[str], positive: list[str]) -> tuple[list[str], list[str]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from trueness.data.babi import read_babi, simulate_babi
 from trueness.data.examples import RawExample, TextDataset
 from trueness.data.folder import BadRow, find_splits, read_rows
-from trueness.data.mock import KINDS, TEST, mock
+from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
 from trueness.data.preparation import Preparation, prepare
 from trueness.data.trees import read_trees
 from trueness.errors import UserError
@@ -140,10 +140,11 @@ def _simulated_babi(task: int) -> Callable[[Path], Raw]:
     }
 
 
-def _mock(kind: str) -> Callable[[Path], Raw]:
+def _mock(kind: str, placement: Placement = "anywhere", strength: Strength = "any") -> Callable[[Path], Raw]:
     def read(_: Path) -> Raw:
         # The paper has no development split; ours is drawn apart, so that the published sizes stay.
-        return {**mock(kind), "dev": mock(kind, seed=1, train=2, test=TEST)["test"]}
+        apart = mock(kind, seed=1, train=2, test=TEST, placement=placement, strength=strength)
+        return {**mock(kind, placement=placement, strength=strength), "dev": apart["test"]}
 
     return read
 
@@ -198,6 +199,13 @@ def _register() -> None:
         TEXT_DATASETS.add(
             kind, TextSource(_mock(kind), artificial=True), f"AtteFa's synthetic sentiment, {share} (generated)"
         )
+    # What the paper leaves for the future: where informative words stand, and how strong they are.
+    for placement in ("start", "middle", "end"):
+        placed = TextSource(_mock("mock-5", placement), artificial=True)
+        TEXT_DATASETS.add(f"mock-5-{placement}", placed, f"mock-5, informative tokens in its {placement} third")
+    for strength in ("weak", "strong"):
+        rated = TextSource(_mock("mock-5", strength=strength), artificial=True)
+        TEXT_DATASETS.add(f"mock-5-{strength}", rated, f"mock-5 of {strength} words")
     for task in (1, 2, 3):
         how = Preparation(dev_share=0.15, dev_seed=16377)
         TEXT_DATASETS.add(

@@ -115,6 +115,8 @@ class AttentiveClassifier(nn.Module):
 
     def attend(self, states: Tensor, batch: Batch, *, auxiliary: Auxiliary | None = None) -> Tensor:
         """(batch, tokens) weights: 0 outside `batch.mask`, sum 1 inside."""
+        if self.config.attention == "frozen" and batch.guide is not None:
+            return batch.guide.to(states.dtype)
         if auxiliary is None:
             auxiliary = self.auxiliary(batch)
         query = auxiliary.summary if self.config.head == "query" and auxiliary is not None else None
@@ -123,7 +125,8 @@ class AttentiveClassifier(nn.Module):
     def _weights(self, states: Tensor, text: Sequences, query: Tensor | None) -> Tensor:
         if self.config.attention == "frozen":
             raise UserError(
-                "A model with frozen attention needs the weights from outside: forward(batch, attention=...)."
+                "A model with frozen attention needs the weights from outside: EncodedSplit.guide, or "
+                "forward(batch, attention=...)."
             )
         if self.attention is None:
             return attentions.uniform(text.mask).to(states.dtype)

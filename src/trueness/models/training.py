@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
@@ -83,11 +84,18 @@ def train_many(
     vectors: str | Path | npt.NDArray[np.float32] | None = None,
     missing: Missing = "zeros",
     states: Sequence[str | Path] | None = None,
+    guide: Callable[[EncodedSplit], Tensor] | None = None,
     **changes: Any,
 ) -> list[TextModel]:
-    """One classifier per seed, the same as `train` gives; on a GPU they are trained at the same time."""
+    """One classifier per seed, the same as `train` gives; on a GPU they are trained at the same time.
+
+    `guide` gives the attention (examples, tokens) over a split that models with frozen attention are trained under.
+    """
     how = _recipe(recipe, data)
     splits = {split: EncodedSplit(data[split], data.vocabulary, device) for split in {"train", how.select_on}}
+    if guide is not None:
+        for split in splits.values():
+            split.guide = guide(split)
     loops, keepers, notes = [], [], list[str]()
     for number, seed in enumerate(seeds):
         table, notes = _table(vectors, data, missing, seed)

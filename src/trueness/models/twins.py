@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.stepping import rounded_up
 from trueness.models.text_model import TextModel
 from trueness.models.training import build
-from trueness.stats.differentiable import LN2, jensen_shannon, total_variation
+from trueness.stats.differentiable import LN2, jensen_shannon, skewed_kl, total_variation
 
 
 @dataclass(frozen=True)
@@ -69,23 +70,40 @@ class Apartness:
         return cls(change.cpu().numpy(), divergence.clamp(0, LN2).cpu().numpy())
 
 
+Divergence = Literal["jensen-shannon", "kullback-leibler"]
+"""How twins are pushed away: Jensen-Shannon over ln 2 (AtteFa 2022), or Kullback-Leibler of the twin from the base
+(Wiegreffe and Pinter 2019), made finite by a skew."""
+
+
 class TwinObjective:
-    """Equation 4, weighted: the change of prediction minus `weight` times the divergence of attention, both in [0, 1].
+    """Equation 4, weighted: the change of prediction minus `weight` times the divergence of attention.
 
     A weight of infinity ignores the prediction: it shows how far attention can move at all.
     """
 
-    def __init__(self, base: Reference, weight: float = 1.0) -> None:
-        self.base, self.weight = base, weight
+    def __init__(self, base: Reference, weight: float = 1.0, divergence: Divergence = "jensen-shannon") -> None:
+        self.base, self.weight, self.divergence = base, weight, divergence
 
     def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:
         """One loss per example."""
         width = batch.tokens.shape[1]
-        apart = jensen_shannon(prediction.attention, self.base.attention[index, :width]) / LN2
+        probability = prediction.logits.softmax(dim=-1)
+        return self._loss(
+            probability, prediction.attention, self.base.probability[index], self.base.attention[index, :width]
+        )
+
+    def whole(self, look: Reference) -> Tensor:
+        """One loss per example of the split that the base model was looked at on."""
+        return self._loss(look.probability, look.attention, self.base.probability, self.base.attention)
+
+    def _loss(self, probability: Tensor, attention: Tensor, base_probability: Tensor, base_attention: Tensor) -> Tensor:
+        if self.divergence == "jensen-shannon":
+            apart = jensen_shannon(attention, base_attention) / LN2
+        else:
+            apart = skewed_kl(attention, base_attention)
         if math.isinf(self.weight):
             return -apart
-        change = total_variation(prediction.logits.softmax(dim=-1), self.base.probability[index])
-        return change - self.weight * apart
+        return total_variation(probability, base_probability) - self.weight * apart
 
 
 @dataclass(frozen=True)
@@ -105,6 +123,7 @@ def train_twins(
     jobs: Sequence[tuple[int, float]],
     *,
     recipe: str | Recipe = "twin",
+    divergence: Divergence = "jensen-shannon",
     vectors: npt.NDArray[np.float32] | None = None,
     device: str = "cpu",
     states: Sequence[str | Path] | None = None,
@@ -121,10 +140,15 @@ def train_twins(
     loops, keepers = [], []
     for number, (seed, weight) in enumerate(jobs):
         network = build(base.network.config, seed, vectors).to(device)
-        objective = TwinObjective(looks["train"], weight)
-        measure = _Measure(looks[how.select_on], splits[how.select_on], weight)
+        objective = TwinObjective(looks["train"], weight, divergence)
+        measure = _Measure(TwinObjective(looks[how.select_on], weight, divergence), splits[how.select_on])
         loops.append(Loop(network, how, splits["train"], objective, measure, seed))
-        identity = {"config": asdict(base.network.config), "recipe": asdict(how), "seed": seed, "twin": str(weight)}
+        identity = {
+            "config": asdict(base.network.config),
+            "recipe": asdict(how),
+            "seed": seed,
+            "twin": [str(weight), divergence],
+        }
         keepers.append(Keeper(None if states is None else states[number], identity))
         keepers[-1].restore(loops[-1])
     run_loops(loops, keepers)
@@ -143,13 +167,16 @@ def train_twins(
 
 
 class _Measure:
-    """The objective on the selection split, from the means over its examples, as the paper has it."""
+    """The mean objective on the selection split."""
 
-    def __init__(self, base: Reference, split: EncodedSplit, weight: float) -> None:
-        self._base, self._split, self._weight = base, split, weight
+    def __init__(self, objective: TwinObjective, split: EncodedSplit) -> None:
+        self._objective, self._split = objective, split
 
     def __call__(self, network: AttentiveClassifier) -> dict[str, float]:
-        apart = Apartness.between(Reference.of(network, self._split), self._base)
-        change, divergence = float(apart.change.mean()), float(apart.divergence.mean())
-        loss = -divergence / LN2 if math.isinf(self._weight) else change - self._weight * divergence / LN2
-        return {"loss": loss, "change": change, "divergence": divergence}
+        look = Reference.of(network, self._split)
+        apart = Apartness.between(look, self._objective.base)
+        return {
+            "loss": float(self._objective.whole(look).double().mean()),
+            "change": float(apart.change.mean()),
+            "divergence": float(apart.divergence.mean()),
+        }

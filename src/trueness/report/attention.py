@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from trueness.protocols.result import Result
-from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, values
+from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, one_at_a_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,45 +80,15 @@ def _figures(result: Result) -> Iterator[Figure]:
     yield _gain(result)
 
 
-def _base(table: pd.DataFrame, **rest: Any) -> dict[str, Any]:
-    """A figure of one model at a time: a menu chooses it, the picture beside the report shows the first."""
-    models = _models(table)
-    menu = {"input": "select", "options": models, "name": "model "}
-    chosen = {
-        "title": {"text": {"expr": "'model: ' + model"}, "anchor": "start", "fontSize": 12},
-        "params": [{"name": "model", "value": models[0], "bind": menu}],
-        "transform": [{"filter": "datum.model === model"}],
-    }
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "data": {"values": values(table)},
-        **chosen,
-        "config": {
-            "background": "white",
-            "view": {"stroke": "#DDDDDD"},
-            "axis": {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
-            "legend": {"labelFontSize": 11, "titleFontSize": 11, "orient": "bottom", "labelLimit": 300},
-            "header": {"labelFontSize": 11, "labelFontWeight": "bold", "labelLimit": 300},
-        },
-        **rest,
-    }
-
-
 def _by_dataset(table: pd.DataFrame, mark: dict[str, Any], encoding: dict[str, Any], **rest: Any) -> dict[str, Any]:
     """Small multiples, one per dataset."""
-    return _base(
+    return one_at_a_time(
         table,
         facet={"field": "dataset", "type": "nominal", "title": None, "sort": None},
         columns=_COLUMNS,
         spec={"mark": mark, "encoding": encoding, "width": 220, "height": 130},
         **rest,
     )
-
-
-def _models(table: pd.DataFrame) -> list[str]:
-    """The paper's own model first."""
-    found = list(dict.fromkeys(table["model"]))
-    return sorted(found, key=lambda model: (model != "bilstm-additive", model != "average-additive")) or [""]
 
 
 def _histogram(result: Result, name: str, quantity: str, title: str, axis: str, caption: str) -> Figure:
@@ -179,7 +149,7 @@ def _bars(table: pd.DataFrame, axis: str) -> dict[str, Any]:
     table = table.assign(place=table["dataset"] + ", " + table["class"].replace({"all": "all classes"}))
     table = table[(table["class"] != "all") | ~table["dataset"].isin(table[table["class"] != "all"]["dataset"])]
     x = {"field": "difference", "type": "quantitative", "title": axis}
-    return _base(
+    return one_at_a_time(
         table,
         width=520,
         height={"step": 20},
@@ -233,7 +203,7 @@ def _curve(result: Result) -> Figure:
     y = {"type": "quantitative", "title": "divergence", "scale": {"domain": [0, 0.7]}}
     x = {"field": "epsilon", "type": "quantitative", "title": "allowed change of output (epsilon)"}
     colour = {"field": "dataset", "type": "nominal", "title": None, "sort": None, "legend": {"symbolOpacity": 1}}
-    spec = _base(
+    spec = one_at_a_time(
         table,
         width=520,
         height=260,

@@ -11,6 +11,7 @@ from trueness.protocols.result import Result, Score
 from trueness.studies import Study
 
 FEWEST = 5
+MANY = 60
 _KEY = ("quantity", "dataset", "model", "method")
 
 
@@ -27,8 +28,8 @@ def compare(study: Study, result: Result) -> dict[str, Any]:
     """One row per score, with the published value where there is one, and the claims.
 
     `agrees` tells whether the published value, or its interval, meets ours; it is None where nothing was published or
-    ours rests on fewer than five draws. Where authors ran their experiment twice, their two values are the interval,
-    and `inside` tells whether our mean lies between them.
+    ours rests on fewer than five draws. The published interval is what the authors give (two standard deviations for
+    AtteFa), or their two values where they ran their experiment twice; `inside` tells whether our mean lies in it.
     """
     published = published_values(study.kind)
     rows = [_row(score, published.get(tuple(getattr(score, name) for name in _KEY), {})) for score in result.scores]
@@ -37,12 +38,35 @@ def compare(study: Study, result: Result) -> dict[str, Any]:
         "agreement": {
             "compared": sum(row["agrees"] is not None for row in rows),
             "agreeing": sum(row["agrees"] is True for row in rows),
-            "published_twice": sum(row["inside"] is not None for row in rows),
+            "with_spread": sum(row["inside"] is not None for row in rows),
             "inside": sum(row["inside"] is True for row in rows),
         },
         "rows": rows,
         "claims": [claim.model_dump() for claim in result.claims],
     }
+
+
+def shown_rows(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """The rows to show a person, and how many are left out: of many rows only those that can be compared."""
+    published = [row for row in rows if row["agrees"] is not None]
+    chosen = published if published and len(rows) > MANY else rows
+    return chosen, len(rows) - len(chosen)
+
+
+def shares(agreement: dict[str, int]) -> list[str]:
+    """In words: how many published values ours meet, and how many of ours lie inside the published spread."""
+    sentences = []
+    if agreement["compared"]:
+        sentences.append(
+            f"{agreement['agreeing']} of {agreement['compared']} published values, with the spread they were published "
+            "with, meet our 95 % interval."
+        )
+    if agreement["with_spread"]:
+        sentences.append(
+            f"Of {agreement['with_spread']} published with a spread (an interval, two standard deviations, or two "
+            f"runs), {agreement['inside']} have our mean inside it."
+        )
+    return sentences
 
 
 def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +92,7 @@ def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
         "high": score.high,
         "n": score.n,
         "agrees": None if value is None or few else _meet((value, low, high), (score.value, score.low, score.high)),
-        "inside": None if again is None or low is None or high is None else low <= score.value <= high,
+        "inside": None if value is None or low is None or high is None else low <= score.value <= high,
         "note": "; ".join(notes),
     }
 

@@ -16,13 +16,14 @@ from trueness.report.compare import compare
 from trueness.report.figure import Figure
 from trueness.report.figures import figures
 from trueness.report.heatmap import coloured
-from trueness.report.table import tables
+from trueness.report.tables import tables
 from trueness.studies import Study
 from trueness.version import __version__
 
 _INTERVALS = {
     "roar-synthetic": "bias-corrected and accelerated bootstrap of a mean, exact (Clopper–Pearson) of a share",
     "attention-is-not-explanation": "Student's over seeds and normal over instances, in quadrature; n counts seeds",
+    "attefa": "Student's over seeds; n counts them",
 }
 
 

@@ -25,6 +25,14 @@ def kl_divergence(p: Tensor, q: Tensor) -> Tensor:
     return torch.where(present, p * (_log(p, present) - _log(q, present)), 0.0).sum(-1)
 
 
+def skewed_kl(p: Tensor, q: Tensor, skew: float = 1e-3) -> Tensor:
+    """Divergence of p from q with a little of p mixed in: finite where q is 0, [0, ln(1 / skew)], 0 when equal.
+
+    The Kullback-Leibler divergence itself is infinite, or its gradient NaN, once p has weight where q has none.
+    """
+    return kl_divergence(p, (1 - skew) * q + skew * p)
+
+
 def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
     """Mean divergence of p and q from their midpoint: [0, ln 2], 0 when equal."""
     return (_half(p, q) + _half(q, p)).sum(-1) / 2

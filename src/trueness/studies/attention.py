@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from trueness.data.word_vectors import PACKAGED
 from trueness.engine import Stored, Task, task
-from trueness.errors import UserError
 from trueness.models.recipes import RECIPES
-from trueness.studies.schema import AttentionModels, Ratio, Study, TextDatasets
+from trueness.studies.schema import AttentionModels, Ratio, RecipeName, Study, TextDatasets, WordVectors
 from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, train
 
 if TYPE_CHECKING:
@@ -38,29 +35,12 @@ _KEPT = (
 )
 
 
-def _recipe(name: str) -> str:
-    try:
-        RECIPES[name]
-    except UserError as error:
-        raise ValueError(str(error)) from error
-    return name
-
-
-def _vectors(name: str) -> str:
-    if name not in ("none", PACKAGED) and not Path(name).is_file():
-        raise ValueError(f"there are no word vectors {name}; give a file, {PACKAGED} or none")
-    return name
-
-
-RecipeName = Annotated[str, AfterValidator(_recipe)]
-
-
 class AttentionStudy(Study):
     """A study of attention as an explanation."""
 
     datasets: TextDatasets
     models: AttentionModels
-    vectors: Annotated[str, AfterValidator(_vectors)]
+    vectors: WordVectors
     """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
     recipe: RecipeName
     recipes: dict[str, RecipeName] = Field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import Any
 
 from trueness.engine import Task
 from trueness.registry import Registry
+from trueness.studies.attefa import AttefaStudy, plan_attefa
 from trueness.studies.attention import AttentionStudy, plan_attention
 from trueness.studies.roar_synthetic import RoarSynthetic, plan_roar_synthetic
 from trueness.studies.schema import Study
@@ -31,6 +32,11 @@ KINDS.add(
     "attention-is-not-explanation",
     StudyKind(AttentionStudy, plan_attention),
     "attention against gradients and leave-one-out, permuted, and adversarial",
+)
+KINDS.add(
+    "attefa",
+    StudyKind(AttefaStudy, plan_attefa),
+    "twins that predict the same but attend elsewhere, retrained and uniform models, attention as a guide",
 )
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from trueness.data import VECTOR_DATASETS
 from trueness.data.text_datasets import check_name
+from trueness.data.word_vectors import PACKAGED
 from trueness.errors import UserError
 from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import TEXT_MODELS, VECTOR_MODELS
+from trueness.models.recipes import RECIPES
 from trueness.registry import Registry
 
 MOST_SEEDS = 100_000
@@ -63,6 +66,12 @@ def _learned(name: str) -> str:
     return name
 
 
+def _found(name: str) -> str:
+    if name not in ("none", PACKAGED) and not Path(name).is_file():
+        raise ValueError(f"there are no word vectors {name}; give a file, {PACKAGED} or none")
+    return name
+
+
 def _increasing(values: list[float]) -> list[float]:
     if any(after <= before for before, after in itertools.pairwise(values)):
         raise ValueError("the ratios must increase")
@@ -80,6 +89,8 @@ AttentionModelName = Annotated[str, AfterValidator(_known(TEXT_MODELS)), AfterVa
 AttentionModels = Annotated[
     list[AttentionModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)
 ]
+RecipeName = Annotated[str, AfterValidator(_known(RECIPES))]
+WordVectors = Annotated[str, AfterValidator(_found)]
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
 Seeds = Annotated[list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1)]
 """A list of seeds, or how many: 3 means 0, 1, 2."""

@@ -89,7 +89,14 @@ def read_dataset(stored: Stored) -> TextDataset:
 
 
 @task("text/train", version=1)
-def train(inputs: Mapping[str, Stored], *, model: str, recipe: str, seeds: Sequence[int]) -> dict[str, Any]:
+def train(
+    inputs: Mapping[str, Stored],
+    *,
+    model: str,
+    recipe: str,
+    seeds: Sequence[int],
+    shape: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Text classifiers that differ by their seed, trained together, and their performance on the test split."""
     from trueness.data.batches import EncodedSplit
     from trueness.models.training import evaluate, train_many
@@ -97,7 +104,7 @@ def train(inputs: Mapping[str, Stored], *, model: str, recipe: str, seeds: Seque
     data = read_dataset(inputs["dataset"])
     test = data["test"]  # a missing split is better noticed before the training
     table = inputs["dataset"].read("vectors")["table"] if inputs["dataset"].holds("vectors") else None
-    trained = train_many(model, data, seeds, recipe=recipe, device=current_device(), vectors=table)
+    trained = train_many(model, data, seeds, recipe=recipe, device=current_device(), vectors=table, **(shape or {}))
     split = EncodedSplit(test, data.vocabulary, current_device())
     networks = dict(zip(map(str, seeds), trained, strict=True))
     payloads = {

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueness.protocols.attention.cell import Cell, crossed, within
-from trueness.protocols.result import Claim, Verdict
+from trueness.protocols.findings import Finding, claim, decide, shown
+from trueness.protocols.result import Claim
 from trueness.stats import Interval, Undefined
 
 if TYPE_CHECKING:
@@ -20,13 +21,9 @@ PEAKED = 0.5
 SMALL_CHANGE = 0.05
 NEAR_LN2 = 0.6
 MISSED = 0.01
-FEWEST_SEEDS = 3
 _GRADIENT, _LOO = "attention, gradient@jw2019", "attention, leave-one-out@jw2019"
 _REFERENCE = "gradient@jw2019, leave-one-out@jw2019"
 _TOLERANCE = 1e-6
-
-Finding = tuple[bool | None, str]
-"""Whether a conclusion holds in one place (None: cannot be told), and the numbers."""
 
 
 def claims(cells: Sequence[Cell]) -> tuple[Claim, ...]:
@@ -36,7 +33,7 @@ def claims(cells: Sequence[Cell]) -> tuple[Claim, ...]:
 
     def each(text: str, find: Callable[[str], Finding | None]) -> Claim | None:
         found = [(dataset, finding) for dataset in datasets if (finding := find(dataset)) is not None]
-        return _claim(text, found) if found else None
+        return claim(text, found) if found else None
 
     def of(model: str, check: Callable[[Cell], Finding | None]) -> Callable[[str], Finding | None]:
         return lambda dataset: check(by[dataset, model]) if (dataset, model) in by else None
@@ -93,40 +90,7 @@ def claims(cells: Sequence[Cell]) -> tuple[Claim, ...]:
         ),
         each("attention improves performance (over uniform weights, by more than 0.01)", of(lstm, _improves)),
     ]
-    return tuple(claim for claim in found if claim is not None)
-
-
-def _claim(text: str, found: Sequence[tuple[str, Finding]]) -> Claim:
-    """Supported where it holds everywhere, not supported where it fails somewhere; the evidence says where."""
-    holding = [dataset for dataset, (holds, _) in found if holds]
-    failing = [dataset for dataset, (holds, _) in found if holds is False]
-    verdict: Verdict = "not supported" if failing else "supported" if len(holding) == len(found) else "cannot tell"
-    counts = f"holds on {len(holding)} of {len(found)} datasets"
-    if failing:
-        counts += f", fails on {', '.join(failing)}"
-    evidence = "; ".join(f"{dataset}: {numbers}" for dataset, (_, numbers) in found)
-    return Claim(claim=text, verdict=verdict, evidence=f"{counts}. {evidence}")
-
-
-def _decide(interval: Interval, above: float | None = None, below: float | None = None) -> bool | None:
-    """Whether a mean lies above or below a limit; None where the interval holds the limit or there are few seeds."""
-    if isinstance(interval.value, Undefined) or interval.n < FEWEST_SEEDS:
-        return None
-    # The same value in every seed and instance is its own interval.
-    low = interval.value if isinstance(interval.low, Undefined) else interval.low
-    high = interval.value if isinstance(interval.high, Undefined) else interval.high
-    if above is not None:
-        return True if low > above else False if high < above else None
-    assert below is not None
-    return True if high < below else False if low > below else None
-
-
-def _shown(interval: Interval) -> str:
-    if isinstance(interval.value, Undefined):
-        return "undefined"
-    if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined):
-        return f"{interval.value:.3f} (the same everywhere)"
-    return f"{interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+    return tuple(item for item in found if item is not None)
 
 
 def _tau(cell: Cell, pair: str) -> pd.Series:
@@ -136,7 +100,7 @@ def _tau(cell: Cell, pair: str) -> pd.Series:
 def _weak(pair: str) -> Callable[[Cell], Finding]:
     def check(cell: Cell) -> Finding:
         interval = cell.interval(_tau(cell, pair))
-        return _decide(interval, below=WEAK), _shown(interval)
+        return decide(interval, below=WEAK), shown(interval)
 
     return check
 
@@ -150,15 +114,15 @@ def _apart(first: Cell, second: Cell) -> Interval:
 
 def _more(first: Cell, second: Cell) -> Finding:
     interval = _apart(first, second)
-    return _decide(interval, above=0.0), f"by {_shown(interval)}"
+    return decide(interval, above=0.0), f"by {shown(interval)}"
 
 
 def _references_agree_more(cell: Cell) -> Finding:
     reference = _tau(cell, _REFERENCE)
     over = [cell.interval(reference - _tau(cell, pair)) for pair in (_GRADIENT, _LOO)]
-    decided = [_decide(interval, above=0.0) for interval in over]
+    decided = [decide(interval, above=0.0) for interval in over]
     holds = True if all(decided) else False if False in decided else None
-    return holds, f"by {_shown(over[0])} than with gradients, {_shown(over[1])} than with leave-one-out"
+    return holds, f"by {shown(over[0])} than with gradients, {shown(over[1])} than with leave-one-out"
 
 
 def _little_change(cell: Cell) -> Finding:
@@ -167,14 +131,14 @@ def _little_change(cell: Cell) -> Finding:
         return None, "no instance has so peaked attention"
     small = (cell.records["permutation"] < SMALL_CHANGE).astype(float).where(peaked)
     interval = within(cell.interval(small), 0.0, 1.0)
-    return _decide(interval, above=0.25), f"{_shown(interval)} of the {peaked.mean():.0%} so peaked"
+    return decide(interval, above=0.25), f"{shown(interval)} of the {peaked.mean():.0%} so peaked"
 
 
 def _near(cell: Cell, column: str) -> Finding | None:
     if column not in cell.records or cell.records[column].isna().all():
         return None
     interval = within(cell.interval((cell.records[column] > NEAR_LN2).astype(float)), 0.0, 1.0)
-    return _decide(interval, above=0.5), f"in a share of {_shown(interval)}"
+    return decide(interval, above=0.5), f"in a share of {shown(interval)}"
 
 
 def _never_below(cells: Sequence[Cell]) -> Callable[[str], Finding | None]:
@@ -202,26 +166,26 @@ def _search_suffices(cell: Cell) -> Finding | None:
         return None
     pairs = (("search", cell.adversary), ("search@jw2019", "adversary 0.05"))
     over = [cell.interval(cell.records[limit] - cell.records[column]) for column, limit in pairs]
-    decided = [_decide(interval, below=MISSED) for interval in over]
+    decided = [decide(interval, below=MISSED) for interval in over]
     holds = True if all(decided) else False if False in decided else None
-    return holds, f"exceeds the paper's by {_shown(over[0])}, the authors' code by {_shown(over[1])}"
+    return holds, f"exceeds the paper's by {shown(over[0])}, the authors' code by {shown(over[1])}"
 
 
 def _beyond_seeds(cell: Cell) -> Finding | None:
     if "largest divergence between seeds" not in cell.spread:
         return None
     share = within(cell.beyond_seeds(), 0.0, 1.0)
-    return _decide(share, above=0.5), f"in a share of {_shown(share)}"
+    return decide(share, above=0.5), f"in a share of {shown(share)}"
 
 
 def _comparable(first: Cell, second: Cell) -> Finding:
     interval = _apart(first, second)
-    inside = [_decide(interval, above=-COMPARABLE), _decide(interval, below=COMPARABLE)]
-    return (True if all(inside) else False if False in inside else None), f"differs by {_shown(interval)}"
+    inside = [decide(interval, above=-COMPARABLE), decide(interval, below=COMPARABLE)]
+    return (True if all(inside) else False if False in inside else None), f"differs by {shown(interval)}"
 
 
 def _improves(cell: Cell) -> Finding | None:
     gain = cell.gain()
     if isinstance(gain.value, Undefined):
         return None
-    return _decide(gain, above=0.01), f"gains {_shown(gain)}"
+    return decide(gain, above=0.01), f"gains {shown(gain)}"

@@ -10,7 +10,8 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
 from trueness.models.text_model import TextModel
 from trueness.models.twins import Apartness, Reference
-from trueness.protocols.attefa import attefa, constant_change, health, type_ceiling
+from trueness.protocols.attefa.runs import Base
+from trueness.protocols.attefa.score import attefa, health
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
 from trueness.stats import Interval, Reason, Undefined, t_interval
 from trueness.stats.differentiable import LN2
@@ -25,11 +26,13 @@ def compare_attention(base: TextModel, other: TextModel, examples: Sequence[Text
 
     if base.classes != other.classes:
         raise ValueError(f"the models have different classes: {base.classes} and {other.classes}")
-    splits = [EncodedSplit(examples, model.vocabulary, model.device) for model in (base, other)]
-    first, second = (Reference.of(model.network, split) for model, split in zip((base, other), splits, strict=True))
-    apart = Apartness.between(first, Reference(second.probability.to(base.device), second.attention.to(base.device)))
-    predicted = [look.probability.argmax(dim=-1).cpu().numpy() for look in (first, second)]
-    ceiling = _ceiling(base, first, splits[0]) if base.network.config.encoder == "average" else None
+    first = Base(base, examples)
+    second = Reference.of(other.network, EncodedSplit(examples, other.vocabulary, other.device))
+    apart = Apartness.between(
+        first.look, Reference(second.probability.to(base.device), second.attention.to(base.device))
+    )
+    facts = first.facts()
+    predicted = [look.probability.argmax(dim=-1).cpu().numpy() for look in (first.look, second)]
     change, divergence = float(apart.change.mean()), float(apart.divergence.mean())
     records = pd.DataFrame(
         {
@@ -41,10 +44,9 @@ def compare_attention(base: TextModel, other: TextModel, examples: Sequence[Text
         }
     )
     score = attefa(change, divergence)
-    constant = constant_change(first.probability.double().cpu().numpy())
     scores = [
-        _score("change of prediction (total variation)", t_interval(apart.change), 0.0, constant),
-        _score("divergence of attention (Jensen-Shannon)", t_interval(apart.divergence), 0.0, ceiling or LN2),
+        _score("change of prediction (total variation)", t_interval(apart.change), 0.0, facts["constant"]),
+        _score("divergence of attention (Jensen-Shannon)", t_interval(apart.divergence), 0.0, facts["ceiling"] or LN2),
     ]
     missing = []
     if isinstance(score, Undefined):
@@ -52,20 +54,10 @@ def compare_attention(base: TextModel, other: TextModel, examples: Sequence[Text
     else:
         nothing = Undefined(Reason.NOT_A_MEAN)
         scores.append(_score("AtteFa", Interval(score, nothing, nothing, len(examples), len(examples), 0.95), 0.0, 1.0))
-    share = float(np.bincount(predicted[0]).max() / len(examples))
-    warnings = health("the other model", apart, predicted[1], ceiling=ceiling, base_share=share)
+    warnings = health("the other model", apart, predicted[1], ceiling=facts["ceiling"], base_share=facts["one_class"])
     note = "it bounds how freely attention can be moved; it does not measure the faithfulness of the base model"
     warnings.append(ResultWarning(code="another-model", where="AtteFa", message=note))
     return Result(records, tuple(scores), tuple(warnings), tuple(missing))
-
-
-def _ceiling(model: TextModel, look: Reference, split: EncodedSplit) -> float:
-    """Mean of the largest divergence that an encoder without context can reach."""
-    found = []
-    for rows, batch in split.in_order(1 << 14):
-        observed = look.attention[rows, : batch.tokens.shape[1]].to(model.device)
-        found.append(type_ceiling(observed, batch.tokens, batch.mask).cpu().numpy())
-    return float(np.concatenate(found).mean())
 
 
 def _score(quantity: str, interval: Interval, null: float, best: float) -> Score:

@@ -11,7 +11,7 @@ from trueness.data.text_datasets import load_text
 from trueness.models.recipes import Recipe
 from trueness.models.training import train
 from trueness.models.twins import Apartness, Reference, train_twins
-from trueness.protocols.attefa import (
+from trueness.protocols.attefa.score import (
     Point,
     attefa,
     attefa_star,

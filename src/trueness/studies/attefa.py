@@ -1,0 +1,201 @@
+"""AtteFa (2022) and the four tests of Wiegreffe and Pinter (2019) as a study: its file and its tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from trueness.engine import Stored, Task, task
+from trueness.engine.worker import current_device
+from trueness.models.twins import Divergence
+from trueness.studies.schema import AttentionModels, RecipeName, Study, TextDatasets, WordVectors, as_list, distinct
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, train
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Weight = Annotated[float, Field(gt=0)]
+Weights = Annotated[list[Weight], BeforeValidator(as_list), AfterValidator(distinct)]
+Temperatures = Annotated[list[Weight], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+
+
+class AttefaStudy(Study):
+    """A study of twins. The first seed is the base model's; every seed gives a twin and a retrained model."""
+
+    datasets: TextDatasets
+    models: AttentionModels
+    vectors: WordVectors
+    """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
+    recipe: RecipeName
+    """Of the base model."""
+    as_published: bool
+    """Whether twins are also chosen on the test split, with weight 1, as in the paper."""
+    weights: Weights
+    """How much divergence counts against the change of prediction; inf: divergence alone."""
+    curve_seeds: int = Field(ge=0)
+    """With how many of the seeds twins of all weights are trained."""
+    divergence: Divergence
+    temperatures: Temperatures
+    """Of the base model's softmax and its twins'."""
+    uniform: bool
+    """Whether the same encoder is trained with uniform weights too."""
+    guides: bool
+    """Whether an encoder without context is trained under the base model's, a twin's and uniform attention."""
+
+
+def plan_attefa(study: AttefaStudy) -> Task:
+    """Datasets, then base models (every seed), then their twins, then the summary."""
+    inputs: dict[str, list[Task]] = {"runs": [], "uniform": [], "guides": []}
+    at: dict[str, list[dict[str, Any]]] = {name: [] for name in inputs}
+    base, *_ = study.seeds
+    curve = study.seeds[: study.curve_seeds]
+    # JSON has no infinity.
+    weights = [None if math.isinf(weight) else weight for weight in study.weights]
+    for name in study.datasets:
+        data = dataset_task(name, study.vectors)
+        for model in study.models:
+            for temperature in study.temperatures:
+                plain = temperature == 1.0
+                label = model if plain else f"{model}, temperature {temperature:g}"
+                place = {"dataset": name, "model": label}
+                shape = {} if plain else {"shape": {"temperature": temperature}}
+                models = train({"dataset": data}, model=model, recipe=study.recipe, seeds=study.seeds, **shape)
+                both = {"dataset": data, "models": models}
+                parts = [retrained(both, base=base, seeds=study.seeds[1:])]
+                jobs: list[list[float | None]] = [[seed, 1.0] for seed in study.seeds]
+                if study.as_published:
+                    parts.append(
+                        twins(both, base=base, jobs=jobs, recipe="twin@attefa2022", divergence="jensen-shannon")
+                    )
+                jobs = [[seed, weight] for weight in weights for seed in curve]
+                if jobs:
+                    parts.append(twins(both, base=base, jobs=jobs, recipe="twin", divergence=study.divergence))
+                inputs["runs"] += parts
+                at["runs"] += [place] * len(parts)
+                if study.guides:
+                    how = {"recipe": study.recipe, "divergence": study.divergence}
+                    inputs["guides"].append(guides(both, base=base, seeds=study.seeds, **how))
+                    at["guides"].append(place)
+                if study.uniform:
+                    encoder = model.split("-")[0]
+                    flat = train({"dataset": data}, model=f"{encoder}-uniform", recipe=study.recipe, seeds=study.seeds)
+                    inputs["uniform"].append(flat)
+                    at["uniform"].append(place)
+    return summary(inputs, at=at)
+
+
+@task("attefa/retrained", version=1)
+def retrained(inputs: Mapping[str, Stored], *, base: int, seeds: Sequence[int]) -> dict[str, Any]:
+    """The base model on the test split, and how far the same training from other seeds is apart from it."""
+    from trueness.models.training import evaluate
+    from trueness.protocols.attefa.cell import RETRAINED
+    from trueness.protocols.attefa.runs import Base, performance
+
+    data = read_dataset(inputs["dataset"])
+    first = Base(read_model(inputs["models"], base), data["test"])
+    others = [(_labels(RETRAINED, seed, math.nan, 0), read_model(inputs["models"], seed)) for seed in seeds]
+    facts = first.facts()
+    metrics = {str(base): facts["performance"]}
+    metrics |= {
+        str(seed): performance(evaluate(model.network, first.split, len(model.classes)))
+        for seed, (_, model) in zip(seeds, others, strict=True)
+    }
+    payloads: dict[str, Any] = {"base": facts, "metrics": metrics}
+    if others:
+        payloads["runs"], payloads["records"] = first.measure(others)
+    release_memory()
+    return payloads
+
+
+@task("attefa/twins", version=1)
+def twins(
+    inputs: Mapping[str, Stored],
+    *,
+    base: int,
+    jobs: Sequence[tuple[int, float | None]],
+    recipe: str,
+    divergence: Divergence,
+) -> dict[str, Any]:
+    """Twins of one base model, trained side by side: (seed, weight) each, no weight for divergence alone."""
+    from trueness.models.twins import train_twins
+    from trueness.protocols.attefa.runs import Base
+
+    data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], base)
+    found = train_twins(
+        model,
+        data,
+        [(seed, math.inf if weight is None else weight) for seed, weight in jobs],
+        recipe=recipe,
+        divergence=divergence,
+        vectors=_vectors(inputs["dataset"]),
+        device=current_device(),
+    )
+    labelled = [(_labels(recipe, twin.seed, twin.weight, twin.epoch), twin.model) for twin in found]
+    runs, records = Base(model, data["test"]).measure(labelled)
+    release_memory()
+    return {"runs": runs, "records": records}
+
+
+@task("attefa/guides", version=1)
+def guides(
+    inputs: Mapping[str, Stored], *, base: int, seeds: Sequence[int], recipe: str, divergence: Divergence
+) -> dict[str, Any]:
+    """An encoder without context under attention from outside: uniform, the base model's, a twin's, and its own."""
+    from trueness.models.twins import train_twins
+    from trueness.protocols.attefa.guides import guided
+
+    data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], base)
+    common = {"vectors": _vectors(inputs["dataset"]), "device": current_device()}
+    weight = 1.0 if divergence == "jensen-shannon" else KL_WEIGHT
+    (twin,) = train_twins(model, data, [(base, weight)], divergence=divergence, **common)  # type: ignore[arg-type]
+    found = guided(data, model, twin.model, seeds, recipe=recipe, **common)  # type: ignore[arg-type]
+    release_memory()
+    return {"guides": found}
+
+
+KL_WEIGHT = 0.001
+"""Of the order that Wiegreffe and Pinter report."""
+
+
+@task("attefa/summary", version=1)
+def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, Any]:
+    """Scores, tables, warnings and checked claims of the whole study."""
+    import pandas as pd
+
+    from trueness.protocols.attefa.cell import Cell
+    from trueness.protocols.attefa.runs import performance
+    from trueness.protocols.attefa.summary import LEARNED_MODEL, UNIFORM_MODEL, summarise
+
+    def placed(name: str, place: Mapping[str, Any]) -> list[Stored]:
+        return [stored for stored, where in zip(inputs[name], at[name], strict=True) if where == place]
+
+    cells, records = [], []
+    for dataset, model in dict.fromkeys((place["dataset"], place["model"]) for place in at["runs"]):
+        place = {"dataset": dataset, "model": model}
+        parts = placed("runs", place)
+        (first,) = [part for part in parts if part.holds("base")]
+        metrics = [(LEARNED_MODEL, seed, value) for seed, value in first.read("metrics").items()]
+        for part in placed("uniform", place):
+            metrics += [(UNIFORM_MODEL, seed, performance(test)) for seed, test in part.read("test").items()]
+        for part in placed("guides", place):
+            metrics += [(row.guide, row.seed, row.value) for row in part.read("guides").itertuples()]
+        table = pd.DataFrame([{"what": what, "seed": int(seed), "value": value} for what, seed, value in metrics])
+        with_runs = [part for part in parts if part.holds("runs")]
+        if not with_runs:
+            continue
+        runs = pd.concat([part.read("runs") for part in with_runs], ignore_index=True)
+        records += [part.read("records").assign(**place) for part in with_runs]
+        cells.append(Cell(dataset, model, first.read("base"), runs, table))
+    return summarise(cells, pd.concat(records, ignore_index=True)).payloads()
+
+
+def _labels(method: str, seed: int, weight: float, epoch: int) -> dict[str, Any]:
+    return {"method": method, "weight": weight, "seed": seed, "epoch": epoch}
+
+
+def _vectors(dataset: Stored) -> npt.NDArray[np.float32] | None:
+    return dataset.read("vectors")["table"] if dataset.holds("vectors") else None
