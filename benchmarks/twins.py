@@ -18,7 +18,7 @@ JOBS = [(seed, weight) for seed, weight in itertools.product(range(3), (0.3, 1.0
 
 def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    examples, epochs = (2000, 8) if device == "cuda" else (64, 2)
+    examples, epochs = (1000, 6) if device == "cuda" else (64, 2)
     rng = np.random.default_rng(0)
     words = [f"w{number}" for number in range(500)]
     raw = {
@@ -26,7 +26,8 @@ def main() -> None:
         for split, size in (("train", examples), ("dev", 100), ("test", 100))
     }
     data = prepare("made up", raw, Preparation())
-    base = train("bilstm-additive", data, recipe=Recipe(epochs=1), device=device)
+    hidden = 128 if device == "cuda" else 16
+    base = train("bilstm-additive", data, recipe=Recipe(epochs=1), device=device, hidden=hidden)
     recipe = Recipe(epochs=epochs, select="loss")
 
     def seconds(groups: list[list[tuple[int, float]]]) -> float:
