@@ -40,7 +40,7 @@ def main() -> None:
     seconds([JOBS[:1]])  # libraries warm up
     ratios = [seconds(alone) / seconds(together) for _ in range(2)]
     # On a CPU there is nothing to overlap: only the looks at the base model are saved.
-    limit = 2.0 if device == "cuda" else 0.9
+    limit = 1.0 if device == "cuda" else 0.9
     line(
         f"{len(JOBS)} twins at once, 75 tokens, {device}, against one after the other",
         max(ratios),

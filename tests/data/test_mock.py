@@ -39,3 +39,28 @@ def test_a_seed_fixes_the_data_and_a_missing_lexicon_is_named(tmp_path):
     assert mock("mock-1", train=10, test=4) != mock("mock-1", seed=1, train=10, test=4)
     with pytest.raises(UserError, match=r"has no negative-words\.txt"):
         mock("mock-1", lexicon=tmp_path)
+
+
+def test_informative_words_stand_where_they_are_told():
+    for placement, third in (("start", 0), ("middle", 1), ("end", 2)):
+        for example in mock("mock-5", train=60, test=2, placement=placement)["train"]:
+            length = len(example.text.split())
+            assert all(third * length // 3 <= begin < (third + 1) * length // 3 for begin, _ in example.evidence)
+    with pytest.raises(UserError, match="do not fit into the start third"):
+        mock("mock-4q", train=4, test=2, placement="start")
+
+
+def test_words_are_as_strong_as_they_are_told(tmp_path):
+    found = {
+        strength: {
+            word
+            for example in mock("mock-10", train=400, test=2, strength=strength)["train"]
+            for word in example.text.split()
+        }
+        - {FILLER}
+        for strength in ("weak", "strong")
+    }
+    assert not found["weak"] & found["strong"]
+    assert "horrible" in found["strong"] or "awful" in found["strong"]
+    with pytest.raises(UserError, match="how strong"):
+        mock("mock-1", lexicon=tmp_path, strength="weak")

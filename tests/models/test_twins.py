@@ -111,3 +111,42 @@ def test_looks_at_different_splits_are_refused(base, split):
     other = EncodedSplit(DATA["test"][:5], DATA.vocabulary)
     with pytest.raises(ValueError, match="same split"):
         Apartness.between(Reference.of(base.network, split), Reference.of(base.network, other))
+
+
+def test_the_base_model_is_looked_at_once_however_many_twins_there_are(base, monkeypatch):
+    calls = []
+    forward = type(base.network).forward
+
+    def counted(self, *arguments, **named):
+        calls.append(self is base.network)
+        return forward(self, *arguments, **named)
+
+    monkeypatch.setattr(type(base.network), "forward", counted)
+    counts = []
+    for jobs in ([(0, 1.0)], [(0, 1.0), (1, 1.0), (2, 0.5)]):
+        calls.clear()
+        train_twins(base, DATA, jobs, recipe=Recipe(epochs=2, select="loss", batch_size=16))
+        counts.append(sum(calls))
+    assert counts[0] == counts[1] == 2, "one batch of each of two splits"
+
+
+def test_kullback_leibler_of_a_twin_is_finite_where_the_base_model_has_no_weight():
+    probability = torch.tensor([[0.3, 0.7]])
+    base = Reference(probability, torch.tensor([[0.0, 0.0, 1.0]]))
+    attention = torch.tensor([[0.0, 1.0, 0.0]], requires_grad=True)
+    objective = TwinObjective(base, 0.5, "kullback-leibler")
+    loss = objective.whole(Reference(probability, attention)).sum()
+    assert float(loss.detach()) == pytest.approx(-0.5 * math.log(1000), rel=1e-5), "the most there is"
+    loss.backward()
+    assert torch.isfinite(attention.grad).all()
+    near = torch.tensor([[0.25, 0.25, 0.5]])
+    spread = Reference(probability, torch.tensor([[0.5, 0.25, 0.25]]))
+    exact = float((near * (near / spread.attention).log()).sum())
+    found = float(TwinObjective(spread, 1.0, "kullback-leibler").whole(Reference(probability, near)))
+    assert found == pytest.approx(-exact, rel=5e-3), "the skew hardly matters where both have weight"
+
+
+def test_twins_can_be_pushed_away_by_kullback_leibler(base, split):
+    (twin,) = train_twins(base, DATA, [(0, 0.1)], recipe=TWIN, divergence="kullback-leibler")
+    apart = Apartness.between(Reference.of(base.network, split), Reference.of(twin.model.network, split))
+    assert apart.divergence.mean() > 0.1

@@ -90,9 +90,12 @@ def _vader(strength: Strength) -> tuple[list[str], list[str]]:
         raise UserError("The mock datasets need words: pip install 'trueness[data]', or give a lexicon folder.")
     path = Path(found.submodule_search_locations[0]) / "vader_lexicon.txt"
     ratings = [line.split("\t")[:2] for line in path.read_text(encoding="utf-8").splitlines()]
-    words = [(word, float(rating)) for word, rating in ratings if word.isascii() and word.isalpha()]
+    # Two words are listed twice; the last rating counts.
+    words = {word: float(rating) for word, rating in ratings if word.isascii() and word.isalpha()}
     low, high = {"any": (1.0, 9.0), "weak": (1.0, 2.0), "strong": (2.0, 9.0)}[strength]
-    return _disjoint([w for w, r in words if low <= -r < high], [w for w, r in words if low <= r < high])
+    return _disjoint(
+        [w for w, r in words.items() if low <= -r < high], [w for w, r in words.items() if low <= r < high]
+    )
 
 
 def _disjoint(negative: list[str], positive: list[str]) -> tuple[list[str], list[str]]:

@@ -196,15 +196,13 @@ def _register() -> None:
         share = (
             f"{informative} informative tokens" if isinstance(informative, int) else f"{informative:.0%} informative"
         )
-        TEXT_DATASETS.add(
-            kind, TextSource(_mock(kind), artificial=True), f"AtteFa's synthetic sentiment, {share} (generated)"
-        )
+        TEXT_DATASETS.add(kind, TextSource(_mock(kind)), f"AtteFa's synthetic sentiment, {share} (generated)")
     # What the paper leaves for the future: where informative words stand, and how strong they are.
     for placement in ("start", "middle", "end"):
-        placed = TextSource(_mock("mock-5", placement), artificial=True)
+        placed = TextSource(_mock("mock-5", placement))
         TEXT_DATASETS.add(f"mock-5-{placement}", placed, f"mock-5, informative tokens in its {placement} third")
     for strength in ("weak", "strong"):
-        rated = TextSource(_mock("mock-5", strength=strength), artificial=True)
+        rated = TextSource(_mock("mock-5", strength=strength))
         TEXT_DATASETS.add(f"mock-5-{strength}", rated, f"mock-5 of {strength} words")
     for task in (1, 2, 3):
         how = Preparation(dev_share=0.15, dev_seed=16377)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, cells_of
+from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, Cell, cells_of
 from trueness.protocols.result import Result
-from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, one_at_a_time
+from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, in_order, one_at_a_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,17 +41,17 @@ def _violins(result: Result) -> Figure:
         table,
         "score",
         facet={
-            "row": {"field": "model", "type": "nominal", "title": None, "sort": None},
+            "row": {"field": "model", "type": "nominal", "title": None, "sort": in_order(dots, "model")},
             "column": {
                 "field": "dataset",
                 "type": "nominal",
                 "title": None,
-                "sort": None,
-                "header": {"labelAngle": -40, "labelAlign": "left", "labelBaseline": "bottom"},
+                "sort": in_order(dots, "dataset"),
+                "header": {"labelExpr": "split(datum.label, '@')[0]", "labelFontSize": 10},
             },
         },
         spec={
-            "width": 54,
+            "width": 60,
             "height": 150,
             "layer": [
                 {
@@ -89,23 +89,25 @@ def _dots(result: Result) -> pd.DataFrame:
     """One row per score and seed."""
     import pandas as pd
 
-    rows = []
-    for cell in cells_of(result):
-        place = {"dataset": cell.dataset, "model": cell.model}
-        fallen = set(cell.collapsed(cell.of(PUBLISHED, MAIN))["seed"])
-        for name, values in (("AtteFa, as published", cell.attefa(PUBLISHED)), ("AtteFa*", cell.star())):
-            for number, (seed, value) in enumerate(values.items()):
-                collapsed = name != "AtteFa*" and seed in fallen
-                rows.append(
-                    {
-                        "score": name,
-                        **place,
-                        "seed": int(str(seed)),
-                        "value": value,
-                        "place": ((number % 5) - 2) / 8,
-                        "state": "collapsed" if collapsed else "classifies",
-                    }
-                )
+    scores: dict[str, Callable[[Cell], pd.Series]] = {
+        "AtteFa, as published": lambda cell: cell.attefa(PUBLISHED),
+        "AtteFa*": Cell.star,
+    }
+    rows = [
+        {
+            "score": name,
+            "dataset": cell.dataset,
+            "model": cell.model,
+            "seed": int(str(seed)),
+            "value": value,
+            "place": ((number % 5) - 2) / 8,
+            "state": "collapsed" if name != "AtteFa*" and seed in fallen else "classifies",
+        }
+        for name, score in scores.items()
+        for cell in cells_of(result)
+        for fallen in [set(cell.collapsed(cell.of(PUBLISHED, MAIN))["seed"])]
+        for number, (seed, value) in enumerate(score(cell).items())
+    ]
     return pd.DataFrame(rows, columns=["score", "dataset", "model", "seed", "value", "place", "state"])
 
 
@@ -143,7 +145,7 @@ def _plane(result: Result) -> Figure:
     y = {"field": "change", "type": "quantitative", "title": "change of prediction"}
     spec = one_at_a_time(
         pd.concat([table[columns], lines], ignore_index=True),
-        facet={"field": "dataset", "type": "nominal", "title": None, "sort": None},
+        facet={"field": "dataset", "type": "nominal", "title": None, "sort": in_order(runs, "dataset")},
         columns=_COLUMNS,
         spec={
             "width": 220,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from trueness.protocols.result import Result
-from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, one_at_a_time
+from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, in_order, one_at_a_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ def _by_dataset(table: pd.DataFrame, mark: dict[str, Any], encoding: dict[str, A
     """Small multiples, one per dataset."""
     return one_at_a_time(
         table,
-        facet={"field": "dataset", "type": "nominal", "title": None, "sort": None},
+        facet={"field": "dataset", "type": "nominal", "title": None, "sort": in_order(table, "dataset")},
         columns=_COLUMNS,
         spec={"mark": mark, "encoding": encoding, "width": 220, "height": 130},
         **rest,

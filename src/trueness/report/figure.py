@@ -28,6 +28,11 @@ def values(frame: Any) -> list[dict[str, Any]]:
     return [dict(row) for row in plain.to_dict(orient="records")]
 
 
+def in_order(table: pd.DataFrame, field: str) -> list[str]:
+    """The values of a column in order of appearance: facets are sorted by name unless told."""
+    return list(dict.fromkeys(table[field]))
+
+
 def one_at_a_time(table: pd.DataFrame, field: str = "model", **rest: Any) -> dict[str, Any]:
     """A figure of one model (or whatever `field` names) at a time: a menu chooses it, a picture shows the first."""
     names = _names(table[field])

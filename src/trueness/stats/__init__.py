@@ -7,7 +7,7 @@ instance, or the reason why there is none. The torch twins of the divergences ar
 from trueness.stats.corrections import benjamini_hochberg, holm
 from trueness.stats.curves import AreaBetweenCurves, area_between_curves
 from trueness.stats.divergence import jensen_shannon, kl_divergence, total_variation
-from trueness.stats.intervals import Interval, difference_interval, mean_interval, t_interval
+from trueness.stats.intervals import Interval, difference_interval, mean_interval, t_interval, within
 from trueness.stats.overlap import (
     Overlap,
     TopK,
@@ -44,4 +44,5 @@ __all__ = [
     "t_interval",
     "top_k_agreement",
     "total_variation",
+    "within",
 ]

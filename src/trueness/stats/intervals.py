@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -89,6 +89,13 @@ def t_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
 
     half = float(stdtrit(size - 1, (1 + level) / 2) * data.std(ddof=1) / np.sqrt(size))
     return Interval(value, value - half, value + half, size, size, level)
+
+
+def within(interval: Interval, least: float, most: float) -> Interval:
+    """The same with bounds that the quantity can have."""
+    if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined):
+        return interval
+    return replace(interval, low=max(interval.low, least), high=min(interval.high, most))
 
 
 def difference_interval(a: npt.ArrayLike, b: npt.ArrayLike, **options: Any) -> Interval:

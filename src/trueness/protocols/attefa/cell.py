@@ -59,28 +59,26 @@ class Cell:
         return pd.Series(found, dtype=np.float64)
 
     @property
-    def ceiling(self) -> float | None:
-        """The divergence that can be reached: known for encoders without context, else the most that any run reached.
+    def most(self) -> float:
+        """The divergence that no model can exceed: less than ln 2 where equal words must get equal weights."""
+        return LN2 if self.base["ceiling"] is None else float(self.base["ceiling"])
 
-        None where no twin was trained for divergence alone.
-        """
-        if self.base["ceiling"] is not None:
-            return float(self.base["ceiling"])
-        if not len(self.of(TWIN, np.inf)):
-            return None
-        return float(self.runs["divergence"].max())
+    @property
+    def reached(self) -> float | None:
+        """The most that any run diverged; None where no twin was trained for divergence alone."""
+        return float(self.runs["divergence"].max()) if len(self.of(TWIN, np.inf)) else None
 
     def star(self) -> pd.Series:
         """AtteFa* by seed, from the twins of all weights with that seed."""
         import pandas as pd
 
-        ceiling = self.ceiling
-        if ceiling is None:
+        reached = self.reached
+        if reached is None:
             return pd.Series(dtype=np.float64)
         found = {}
         for seed, runs in self.of(TWIN).groupby("seed", sort=False):
             points = [Point(run["change"], run["divergence"]) for run in rows(runs)]
-            score = attefa_star(points, ceiling=ceiling, constant=self.base["constant"])
+            score = attefa_star(points, ceiling=reached, constant=self.base["constant"])
             if not isinstance(score, Undefined):
                 found[int(str(seed))] = score
         return pd.Series(found, dtype=np.float64)
@@ -91,8 +89,7 @@ class Cell:
 
     def saturated(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Those of the runs that diverge as much as is possible."""
-        most = LN2 if self.base["ceiling"] is None else float(self.base["ceiling"])
-        return runs[runs["divergence"] > SATURATED * most]
+        return runs[runs["divergence"] > SATURATED * self.most]
 
     def metric(self, what: str) -> pd.Series:
         """Test performance by seed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from trueness.protocols.attefa.guides import BASE, LEARNED, UNIFORM
 from trueness.protocols.attefa.guides import TWIN as TWIN_GUIDE
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, two_groups
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, Variant, bounds
-from trueness.stats import Interval, Reason, Undefined, t_interval
+from trueness.stats import Interval, Reason, Undefined, t_interval, within
 from trueness.stats.differentiable import LN2
 
 if TYPE_CHECKING:
@@ -77,15 +77,16 @@ def scores(cell: Cell) -> Iterator[Score]:
     corrected = cell.of(TWIN, MAIN)
     yield from make("AtteFa", TWIN, cell.attefa(TWIN), "higher is better", 0.0, 1.0)
     yield from make("change of prediction", TWIN, corrected["change"], null=0.0)
-    yield from make("divergence of attention", TWIN, corrected["divergence"], null=0.0, best=cell.ceiling)
+    yield from make("divergence of attention", TWIN, corrected["divergence"], null=0.0, best=cell.most)
     yield from make("F1", TWIN, corrected["performance"])
-    if cell.ceiling is not None:
-        how = "equal words get equal weights" if cell.base["ceiling"] is not None else "the most that any run reached"
-        yield from make("reachable divergence", "ceiling", [cell.ceiling], best=LN2, note=how)
+    if cell.base["ceiling"] is not None:
+        yield from make("divergence of attention", "bound", [cell.most], best=LN2, note="equal words get equal weights")
+    if cell.reached is not None:
+        yield from make("divergence of attention", "the most reached", [cell.reached], best=cell.most)
     yield from make("change of prediction", "best constant", [cell.base["constant"]])
     retrained = cell.of(RETRAINED)
     yield from make("change of prediction", RETRAINED, retrained["change"], null=0.0)
-    yield from make("divergence of attention", RETRAINED, retrained["divergence"], null=0.0, best=cell.ceiling)
+    yield from make("divergence of attention", RETRAINED, retrained["divergence"], null=0.0, best=cell.most)
     for what in (UNIFORM_MODEL, LEARNED_MODEL):
         yield from make("F1 over seeds", what, cell.metric(what))
     for what in (LEARNED, BASE, TWIN_GUIDE, UNIFORM):
@@ -114,6 +115,8 @@ class _Maker:
         note: str = "",
     ) -> Iterator[Score]:
         interval = t_interval(np.asarray(values, dtype=np.float64))
+        if quantity != "epoch":
+            interval = within(interval, 0.0, 1.0)
         if isinstance(interval.value, Undefined):
             return
         fields = bounds(interval)
@@ -200,5 +203,5 @@ def abstentions(cell: Cell) -> Iterator[Abstention]:
                 reason=Reason.NO_DIVERGENCE.value,
             )
     if len(cell.of(TWIN)) and not len(cell.star()):
-        reason: Any = Reason.SURE_OF_NOTHING if cell.ceiling else Reason.NO_DIVERGENCE
+        reason = Reason.SURE_OF_NOTHING if cell.reached else Reason.NO_DIVERGENCE
         yield Abstention(quantity="AtteFa*", where=cell.where, reason=reason.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trueness.protocols.attention.correlation import PAIRS
@@ -128,10 +128,3 @@ def crossed(frame: pd.DataFrame) -> Interval:
         reason = Undefined(Reason.CONSTANT if size * n > 1 else Reason.SINGLE)
         return Interval(value, reason, reason, n, size, 0.95)
     return Interval(value, value - half, value + half, n, size, 0.95)
-
-
-def within(interval: Interval, least: float, most: float) -> Interval:
-    """The same with bounds that the quantity can have."""
-    if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined):
-        return interval
-    return replace(interval, low=max(interval.low, least), high=min(interval.high, most))

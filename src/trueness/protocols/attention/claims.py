@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueness.protocols.attention.cell import Cell, crossed, within
+from trueness.protocols.attention.cell import Cell, crossed
 from trueness.protocols.findings import Finding, claim, decide, shown
 from trueness.protocols.result import Claim
-from trueness.stats import Interval, Undefined
+from trueness.stats import Interval, Undefined, within
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from trueness.protocols.attention.cell import Cell, within
+from trueness.protocols.attention.cell import Cell
 from trueness.protocols.attention.correlation import PAIRS
 from trueness.protocols.result import Score, Variant, bounds
-from trueness.stats import Interval, Reason, Undefined, t_interval
+from trueness.stats import Interval, Reason, Undefined, t_interval, within
 
 if TYPE_CHECKING:
     import pandas as pd
