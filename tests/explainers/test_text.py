@@ -18,6 +18,7 @@ NAMES = list(TEXT_EXPLAINERS)
 KINDS = [("bilstm", "additive", "linear"), ("cnn", "dot", "linear"), ("average", "uniform", "linear")]
 KINDS += [("bilstm", "additive", "query"), ("bilstm", "dot", "query"), ("bilstm", "additive", "concat")]
 UNSIGNED = {"attention", "gradient", "gradient@jw2019", "gradient@madsen2022", "leave-one-out@jw2019"}
+UNSIGNED |= {"integrated-gradients@madsen2022", "smooth-gradient"}
 
 
 @pytest.mark.parametrize(("name", "kind"), list(itertools.product(NAMES, KINDS)))

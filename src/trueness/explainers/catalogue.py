@@ -2,6 +2,8 @@
 
 from trueness.explainers.gradients import Gradient, GradientJW2019, GradientMadsen2022, InputXGradient
 from trueness.explainers.leave_one_out import LeaveOneOut
+from trueness.explainers.masking import KernelShap, Lime
+from trueness.explainers.paths import GradientShap, IntegratedGradients, IntegratedGradientsMadsen2022, SmoothGradient
 from trueness.explainers.simple import Attention, Random
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, TextExplainer, explainer
 
@@ -11,9 +13,15 @@ __all__ = [
     "Gradient",
     "GradientJW2019",
     "GradientMadsen2022",
+    "GradientShap",
     "InputXGradient",
+    "IntegratedGradients",
+    "IntegratedGradientsMadsen2022",
+    "KernelShap",
     "LeaveOneOut",
+    "Lime",
     "Random",
+    "SmoothGradient",
     "Target",
     "TextExplainer",
     "explainer",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Target
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.looking import looking
 
@@ -35,11 +35,8 @@ class Random:
 
     def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         """(batch, tokens)."""
-        rows = []
-        for tokens in batch.tokens.tolist():
-            real = [token for token in tokens if token]
-            generator = torch.Generator().manual_seed(hash((self.seed, *real)) % 2**63)
-            rows.append(torch.rand(len(tokens), generator=generator) * 2 - 1)
+        width = batch.tokens.shape[1]
+        rows = [torch.rand(width, generator=generator) * 2 - 1 for _, generator in generator_of(batch, self.seed)]
         return torch.stack(rows).to(batch.tokens.device) * batch.mask
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
 import torch
@@ -39,6 +39,13 @@ def target_class(logits: Tensor, batch: Batch, target: Target) -> Tensor:
             f"The target must be predicted, gold or a class from 0 to {logits.shape[-1] - 1}, not {target!r}."
         )
     return torch.full((len(batch),), target, device=logits.device)
+
+
+def generator_of(batch: Batch, seed: int) -> Iterator[tuple[int, torch.Generator]]:
+    """For each text its length and a random generator fixed by the seed and its tokens: company changes nothing."""
+    for tokens in batch.tokens.tolist():
+        real = [token for token in tokens if token]
+        yield len(real), torch.Generator().manual_seed(hash((seed, *real)) % 2**63)
 
 
 def explainer(name: str, description: str = "") -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:

@@ -1,0 +1,215 @@
+"""Averages of gradients at several points near or on the way to an input: integrated, expected, smoothed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch
+from trueness.data.vocabulary import MASK
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of, target_class
+from trueness.models.attentive import AttentiveClassifier
+from trueness.models.looking import looking
+
+Baseline = Literal["zero", "mask"]
+"""What a text without information is: zero vectors, or the mask token, at every explained position."""
+MAX_BYTES = 256 << 20
+_COPIES = 12  # states, gates and their gradients, in multiples of the embeddings and states
+
+
+def average_gradient(
+    model: AttentiveClassifier,
+    batch: Batch,
+    chosen: Tensor,
+    place: Callable[[Tensor, Tensor], Tensor],
+    weights: Tensor,
+    max_bytes: int = MAX_BYTES,
+) -> Tensor:
+    """(batch, tokens, embedding): the gradient of the chosen logits, summed over points with weights.
+
+    `place(rows, points)` gives the embeddings of those rows at those points. All (row, point) pairs are examples of
+    large batches; `max_bytes` bounds what such a batch takes.
+    """
+    rows, width = batch.tokens.shape
+    each = width * (model.embedding.embedding_dim + model.encoder.size) * _COPIES * weights.element_size()
+    step = max(1, max_bytes // each)
+    number = len(weights)
+    total = model.embedding.weight.new_zeros(rows, width, model.embedding.embedding_dim)
+    for begin in range(0, rows * number, step):
+        pair = torch.arange(begin, min(begin + step, rows * number), device=batch.tokens.device)
+        row, point = pair // number, pair % number
+        with looking(model, gradients=True):
+            embeddings = place(row, point).detach().requires_grad_()
+            logits = model(batch.rows(row), embeddings=embeddings).logits
+            (gradient,) = torch.autograd.grad(logits.gather(1, chosen[row][:, None]).sum(), embeddings)
+        total.index_add_(0, row, gradient * weights[point][:, None, None])
+    return total
+
+
+def _start(model: AttentiveClassifier, batch: Batch, baseline: Baseline) -> tuple[Tensor, Tensor]:
+    """The embeddings, and those of the baseline: begin and end stay as they are."""
+    embeddings = model.embed(batch).detach()
+    empty = torch.zeros_like(embeddings) if baseline == "zero" else model.embedding.weight[MASK].detach()
+    return embeddings, torch.where(batch.mask[..., None], empty, embeddings)
+
+
+def _chosen(model: AttentiveClassifier, batch: Batch, target: Target) -> Tensor:
+    with looking(model):
+        return target_class(model(batch).logits, batch, target)
+
+
+@dataclass(frozen=True)
+class IntegratedGradients:
+    """The gradient of the target's logit averaged on the straight way from the baseline, times the way: signed.
+
+    The scores of a text sum to the difference of the logit between the text and the baseline (`completeness_error` says
+    how nearly). Gauss-Legendre points, as Captum.
+    """
+
+    steps: int = 50
+    baseline: Baseline = "zero"
+    max_bytes: int = MAX_BYTES
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        end, start = _start(model, batch, self.baseline)
+        nodes, weights = np.polynomial.legendre.leggauss(self.steps)
+        share, weight = (end.new_tensor(values) for values in ((nodes + 1) / 2, weights / 2))
+        chosen = _chosen(model, batch, target)
+
+        def place(row: Tensor, point: Tensor) -> Tensor:
+            return start[row] + share[point][:, None, None] * (end - start)[row]
+
+        gradient = average_gradient(model, batch, chosen, place, weight, self.max_bytes)
+        return (gradient * (end - start)).sum(dim=-1) * batch.mask
+
+    def completeness_error(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch,): by how much the scores miss the difference of the logit between text and baseline."""
+        scores = self.attribute(model, batch, target)
+        end, start = _start(model, batch, self.baseline)
+        chosen = _chosen(model, batch, target)[:, None]
+        with looking(model):
+            logits = [model(batch, embeddings=embeddings).logits.gather(1, chosen)[:, 0] for embeddings in (end, start)]
+        error: Tensor = (scores.sum(dim=-1) - (logits[0] - logits[1])).abs()
+        return error
+
+
+@dataclass(frozen=True)
+class IntegratedGradientsMadsen2022:
+    """|e . mean of s f'(s e)| over s = 1/k ... 1: what the code of Madsen et al. 2022 computes.
+
+    Their gradient is taken at the unscaled embedding, so that each step carries its own scale as an extra factor; the
+    scores do not sum to the difference of outputs. The paper explains the gold class.
+    """
+
+    steps: int = 50
+    max_bytes: int = MAX_BYTES
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        embeddings = model.embed(batch).detach()
+        share = torch.arange(1, self.steps + 1, device=embeddings.device).to(embeddings.dtype) / self.steps
+        chosen = _chosen(model, batch, target)
+
+        def place(row: Tensor, point: Tensor) -> Tensor:
+            return share[point][:, None, None] * embeddings[row]
+
+        gradient = average_gradient(model, batch, chosen, place, share / self.steps, self.max_bytes)
+        return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
+
+
+@dataclass(frozen=True)
+class GradientShap:
+    """Expected gradients: as integrated gradients, at random points of the way, the input a little noisy: signed."""
+
+    samples: int = 50
+    noise: float = 0.0
+    """Standard deviation of the noise, in that of the text's embeddings."""
+    baseline: Baseline = "zero"
+    seed: int = 0
+    max_bytes: int = MAX_BYTES
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        end, start = _start(model, batch, self.baseline)
+        share = _drawn(batch, self.seed, lambda _, generator: torch.rand(self.samples, generator=generator)).to(end)
+        noise = _noise(batch, end, self.noise, self.seed + 1) if self.noise else None
+        chosen = _chosen(model, batch, target)
+
+        def place(row: Tensor, point: Tensor) -> Tensor:
+            to = end[row] if noise is None else end[row] + noise(row, point)
+            return start[row] + share[row, point][:, None, None] * (to - start[row])
+
+        weights = end.new_full((self.samples,), 1 / self.samples)
+        gradient = average_gradient(model, batch, chosen, place, weights, self.max_bytes)
+        return (gradient * (end - start)).sum(dim=-1) * batch.mask
+
+
+@dataclass(frozen=True)
+class SmoothGradient:
+    """L2 norm of the gradient of the target's logit, averaged over noisy copies of the text: not negative."""
+
+    samples: int = 30
+    noise: float = 0.15
+    """Standard deviation of the noise, in that of the text's embeddings."""
+    seed: int = 0
+    max_bytes: int = MAX_BYTES
+
+    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        embeddings = model.embed(batch).detach()
+        noise = _noise(batch, embeddings, self.noise, self.seed)
+        weights = embeddings.new_full((self.samples,), 1 / self.samples)
+        gradient = average_gradient(
+            model,
+            batch,
+            _chosen(model, batch, target),
+            lambda row, point: embeddings[row] + noise(row, point),
+            weights,
+            self.max_bytes,
+        )
+        return gradient.square().sum(dim=-1).sqrt() * batch.mask
+
+
+def _drawn(batch: Batch, seed: int, draw: Callable[[int, torch.Generator], Tensor]) -> Tensor:
+    """One draw per text, fixed by the seed and the text alone, so that company and padding change nothing."""
+    return torch.stack([draw(length, generator) for length, generator in generator_of(batch, seed)])
+
+
+def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Callable[[Tensor, Tensor], Tensor]:
+    """Normal noise at explained positions, one draw per text and sample."""
+    size = embeddings.shape[-1]
+    inside = batch.mask[..., None]
+    count = (batch.mask.sum(dim=-1) * size).clamp(min=1).to(embeddings.dtype)
+    mean = (embeddings * inside).sum(dim=(1, 2)) / count
+    variance = ((embeddings - mean[:, None, None]).square() * inside).sum(dim=(1, 2)) / count
+    scale = noise * variance.sqrt()
+    seeds = [(length, generator.initial_seed()) for length, generator in generator_of(batch, seed)]
+    width = embeddings.shape[1]
+
+    def at(row: Tensor, point: Tensor) -> Tensor:
+        drawn = embeddings.new_zeros(len(row), width, size)
+        for place, (one, sample) in enumerate(zip(row.tolist(), point.tolist(), strict=True)):
+            length, start = seeds[one]
+            generator = torch.Generator().manual_seed((start + 7_919 * (sample + 1)) % 2**63)
+            drawn[place, :length] = torch.randn(length, size, generator=generator).to(drawn)
+        return drawn * scale[row][:, None, None] * inside[row]
+
+    return at
+
+
+TEXT_EXPLAINERS.add(
+    "integrated-gradients", IntegratedGradients(), "gradients averaged from zero vectors to the text, times it, signed"
+)
+TEXT_EXPLAINERS.add(
+    "integrated-gradients@madsen2022",
+    IntegratedGradientsMadsen2022(),
+    "the same with each step scaled once more, as the code of Madsen et al. 2022",
+)
+TEXT_EXPLAINERS.add("gradient-shap", GradientShap(), "expected gradients: random points of the way, signed")
+TEXT_EXPLAINERS.add("smooth-gradient", SmoothGradient(), "L2 norm of the gradient averaged over noisy copies")

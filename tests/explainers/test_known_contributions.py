@@ -1,0 +1,181 @@
+"""Models whose contributions are known, and slow literal versions: paths of gradients, LIME, Kernel SHAP."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from captum import attr
+from sklearn.linear_model import Ridge
+
+from tests.models.test_attentive import batch_of, build, examples
+from trueness.data.vocabulary import MASK
+from trueness.explainers.catalogue import (
+    TEXT_EXPLAINERS,
+    GradientShap,
+    IntegratedGradients,
+    IntegratedGradientsMadsen2022,
+    KernelShap,
+    LeaveOneOut,
+    Lime,
+    SmoothGradient,
+)
+from trueness.explainers.masking import explain_together
+from trueness.explainers.text import generator_of
+
+
+def additive(**shape):
+    """The logit is a sum over tokens: projections without activation, uniform weights, a mask token of zeros."""
+    model = build("average", "uniform", "linear", activation="identity", **shape)
+    with torch.no_grad():
+        model.embedding.weight[MASK] = 0
+        model.encoder.projection.bias.zero_()
+    return model
+
+
+def contributions(model, batch, target):
+    with torch.no_grad():
+        states = model.encode(model.embed(batch), batch)
+        logits = torch.einsum("bth,bh->bt", states, model.output.weight[target])
+    return logits / batch.mask.sum(-1, keepdim=True) * batch.mask
+
+
+def test_an_additive_model_has_known_contributions():
+    model, batch = additive(), batch_of(examples(pairs=False))
+    known = contributions(model, batch, model(batch).logits.argmax(-1))
+    methods = {
+        "integrated": (IntegratedGradients(steps=2), 1e-9),
+        "from the mask token": (IntegratedGradients(steps=2, baseline="mask"), 1e-9),
+        "expected": (GradientShap(samples=3), 1e-9),
+        "input x gradient": (TEXT_EXPLAINERS["input-x-gradient"], 1e-9),
+        "Shapley": (KernelShap(output="logit"), 1e-7),
+        "Shapley, drawn": (KernelShap(samples=40, output="logit"), 1e-7),
+        "LIME": (Lime(output="logit", ridge=1e-9), 1e-6),
+    }
+    for name, (method, error) in methods.items():
+        assert torch.allclose(method.attribute(model, batch).double(), known.double(), atol=error), name
+    slope = SmoothGradient(samples=3).attribute(model, batch)
+    assert torch.allclose(slope, TEXT_EXPLAINERS["gradient"].attribute(model, batch), atol=1e-9), (
+        "it is the same everywhere"
+    )
+
+
+def test_leaving_out_gives_what_the_sigmoid_of_the_known_sum_loses():
+    model, batch = additive(classes=2, one_logit=True), batch_of(examples(pairs=False))
+    whole = model(batch).logits.detach()
+    weight = model.output.weight[0].detach()
+    with torch.no_grad():
+        states = model.encode(model.embed(batch), batch)
+    part = torch.einsum("bth,h->bt", states, weight) / batch.mask.sum(-1, keepdim=True)
+    margin = (whole[:, 1] - whole[:, 0])[:, None]
+    expected = (torch.sigmoid(margin) - torch.sigmoid(margin - part)) * batch.mask
+    assert torch.allclose(LeaveOneOut("mask").attribute(model, batch, 1), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "kind", [("bilstm", "additive", "linear"), ("cnn", "dot", "linear"), ("bilstm", "additive", "query")]
+)
+def test_integrated_gradients_equal_captum_and_are_complete(kind):
+    model, batch = build(*kind), batch_of(examples(pairs=kind[2] == "query"))
+    target = model(batch).logits.argmax(-1)
+    embeddings = model.embed(batch).detach()
+    empty = torch.where(batch.mask[..., None], 0.0, embeddings)
+    captum = attr.IntegratedGradients(lambda e, rows: model(batch.rows(rows), embeddings=e).logits)
+    expected = captum.attribute(
+        embeddings, empty, target=target, additional_forward_args=torch.arange(len(batch)), n_steps=20
+    ).sum(-1)
+    for max_bytes in (1, 1 << 28):
+        ours = IntegratedGradients(steps=20, max_bytes=max_bytes).attribute(model, batch)
+        assert torch.allclose(ours, expected * batch.mask, atol=1e-8)
+    # The way of a model with rectifiers has corners, where the sum over points is less exact.
+    error = 5e-3 if kind[0] == "cnn" else 1e-6
+    assert IntegratedGradients(steps=50).completeness_error(model, batch).max() < error
+
+
+def test_the_variant_of_madsen_carries_an_extra_factor():
+    model, batch = build(), batch_of(examples(pairs=False))
+    target = model(batch).logits.argmax(-1)
+    total = 0
+    for step in range(1, 11):
+        embeddings = model.embed(batch).detach().requires_grad_()
+        logits = model(batch, embeddings=embeddings * (step / 10)).logits  # scaled after it requires a gradient
+        (gradient,) = torch.autograd.grad(logits.gather(1, target[:, None]).sum(), embeddings)
+        total = total + gradient / 10
+    expected = (total * model.embed(batch).detach()).sum(-1).abs() * batch.mask
+    assert torch.allclose(IntegratedGradientsMadsen2022(steps=10).attribute(model, batch), expected, atol=1e-9)
+
+
+def test_expected_gradients_approach_integrated_ones():
+    model, batch = build(), batch_of(examples(pairs=False))
+    exact = IntegratedGradients().attribute(model, batch)
+    near = GradientShap(samples=400).attribute(model, batch)
+    assert torch.allclose(near, exact, atol=0.1 * float(exact.abs().max()))
+    other = GradientShap(samples=400, seed=1).attribute(model, batch)
+    assert not torch.equal(near, other)
+    noisy = GradientShap(samples=50, noise=0.1).attribute(model, batch)
+    assert torch.equal(noisy, GradientShap(samples=50, noise=0.1).attribute(model, batch))
+
+
+def said(model, batch, row, keep, target):
+    """The probability of a text whose tokens outside `keep` are masked."""
+    one = batch.rows(torch.tensor([row]))
+    positions = one.mask[0].nonzero()[:, 0]
+    hidden = torch.zeros_like(one.mask)
+    hidden[0, positions[~torch.as_tensor(keep)]] = True
+    with torch.no_grad():
+        return float(torch.softmax(model(one.masked(hidden)).logits, -1)[0, target])
+
+
+def test_kernel_shap_equals_shapley_s_sum_over_orders():
+    model, batch = build(), batch_of(examples(sizes=(4, 3, 1), pairs=False))
+    ours = KernelShap().attribute(model, batch)
+    for row, count in enumerate((4, 3, 1)):
+        target = int(model(batch).logits[row].argmax())
+        values = np.zeros(count)
+        for order in itertools.permutations(range(count)):
+            keep = np.zeros(count, dtype=bool)
+            before = said(model, batch, row, keep, target)
+            for feature in order:
+                keep[feature] = True
+                after = said(model, batch, row, keep, target)
+                values[feature] += (after - before) / math.factorial(count)
+                before = after
+        assert ours[row][batch.mask[row]].numpy() == pytest.approx(values, abs=1e-6)
+
+
+def test_drawn_coalitions_approach_the_exact_values_and_always_sum_up():
+    model, batch = build(), batch_of(examples(sizes=(9, 5), pairs=False))
+    exact = KernelShap(samples=1000).attribute(model, batch)
+    drawn = KernelShap(samples=200).attribute(model, batch)
+    assert torch.allclose(drawn.sum(-1), exact.sum(-1), atol=1e-6)
+    assert torch.allclose(drawn, exact, atol=0.3 * float(exact.abs().max()))
+
+
+def test_lime_equals_a_weighted_ridge_regression():
+    model, batch = build(), batch_of(examples(sizes=(6, 4), pairs=False))
+    method = Lime(samples=80)
+    ours = method.attribute(model, batch)
+    for row, (count, (_, generator)) in enumerate(zip((6, 4), generator_of(batch, 0), strict=True)):
+        target = int(model(batch).logits[row].argmax())
+        keep = method.draw(count, generator).numpy()
+        values = [said(model, batch, row, mask, target) for mask in keep]
+        distance = 1 - np.sqrt(keep.sum(1) / count)
+        weights = np.exp(-(distance**2) / (2 * method.width**2))
+        literal = Ridge(alpha=1.0).fit(keep.astype(float), values, sample_weight=weights)
+        assert ours[row][batch.mask[row]].numpy() == pytest.approx(literal.coef_, abs=1e-6)
+
+
+def test_methods_that_mask_share_their_copies(monkeypatch):
+    model, batch = build(), batch_of(examples(sizes=(5, 4), pairs=False))
+    seen = []
+    forward = type(model).forward
+    monkeypatch.setattr(type(model), "forward", lambda self, b, **k: seen.append(len(b)) or forward(self, b, **k))
+    alone = [method.attribute(model, batch) for method in (Lime(), KernelShap())]
+    apart = sum(seen)
+    seen.clear()
+    together = explain_together([Lime(), KernelShap()], model, batch)
+    assert sum(seen) < apart
+    assert sum(seen) <= 2**5 + 2**4 + len(batch), "every distinct mask once"
+    for first, second in zip(alone, together, strict=True):
+        assert torch.equal(first, second)
