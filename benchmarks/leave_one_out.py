@@ -7,7 +7,7 @@ import torch
 from benchmarks.report import line
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import Batch, EncodedSplit
-from trueness.explainers.leave_one_out import LeaveOneOut, _deleted
+from trueness.explainers.leave_one_out import LeaveOneOut
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 
 TOKENS, EXAMPLES, WORDS = 40, 32, 5000
@@ -46,7 +46,7 @@ def _loop(model: AttentiveClassifier, batch: Batch) -> torch.Tensor:
     scores = torch.zeros(batch.mask.shape, device=batch.mask.device)
     for position in range(1, batch.mask.shape[1] - 1):
         at = torch.full((len(batch),), position, device=batch.mask.device)
-        after = torch.softmax(model(Batch(_deleted(batch.text, at), batch.labels)).logits, -1)
+        after = torch.softmax(model(Batch(batch.text.without(at), batch.labels)).logits, -1)
         scores[:, position] = (before - after).gather(1, chosen)[:, 0]
     return scores
 

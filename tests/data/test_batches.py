@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
-from trueness.data.vocabulary import BEGIN, END, MASK, PAD
+from trueness.data.coding import BEGIN, END, MASK, PAD
 
 WORDS = ("a", "b", "c", "d")
 

@@ -4,9 +4,9 @@ import json
 import pytest
 
 from trueness.data import RawExample, load_text
+from trueness.data.coding import BEGIN, END, SPECIAL, UNKNOWN
 from trueness.data.preparation import Preparation, prepare, tokenise
 from trueness.data.text_datasets import TEXT_DATASETS
-from trueness.data.vocabulary import BEGIN, END, SPECIAL, UNKNOWN
 from trueness.errors import UserError
 
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from trueness.data import Vocabulary
-from trueness.data.vocabulary import PAD, SPECIAL
+from trueness.data.coding import PAD, SPECIAL
 from trueness.data.word_vectors import fill, load_vectors
 from trueness.errors import UserError
 

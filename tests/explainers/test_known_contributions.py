@@ -10,7 +10,7 @@ from captum import attr
 from sklearn.linear_model import Ridge
 
 from tests.models.test_attentive import batch_of, build, examples
-from trueness.data.vocabulary import MASK
+from trueness.data.coding import MASK
 from trueness.explainers.catalogue import (
     TEXT_EXPLAINERS,
     GradientShap,

@@ -9,10 +9,9 @@ from captum import attr
 import trueness as tn
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.data.batches import Batch
-from trueness.data.vocabulary import MASK
+from trueness.data.coding import MASK
 from trueness.errors import UserError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, LeaveOneOut, Random
-from trueness.explainers.leave_one_out import _deleted, _masked
 
 NAMES = list(TEXT_EXPLAINERS)
 KINDS = [("bilstm", "additive", "linear"), ("cnn", "dot", "linear"), ("average", "uniform", "linear")]
@@ -59,6 +58,10 @@ def test_the_model_is_restored_after_an_exception(name, monkeypatch):
     assert torch.is_grad_enabled()
 
 
+def hidden(batch, position):
+    return torch.nn.functional.one_hot(position, batch.tokens.shape[1]).bool()
+
+
 @torch.no_grad()
 def literal_leave_one_out(model, batch, target, replace):
     """Token by token, text by text, from the definition."""
@@ -69,7 +72,7 @@ def literal_leave_one_out(model, batch, target, replace):
         for position in range(batch.tokens.shape[1]):
             if batch.mask[row, position]:
                 at = torch.tensor([position])
-                text = _deleted(one.text, at) if replace == "delete" else _masked(one.text, at)
+                text = one.text.without(at) if replace == "delete" else one.text.masked(hidden(one, at))
                 after = torch.softmax(model(Batch(text, one.labels, one.other)).logits, -1)[0]
                 scores[row, position] = before[target[row]] - after[target[row]]
     return scores
@@ -96,7 +99,7 @@ def test_the_two_ways_of_leaving_out_agree():
 def test_deletion_and_masking_do_what_they_say():
     batch = batch_of(examples(pairs=False))
     position = torch.tensor([2, 1, 3, 1])
-    shorter, masked = _deleted(batch.text, position), _masked(batch.text, position)
+    shorter, masked = batch.text.without(position), batch.text.masked(hidden(batch, position))
     for row in range(4):
         tokens, at, length = batch.tokens[row].tolist(), int(position[row]), int(batch.text.lengths[row])
         assert shorter.tokens[row, : length - 1].tolist() == [*tokens[:at], *tokens[at + 1 : length]]

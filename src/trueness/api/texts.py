@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trueness.data import TextExample
     from trueness.models.recipes import Recipe
     from trueness.models.text_model import TextModel
+    from trueness.models.transformer import TransformerModel
     from trueness.protocols.result import Result
 
 
@@ -53,11 +54,20 @@ def train(
 
 
 def load_model(path: str | Path, device: str = "cpu") -> TextModel:
-    """A trained text classifier from its folder."""
+    """A text classifier that `train` made and `save` wrote, from its folder."""
     from trueness.models import text_model
 
     check_device(device)
     return text_model.load_model(path, device)
+
+
+def load_classifier(path: str | Path, device: str = "cpu") -> TextModel | TransformerModel:
+    """Any text classifier from its folder: one of ours, or a transformer as `save_pretrained` leaves it."""
+    from trueness.models import text_model
+    from trueness.models.transformer import load_transformer
+
+    check_device(device)
+    return (load_transformer if text_model.is_transformer(path) else text_model.load_model)(path, device)
 
 
 def evaluate(model: TextModel, data: TextDataset, split: str = "test") -> dict[str, float]:
@@ -71,7 +81,7 @@ def evaluate(model: TextModel, data: TextDataset, split: str = "test") -> dict[s
 
 
 def explain(
-    model: TextModel,
+    model: TextModel | TransformerModel,
     texts: Sequence[str] | Sequence[TextExample],
     explainer: str = "attention",
     *,
@@ -107,11 +117,11 @@ def explain(
             Explanation(
                 explainer=explainer,
                 tokens=example.tokens,
-                scores=tuple(scores[row][1 : len(example.tokens) + 1]),
+                scores=model.word_scores(example, scores[row]),
                 predicted=model.classes[best],
                 probability=float(probability[row, best]),
                 target=model.classes[classes[row]],
-                known=tuple(token in model.vocabulary.numbers for token in example.tokens),
+                known=model.known(example),
                 note=model.unusual(example),
             )
         )
@@ -155,7 +165,7 @@ def compare_attention(base: TextModel, other: TextModel, data: TextDataset, spli
 
 
 def _examples(
-    model: TextModel, texts: Sequence[str] | Sequence[TextExample], others: Sequence[str] | None
+    model: TextModel | TransformerModel, texts: Sequence[str] | Sequence[TextExample], others: Sequence[str] | None
 ) -> list[TextExample]:
     """New texts are read as the model's training data were; examples are taken as they are."""
     given = [text for text in texts if isinstance(text, str)]

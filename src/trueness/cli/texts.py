@@ -75,7 +75,7 @@ def explain_command(
     from trueness.report.heatmap import heatmap_page
 
     _same_number(text, other)
-    loaded = api.load_model(model)
+    loaded = api.load_classifier(model)
     names = explainer or ["attention", "input-x-gradient", "leave-one-out"]
     found = [
         explanation for name in names for explanation in api.explain(loaded, text, name, others=other, target=target)

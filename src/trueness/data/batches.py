@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from trueness.data.coding import MASK, Coder
 from trueness.data.examples import TextExample
-from trueness.data.vocabulary import MASK, PAD, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,32 @@ class Sequences:
     """(batch,) int64, begin and end included"""
     mask: Tensor
     """(batch, length) bool"""
+    types: Tensor | None = None
+    """(batch, length) int64: which text a token belongs to, where a model reads both texts as one sequence."""
+    mask_token: int = MASK
+    """The number of the mask token."""
 
     def to(self, device: str | torch.device) -> Sequences:
         """The same on another device."""
-        return Sequences(self.tokens.to(device), self.lengths.to(device), self.mask.to(device))
+        types = None if self.types is None else self.types.to(device)
+        return Sequences(self.tokens.to(device), self.lengths.to(device), self.mask.to(device), types, self.mask_token)
+
+    def rows(self, index: Tensor) -> Sequences:
+        """Some examples, in the order given, repeats allowed; padding stays."""
+        types = None if self.types is None else self.types[index]
+        return Sequences(self.tokens[index], self.lengths[index], self.mask[index], types, self.mask_token)
+
+    def without(self, position: Tensor) -> Sequences:
+        """Each row without the token at its position, the rest moved left."""
+        keep = torch.arange(self.tokens.shape[1] - 1, device=position.device)
+        index = keep + (keep >= position[:, None])
+        types = None if self.types is None else self.types.gather(1, index)
+        tokens, mask = self.tokens.gather(1, index), self.mask.gather(1, index)
+        return Sequences(tokens, self.lengths - 1, mask, types, self.mask_token)
+
+    def masked(self, where: Tensor) -> Sequences:
+        """The same with the mask token at `where`, as far as those positions may be explained."""
+        return replace(self, tokens=self.tokens.masked_fill(where & self.mask, self.mask_token))
 
 
 @dataclass(frozen=True)
@@ -61,51 +83,64 @@ class Batch:
 
     def rows(self, index: Tensor) -> Batch:
         """Some examples, in the order given, repeats allowed; padding stays."""
-
-        def pick(block: Sequences) -> Sequences:
-            return Sequences(block.tokens[index], block.lengths[index], block.mask[index])
-
-        other = None if self.other is None else pick(self.other)
-        return Batch(pick(self.text), self.labels[index], other, None if self.guide is None else self.guide[index])
+        other = None if self.other is None else self.other.rows(index)
+        guide = None if self.guide is None else self.guide[index]
+        return Batch(self.text.rows(index), self.labels[index], other, guide)
 
     def masked(self, where: Tensor) -> Batch:
         """The same with the tokens at `where` replaced by the mask token."""
-        return replace(self, text=replace(self.text, tokens=self.text.tokens.masked_fill(where & self.mask, MASK)))
+        return replace(self, text=self.text.masked(where))
 
 
 class _Block:
     """All sequences of a split, flat on the device; any selection is padded by one gather."""
 
-    def __init__(self, sequences: Sequence[Sequence[int]], device: str | torch.device) -> None:
+    def __init__(
+        self,
+        sequences: Sequence[Sequence[int]],
+        coder: Coder,
+        device: str | torch.device,
+        types: Sequence[Sequence[int]] | None = None,
+        explained: Sequence[Sequence[bool]] | None = None,
+    ) -> None:
         self.sizes: npt.NDArray[np.int64] = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-        flat = np.concatenate([np.asarray(sequence, dtype=np.int64) for sequence in sequences])
         starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
-        self.flat = torch.from_numpy(flat).to(device)
+        self.flat = _flat(sequences, device)
         self.starts = torch.from_numpy(starts).to(device)
         self.lengths = torch.from_numpy(self.sizes).to(device)
+        self.types = None if types is None else _flat(types, device)
+        self.explained = None if explained is None else _flat(explained, device).bool()
+        self.pad, self.mask_token = coder.pad, coder.mask_token
 
     def select(self, index: Tensor, width: int) -> Sequences:
         position = torch.arange(width, device=self.flat.device)
         lengths = self.lengths[index]
         inside = position < lengths[:, None]
         address = (self.starts[index][:, None] + position).clamp_(max=len(self.flat) - 1)
-        tokens = torch.where(inside, self.flat[address], PAD)
-        mask = inside & (position > 0) & (position < lengths[:, None] - 1)
-        return Sequences(tokens, lengths, mask)
+        tokens = torch.where(inside, self.flat[address], self.pad)
+        types = None if self.types is None else torch.where(inside, self.types[address], 0)
+        if self.explained is None:
+            mask = inside & (position > 0) & (position < lengths[:, None] - 1)
+        else:
+            mask = inside & self.explained[address]
+        return Sequences(tokens, lengths, mask, types, self.mask_token)
+
+
+def _flat(sequences: Sequence[Sequence[int]], device: str | torch.device) -> Tensor:
+    return torch.from_numpy(np.concatenate([np.asarray(sequence, dtype=np.int64) for sequence in sequences])).to(device)
 
 
 class EncodedSplit:
     """A split on a device, ready to be batched."""
 
-    def __init__(
-        self, examples: Sequence[TextExample], vocabulary: Vocabulary, device: str | torch.device = "cpu"
-    ) -> None:
+    def __init__(self, examples: Sequence[TextExample], coder: Coder, device: str | torch.device = "cpu") -> None:
         self.device = torch.device(device)
-        self._text = _Block([vocabulary.encode(example.tokens) for example in examples], device)
-        others = [example.tokens_b for example in examples]
-        self._other = (
-            _Block([vocabulary.encode(tokens or ()) for tokens in others], device) if others[0] is not None else None
-        )
+        coded = [coder.code(example) for example in examples]
+        types = [one.types for one in coded if one.types is not None]
+        explained = [one.explained for one in coded if one.explained is not None]
+        self._text = _Block([one.tokens for one in coded], coder, device, types or None, explained or None)
+        others = [one.other for one in coded if one.other is not None]
+        self._other = _Block(others, coder, device) if others else None
         self.labels = torch.tensor([example.label for example in examples], device=self.device)
         self.guide: Tensor | None = None
         """(examples, at least the longest length) attention that every batch carries along."""

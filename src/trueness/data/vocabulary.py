@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from trueness.data.coding import BEGIN, END, MASK, PAD, SPECIAL, UNKNOWN, Coded
 from trueness.data.examples import TextExample
-
-PAD, BEGIN, END, MASK, UNKNOWN = range(5)
-SPECIAL = ("[PAD]", "[BEGIN]", "[END]", "[MASK]", "[UNKNOWN]")
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,21 @@ class Vocabulary:
     def numbers(self) -> dict[str, int]:
         """Word to number."""
         return {word: number for number, word in enumerate(self.words)}
+
+    @property
+    def pad(self) -> int:
+        """Fills up short texts."""
+        return PAD
+
+    @property
+    def mask_token(self) -> int:
+        """Takes the place of a token that is hidden."""
+        return MASK
+
+    def code(self, example: TextExample) -> Coded:
+        """Both texts of an example, each with begin and end."""
+        other = None if example.tokens_b is None else self.encode(example.tokens_b)
+        return Coded(self.encode(example.tokens), other)
 
     def encode(self, tokens: Sequence[str]) -> list[int]:
         """Begin, the words, end; unknown words share one number."""

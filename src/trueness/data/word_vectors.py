@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from trueness.data.coding import PAD, SPECIAL
 from trueness.data.folder import read_lines
-from trueness.data.vocabulary import PAD, SPECIAL, Vocabulary
+from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError
 
 Missing = Literal["zeros", "normal", "uniform"]

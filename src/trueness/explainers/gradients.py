@@ -9,13 +9,15 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
+from trueness.errors import UserError
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.looking import looking
+from trueness.models.network import TextNetwork
 
 
 def embedding_gradient(
-    model: AttentiveClassifier,
+    model: TextNetwork,
     batch: Batch,
     target: Target,
     *,
@@ -28,10 +30,7 @@ def embedding_gradient(
     """
     with looking(model, gradients=True):
         embeddings = model.embed(batch).detach().requires_grad_()
-        auxiliary = model.auxiliary(batch)
-        states = model.encode(embeddings, batch)
-        weights = model.attend(states, batch, auxiliary=auxiliary)
-        logits = model.decode(states, weights.detach() if hold_attention else weights, batch, auxiliary=auxiliary)
+        logits = _held(model, embeddings, batch) if hold_attention else model(batch, embeddings=embeddings).logits
         chosen = target_class(logits.detach(), batch, target)
         values = logits if output == "logit" else torch.softmax(logits, dim=-1)
         # Examples do not interact, so one backward pass gives every example its own gradient.
@@ -39,11 +38,21 @@ def embedding_gradient(
     return gradient, embeddings.detach()
 
 
+def _held(model: TextNetwork, embeddings: Tensor, batch: Batch) -> Tensor:
+    """Logits whose attention weights are constants."""
+    if not isinstance(model, AttentiveClassifier):
+        raise UserError("gradient@jw2019 holds the one attention of a model constant; a transformer has many.")
+    auxiliary = model.auxiliary(batch)
+    states = model.encode(embeddings, batch)
+    weights = model.attend(states, batch, auxiliary=auxiliary)
+    return model.decode(states, weights.detach(), batch, auxiliary=auxiliary)
+
+
 @dataclass(frozen=True)
 class Gradient:
     """L2 norm over embedding dimensions of the gradient of the target's logit: not negative."""
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         gradient, _ = embedding_gradient(model, batch, target)
         return (gradient * gradient).sum(dim=-1).sqrt() * batch.mask
@@ -53,7 +62,7 @@ class Gradient:
 class InputXGradient:
     """Gradient of the target's logit times the embedding, summed over dimensions: signed."""
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         gradient, embeddings = embedding_gradient(model, batch, target)
         return (gradient * embeddings).sum(dim=-1) * batch.mask
@@ -66,7 +75,7 @@ class GradientJW2019:
     It is the gradient with respect to the one-hot word at its own entry. Of two classes both give the same.
     """
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         gradient, embeddings = embedding_gradient(model, batch, target, output="probability", hold_attention=True)
         return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
@@ -80,7 +89,7 @@ class GradientMadsen2022:
     gold class.
     """
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         gradient, _ = embedding_gradient(model, batch, target)
         table = model.embedding.weight.detach()

@@ -8,13 +8,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from trueness.data.batches import Batch, Sequences
-from trueness.data.vocabulary import MASK
+from trueness.data.batches import Batch
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
 from trueness.models.attention import normalise, uniform
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM, reversal
 from trueness.models.looking import looking
+from trueness.models.network import TextNetwork
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class LeaveOneOut:
     measure: Literal["signed", "total-variation"] = "signed"
     max_bytes: int = 256 << 20
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         with looking(model):
             logits = model(batch).logits
@@ -46,43 +46,39 @@ class LeaveOneOut:
                 scores = change.gather(2, chosen[:, None, None].expand(-1, change.shape[1], 1))[..., 0]
             return scores * batch.mask
 
-    def _logits_without_each(self, model: AttentiveClassifier, batch: Batch) -> Tensor:
+    def _logits_without_each(self, model: TextNetwork, batch: Batch) -> Tensor:
         """(batch, tokens, classes): the logits without the token at each position."""
         rows, width = batch.tokens.shape
         # On a GPU a step of the recurrence costs a launch whatever its size, so one large rerun is faster there.
-        shares = isinstance(model.encoder, BiLSTM) and self.replace == "delete" and batch.tokens.device.type == "cpu"
-        each = width * width * model.encoder.size * torch.finfo(model.output.weight.dtype).bits // 8
-        step = max(1, self.max_bytes // (each * (3 if shares else 2)))
+        shared = (
+            model
+            if isinstance(model, AttentiveClassifier)
+            and isinstance(model.encoder, BiLSTM)
+            and self.replace == "delete"
+            and batch.tokens.device.type == "cpu"
+            else None
+        )
+        each = width * width * model.numbers_per_token(width) * model.embedding.weight.element_size()
+        step = max(1, self.max_bytes // (each * (3 if shared is not None else 2)))
         parts = []
         for begin in range(0, rows, step):
             part = batch.rows(torch.arange(begin, min(begin + step, rows), device=batch.tokens.device))
-            parts.append(_shared_states(model, part) if shares else self._rerun(model, part))
+            parts.append(_shared_states(shared, part) if shared is not None else self._rerun(model, part))
         return torch.cat(parts)
 
-    def _rerun(self, model: AttentiveClassifier, batch: Batch) -> Tensor:
+    def _rerun(self, model: TextNetwork, batch: Batch) -> Tensor:
         """Every variant as an example of its own."""
         rows, width = batch.tokens.shape
         row, position = batch.mask.nonzero(as_tuple=True)
         variants = batch.rows(row)
-        text = (_deleted if self.replace == "delete" else _masked)(variants.text, position)
+        if self.replace == "delete":
+            text = variants.text.without(position)
+        else:
+            text = variants.text.masked(torch.nn.functional.one_hot(position, width).bool())
         logits = model(Batch(text, variants.labels, variants.other)).logits
         result: Tensor = logits.new_zeros(rows, width, logits.shape[-1])
         result[row, position] = logits
         return result
-
-
-def _deleted(text: Sequences, position: Tensor) -> Sequences:
-    """Each row without the token at its position, the rest moved left."""
-    keep = torch.arange(text.tokens.shape[1] - 1, device=position.device)
-    index = keep + (keep >= position[:, None])
-    lengths = text.lengths - 1
-    mask = (keep > 0) & (keep < lengths[:, None] - 1)
-    return Sequences(text.tokens.gather(1, index), lengths, mask)
-
-
-def _masked(text: Sequences, position: Tensor) -> Sequences:
-    """Each row with the mask token at its position."""
-    return Sequences(text.tokens.scatter(1, position[:, None], MASK), text.lengths, text.mask)
 
 
 def _shared_states(model: AttentiveClassifier, batch: Batch) -> Tensor:

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of, target_class
-from trueness.models.attentive import AttentiveClassifier
 from trueness.models.looking import looking
+from trueness.models.network import TextNetwork
 
 Output = Literal["probability", "logit"]
 MAX_BYTES = 256 << 20
@@ -49,7 +49,7 @@ class MaskingExplainer(Protocol):
 
 
 def explain_together(
-    explainers: Sequence[MaskingExplainer], model: AttentiveClassifier, batch: Batch, target: Target = "predicted"
+    explainers: Sequence[MaskingExplainer], model: TextNetwork, batch: Batch, target: Target = "predicted"
 ) -> list[Tensor]:
     """The scores (batch, tokens) of each explainer; a mask that several of them ask for is computed once."""
     counts = batch.mask.sum(dim=-1)
@@ -86,9 +86,7 @@ def _draw(explainer: MaskingExplainer, batch: Batch) -> Tensor:
     return padded
 
 
-def _outputs(
-    model: AttentiveClassifier, batch: Batch, keep: Tensor, target: Target, output: Output, max_bytes: int
-) -> Tensor:
+def _outputs(model: TextNetwork, batch: Batch, keep: Tensor, target: Target, output: Output, max_bytes: int) -> Tensor:
     """(texts, masks) in double precision: the target's output for each masked copy, every distinct one once."""
     texts, masks, features = keep.shape
     device = batch.tokens.device
@@ -98,7 +96,7 @@ def _outputs(
     with looking(model):
         chosen = target_class(model(batch).logits, batch, target)
         width = batch.tokens.shape[1]
-        each = width * (model.embedding.embedding_dim + model.encoder.size) * _COPIES * 4
+        each = width * model.numbers_per_token(width) * _COPIES * 4
         step = max(1, max_bytes // each)
         said = []
         for part in distinct.split(step):
@@ -128,7 +126,7 @@ class Lime:
     output: Output = "probability"
     max_bytes: int = MAX_BYTES
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         return explain_together([self], model, batch, target)[0]
 
@@ -163,7 +161,7 @@ class KernelShap:
     output: Output = "probability"
     max_bytes: int = MAX_BYTES
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         return explain_together([self], model, batch, target)[0]
 

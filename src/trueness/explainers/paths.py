@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.data.vocabulary import MASK
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of, target_class
-from trueness.models.attentive import AttentiveClassifier
 from trueness.models.looking import looking
+from trueness.models.network import TextNetwork
 
 Baseline = Literal["zero", "mask"]
 """What a text without information is: zero vectors, or the mask token, at every explained position."""
@@ -23,7 +22,7 @@ _COPIES = 12  # states, gates and their gradients, in multiples of the embedding
 
 
 def average_gradient(
-    model: AttentiveClassifier,
+    model: TextNetwork,
     batch: Batch,
     chosen: Tensor,
     place: Callable[[Tensor, Tensor], Tensor],
@@ -36,7 +35,7 @@ def average_gradient(
     large batches; `max_bytes` bounds what such a batch takes.
     """
     rows, width = batch.tokens.shape
-    each = width * (model.embedding.embedding_dim + model.encoder.size) * _COPIES * weights.element_size()
+    each = width * model.numbers_per_token(width) * _COPIES * weights.element_size()
     step = max(1, max_bytes // each)
     number = len(weights)
     total = model.embedding.weight.new_zeros(rows, width, model.embedding.embedding_dim)
@@ -51,14 +50,16 @@ def average_gradient(
     return total
 
 
-def _start(model: AttentiveClassifier, batch: Batch, baseline: Baseline) -> tuple[Tensor, Tensor]:
+def _start(model: TextNetwork, batch: Batch, baseline: Baseline) -> tuple[Tensor, Tensor]:
     """The embeddings, and those of the baseline: begin and end stay as they are."""
     embeddings = model.embed(batch).detach()
-    empty = torch.zeros_like(embeddings) if baseline == "zero" else model.embedding.weight[MASK].detach()
+    empty = (
+        torch.zeros_like(embeddings) if baseline == "zero" else model.embedding.weight[batch.text.mask_token].detach()
+    )
     return embeddings, torch.where(batch.mask[..., None], empty, embeddings)
 
 
-def _chosen(model: AttentiveClassifier, batch: Batch, target: Target) -> Tensor:
+def _chosen(model: TextNetwork, batch: Batch, target: Target) -> Tensor:
     with looking(model):
         return target_class(model(batch).logits, batch, target)
 
@@ -75,7 +76,7 @@ class IntegratedGradients:
     baseline: Baseline = "zero"
     max_bytes: int = MAX_BYTES
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         end, start = _start(model, batch, self.baseline)
         nodes, weights = np.polynomial.legendre.leggauss(self.steps)
@@ -88,7 +89,7 @@ class IntegratedGradients:
         gradient = average_gradient(model, batch, chosen, place, weight, self.max_bytes)
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
 
-    def completeness_error(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def completeness_error(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch,): by how much the scores miss the difference of the logit between text and baseline."""
         scores = self.attribute(model, batch, target)
         end, start = _start(model, batch, self.baseline)
@@ -110,7 +111,7 @@ class IntegratedGradientsMadsen2022:
     steps: int = 50
     max_bytes: int = MAX_BYTES
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         embeddings = model.embed(batch).detach()
         share = torch.arange(1, self.steps + 1, device=embeddings.device).to(embeddings.dtype) / self.steps
@@ -134,7 +135,7 @@ class GradientShap:
     seed: int = 0
     max_bytes: int = MAX_BYTES
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         end, start = _start(model, batch, self.baseline)
         share = _drawn(batch, self.seed, lambda _, generator: torch.rand(self.samples, generator=generator)).to(end)
@@ -160,7 +161,7 @@ class SmoothGradient:
     seed: int = 0
     max_bytes: int = MAX_BYTES
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         embeddings = model.embed(batch).detach()
         noise = _noise(batch, embeddings, self.noise, self.seed)

@@ -9,15 +9,15 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of
-from trueness.models.attentive import AttentiveClassifier
 from trueness.models.looking import looking
+from trueness.models.network import TextNetwork
 
 
 @dataclass(frozen=True)
 class Attention:
     """The model's own attention weights: not negative, the same for every target."""
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         """(batch, tokens)."""
         with looking(model):
             attention: Tensor = model(batch).attention
@@ -33,7 +33,7 @@ class Random:
 
     seed: int = 0
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         """(batch, tokens)."""
         width = batch.tokens.shape[1]
         rows = [torch.rand(width, generator=generator) * 2 - 1 for _, generator in generator_of(batch, self.seed)]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.errors import UserError
-from trueness.models.attentive import AttentiveClassifier
+from trueness.models.network import TextNetwork
 from trueness.registry import Registry
 
 Target = Literal["predicted", "gold"] | int
@@ -20,7 +20,7 @@ Target = Literal["predicted", "gold"] | int
 class TextExplainer(Protocol):
     """Says how much each token mattered to the target class."""
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens) signed scores, 0 outside `batch.mask`; the model is left as it was."""
         ...
 
@@ -43,9 +43,8 @@ def target_class(logits: Tensor, batch: Batch, target: Target) -> Tensor:
 
 def generator_of(batch: Batch, seed: int) -> Iterator[tuple[int, torch.Generator]]:
     """For each text its length and a random generator fixed by the seed and its tokens: company changes nothing."""
-    for tokens in batch.tokens.tolist():
-        real = [token for token in tokens if token]
-        yield len(real), torch.Generator().manual_seed(hash((seed, *real)) % 2**63)
+    for tokens, length in zip(batch.tokens.tolist(), batch.text.lengths.tolist(), strict=True):
+        yield length, torch.Generator().manual_seed(hash((seed, *tokens[:length])) % 2**63)
 
 
 def explainer(name: str, description: str = "") -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
@@ -65,7 +64,7 @@ class _Function:
     def __init__(self, function: Callable[..., Tensor]) -> None:
         self._function = function
 
-    def attribute(self, model: AttentiveClassifier, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         scores = self._function(model, batch, target)
         if scores.shape != batch.mask.shape:
             found, wanted = tuple(scores.shape), tuple(batch.mask.shape)

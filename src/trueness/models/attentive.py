@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Batch, Sequences
-from trueness.data.vocabulary import PAD
+from trueness.data.coding import PAD
 from trueness.errors import UserError
 from trueness.models import attention as attentions
 from trueness.models.encoders import CNN, Activation, Average, BiLSTM
+from trueness.models.network import Prediction, TextNetwork
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,6 @@ class AttentiveConfig:
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """What a forward pass gives."""
-
-    logits: Tensor
-    attention: Tensor
-    states: Tensor
-
-
-@dataclass(frozen=True)
 class Auxiliary:
     """What is computed once from the other text of a pair."""
 
@@ -56,8 +48,10 @@ class Auxiliary:
     context: Tensor | None
 
 
-class AttentiveClassifier(nn.Module):
+class AttentiveClassifier(TextNetwork):
     """embed, encode, attend, decode; see `docs/models.md`."""
+
+    recurrent = True
 
     def __init__(self, config: AttentiveConfig) -> None:
         super().__init__()
@@ -89,10 +83,14 @@ class AttentiveClassifier(nn.Module):
         """Whether the logits are linear in the attended state, so that `token_logits` exists."""
         return self.config.head == "linear"
 
-    def embed(self, batch: Batch) -> Tensor:
-        """(batch, tokens, embedding)."""
-        embeddings: Tensor = self.embedding(batch.text.tokens)
-        return embeddings
+    @property
+    def classes(self) -> int:
+        """How many there are."""
+        return self.config.classes
+
+    def numbers_per_token(self, width: int) -> int:  # noqa: ARG002  # the same for all lengths
+        """The embedding and the state."""
+        return self.config.embedding + self.encoder.size
 
     def encode(self, embeddings: Tensor, batch: Batch) -> Tensor:
         """(batch, tokens, hidden)."""

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit
-from trueness.models.attentive import AttentiveClassifier, Prediction
+from trueness.models.attentive import AttentiveClassifier
+from trueness.models.network import Prediction
 from trueness.models.recipes import Recipe
 
 Shape = tuple[int, int, int]

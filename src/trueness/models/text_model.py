@@ -68,6 +68,14 @@ class TextModel:
             return f"{length} tokens, but the model was trained on texts of more than {how.above}"
         return ""
 
+    def known(self, example: TextExample) -> tuple[bool, ...]:
+        """Whether each word is in the vocabulary; unknown words share one vector."""
+        return tuple(token in self.vocabulary.numbers for token in example.tokens)
+
+    def word_scores(self, example: TextExample, scores: Sequence[float]) -> tuple[float, ...]:
+        """One score per word, from those of a batch's row, which has a begin marker in front."""
+        return tuple(scores[1 : len(example.tokens) + 1])
+
     def config(self) -> dict[str, Any]:
         """All but the weights, as plain JSON."""
         return {
@@ -105,6 +113,15 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> TextMo
     return assemble(config, weights, device, source=path)
 
 
+def is_transformer(folder: str | Path) -> bool:
+    """Whether a folder holds a Hugging Face transformer rather than a model of ours."""
+    try:
+        config = json.loads((Path(folder) / _CONFIG).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and "model_type" in config
+
+
 def assemble(
     config: Mapping[str, Any],
     weights: Mapping[str, Tensor],
@@ -140,6 +157,8 @@ def _read_config(path: Path) -> dict[str, Any]:
         config = json.loads((path / _CONFIG).read_bytes())
     except ValueError as error:
         raise UserError(f"{path / _CONFIG} is not valid JSON ({error}).") from error
+    if isinstance(config, dict) and "model_type" in config:
+        raise UserError(f"{path} is a transformer, and this needs a model with one attention (trueness train).")
     if not isinstance(config, dict) or "format" not in config:
         raise UserError(f"{path / _CONFIG} does not describe a model of trueness.")
     if config["format"] != FORMAT:

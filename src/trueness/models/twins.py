@@ -16,10 +16,11 @@ from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextDataset
-from trueness.models.attentive import AttentiveClassifier, Prediction
+from trueness.models.attentive import AttentiveClassifier
 from trueness.models.keeper import Keeper
 from trueness.models.looking import looking
 from trueness.models.loop import Loop, run_loops
+from trueness.models.network import Prediction
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.stepping import rounded_up
 from trueness.models.text_model import TextModel

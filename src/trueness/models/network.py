@@ -1,0 +1,45 @@
+"""What every text classifier offers to explainers: its embeddings, and a prediction from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from trueness.data.batches import Batch
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a forward pass gives."""
+
+    logits: Tensor
+    attention: Tensor
+    """(batch, tokens)"""
+    states: Tensor
+
+
+class TextNetwork(nn.Module):
+    """A text classifier: our attentive ones, or a transformer."""
+
+    embedding: nn.Embedding
+    recurrent = False
+    """Whether cuDNN must be in training mode to differentiate it."""
+
+    @property
+    def classes(self) -> int:
+        """How many there are."""
+        raise NotImplementedError
+
+    def numbers_per_token(self, width: int) -> int:
+        """About how many numbers a forward pass holds for each token of a text so long: to bound memory."""
+        raise NotImplementedError
+
+    def embed(self, batch: Batch) -> Tensor:
+        """(batch, tokens, embedding) of the words alone."""
+        embeddings: Tensor = self.embedding(batch.text.tokens)
+        return embeddings
+
+    def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
+        """Predict; given embeddings or attention take the place of the model's own."""
+        raise NotImplementedError

@@ -1,0 +1,222 @@
+"""Hugging Face transformers as text classifiers of ours: the same batches, the same explainers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch, EncodedSplit
+from trueness.data.coding import Coded
+from trueness.data.examples import TextExample
+from trueness.errors import UserError
+from trueness.models.network import Prediction, TextNetwork
+
+WordRule = Literal["sum", "max", "first"]
+"""How the scores of a word's parts become one: their sum, the one of largest magnitude, or the first part's."""
+
+
+class Transformer(TextNetwork):
+    """Any `AutoModelForSequenceClassification`, with eager attention, looked at in evaluation mode.
+
+    `attention` of a prediction is the first token's row of the last layer, averaged over heads.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+        accepted = set(inspect.signature(model.forward).parameters)
+        if "inputs_embeds" not in accepted:
+            raise UserError(f"{type(model).__name__} takes no embeddings, so that it cannot be explained.")
+        self._reads_types = "token_type_ids" in accepted and getattr(model.config, "type_vocab_size", 0) > 1
+        if getattr(model.config, "_attn_implementation", "eager") != "eager":
+            model.set_attn_implementation("eager")
+        self.eval()
+
+    @property
+    def embedding(self) -> torch.nn.Embedding:  # type: ignore[override]
+        """The table of word embeddings."""
+        table: torch.nn.Embedding = self.model.get_input_embeddings()
+        return table
+
+    @property
+    def classes(self) -> int:
+        """How many there are."""
+        return int(self.model.config.num_labels)
+
+    @property
+    def layers(self) -> int:
+        """How many layers attend."""
+        return int(self.model.config.num_hidden_layers)
+
+    def numbers_per_token(self, width: int) -> int:
+        """Hidden states, the wide layer, and a row of every head, in every layer."""
+        config = self.model.config
+        return int(config.num_hidden_layers * (10 * config.hidden_size + 2 * config.num_attention_heads * width))
+
+    def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
+        """Predict; given embeddings of the words take the place of the model's own."""
+        if attention is not None:
+            raise UserError("A transformer has many attentions: none can be given from outside.")
+        found = self._run(batch, embeddings)
+        row = found.attentions[-1][:, :, 0].mean(dim=1) * batch.mask
+        return Prediction(found.logits, row / row.sum(dim=-1, keepdim=True).clamp(min=1e-12), found.hidden_states[-1])
+
+    def attentions(self, batch: Batch, *, embeddings: Tensor | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The logits, and of every layer (batch, heads, tokens, tokens)."""
+        found = self._run(batch, embeddings)
+        return found.logits, tuple(found.attentions)
+
+    def _run(self, batch: Batch, embeddings: Tensor | None) -> Any:
+        text = batch.text
+        position = torch.arange(text.tokens.shape[1], device=text.tokens.device)
+        inputs: dict[str, Tensor] = {"attention_mask": (position < text.lengths[:, None]).long()}
+        if self._reads_types and text.types is not None:
+            inputs["token_type_ids"] = text.types
+        # Always by embeddings, so that a prediction and its explanation are the same computation.
+        inputs["inputs_embeds"] = self.embed(batch) if embeddings is None else embeddings
+        return self.model(**inputs, output_attentions=True, output_hidden_states=True, return_dict=True)
+
+
+@dataclass(frozen=True)
+class Subwords:
+    """The tokeniser of a transformer: words to parts of words, both texts of a pair as one sequence."""
+
+    tokenizer: Any
+    longest: int = 512
+    explain_special: bool = False
+    """Whether tokens such as [CLS] and [SEP] may be explained too."""
+    explain_other: bool = True
+    """Whether the second text of a pair is explained too."""
+
+    @property
+    def pad(self) -> int:
+        """Fills up short texts."""
+        number = self.tokenizer.pad_token_id
+        return 0 if number is None else int(number)
+
+    @property
+    def mask_token(self) -> int:
+        """Takes the place of a token that is hidden: the mask token, or where there is none the unknown token."""
+        for number in (self.tokenizer.mask_token_id, self.tokenizer.unk_token_id):
+            if number is not None:
+                return int(number)
+        raise UserError("The tokeniser has neither a mask token nor an unknown token: nothing can be hidden.")
+
+    def code(self, example: TextExample) -> Coded:
+        """One example; texts beyond the longest length lose their end, the longer one of a pair first."""
+        coded = self.tokenizer(
+            list(example.tokens),
+            None if example.tokens_b is None else list(example.tokens_b),
+            is_split_into_words=True,
+            truncation=True,
+            max_length=self.longest,
+        )
+        parts = coded.sequence_ids(0)
+        words = [-1 if part != 0 else int(word) for part, word in zip(parts, coded.word_ids(0), strict=True)]
+        special = self.tokenizer.get_special_tokens_mask(coded["input_ids"], already_has_special_tokens=True)
+        explained = [
+            bool(self.explain_special) if marked else part == 0 or (part == 1 and self.explain_other)
+            for marked, part in zip(special, parts, strict=True)
+        ]
+        # Tokenisers of models that do not tell two texts apart give no types.
+        return Coded(coded["input_ids"], None, coded.get("token_type_ids"), words, explained)
+
+
+def by_word(
+    scores: npt.NDArray[np.float64], words: npt.ArrayLike, count: int, rule: WordRule = "sum"
+) -> npt.NDArray[np.float64]:
+    """One score per word from the scores of its parts; words that were cut off get 0."""
+    result = np.zeros(count)
+    numbers = np.asarray(words)
+    for word in range(count):
+        parts = scores[: len(numbers)][numbers == word]
+        if len(parts):
+            result[word] = {"sum": parts.sum(), "max": parts[np.abs(parts).argmax()], "first": parts[0]}[rule]
+    return result
+
+
+@dataclass(frozen=True)
+class TransformerModel:
+    """A transformer with its tokeniser and classes: reads new text, as a `TextModel` does."""
+
+    network: Transformer
+    coder: Subwords
+    classes: tuple[str, ...]
+    rule: WordRule = "sum"
+    """How scores of parts become scores of words."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.network.embedding.weight.device
+
+    def batch(self, examples: Sequence[TextExample]) -> Batch:
+        """Examples as one batch on the model's device, in their order."""
+        return EncodedSplit(examples, self.coder, self.device).batch(range(len(examples)))
+
+    def read(self, texts: Sequence[str], others: Sequence[str] | None = None) -> list[TextExample]:
+        """New texts (or pairs) as examples, split at white space; their labels are unknown and set to 0."""
+        examples = []
+        for number, text in enumerate(texts, start=1):
+            if not text.split():
+                raise UserError(f"Text {number} has no tokens.")
+            other = None if others is None else tuple(others[number - 1].split())
+            examples.append(TextExample(tuple(text.split()), 0, other))
+        return examples
+
+    def unusual(self, example: TextExample) -> str:
+        """What to know of its explanation: parts of words put together, words cut off."""
+        reached = {word for word in self.coder.code(example).words or () if word >= 0}
+        missing = len(example.tokens) - len(reached)
+        how = {"sum": "the sum", "max": "the largest", "first": "the first"}[self.rule]
+        cut = f"; {missing} words were cut off: the model reads {self.coder.longest} tokens" if missing else ""
+        return f"a word's score is {how} of its parts'{cut}"
+
+    def known(self, example: TextExample) -> tuple[bool, ...]:
+        """Whether the tokeniser has parts for each word."""
+        coded = self.coder.code(example)
+        unknown = self.coder.tokenizer.unk_token_id
+        bad = {word for word, token in zip(coded.words or (), coded.tokens, strict=True) if token == unknown}
+        return tuple(number not in bad for number in range(len(example.tokens)))
+
+    def word_scores(self, example: TextExample, scores: Sequence[float]) -> tuple[float, ...]:
+        """One score per word of the first text, from those of a batch's row."""
+        words = self.coder.code(example).words or ()
+        return tuple(by_word(np.asarray(scores), words, len(example.tokens), self.rule).tolist())
+
+
+def load_transformer(folder: str | Path, device: str | torch.device = "cpu") -> TransformerModel:
+    """A fine-tuned classifier and its tokeniser, as `save_pretrained` left them: safetensors only, no code is run."""
+    try:
+        import transformers
+    except ImportError as error:
+        raise UserError("Transformers are in an extra: pip install 'trueness[transformers]'.") from error
+    path = Path(folder)
+    if not (path / "config.json").is_file():
+        raise UserError(f"{path} is not a saved transformer: it has no config.json.")
+    if not list(path.glob("*.safetensors")):
+        raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(
+            path, attn_implementation="eager", use_safetensors=True
+        )
+    except (OSError, ValueError, KeyError) as error:
+        first = str(error).strip().split("\n")[0]
+        raise UserError(f"{path} cannot be read as a transformer with a tokeniser ({first}).") from error
+    if not tokenizer.is_fast:
+        raise UserError(f"{path}: the tokeniser {type(tokenizer).__name__} does not tell which parts make a word.")
+    longest = min(int(tokenizer.model_max_length), int(getattr(model.config, "max_position_embeddings", 512)))
+    # Positions of RoBERTa begin after the number of its padding token.
+    if model.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
+        longest = min(longest, int(model.config.max_position_embeddings) - int(model.config.pad_token_id) - 1)
+    names = tuple(str(model.config.id2label[number]) for number in range(model.config.num_labels))
+    return TransformerModel(Transformer(model).to(device), Subwords(tokenizer, longest), names)
