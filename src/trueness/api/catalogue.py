@@ -14,12 +14,13 @@ from trueness.studies import builtin_studies, load_study
 def names() -> dict[str, dict[str, str]]:
     """Everything that has a name: kind to name to description."""
     from trueness.explainers.catalogue import TEXT_EXPLAINERS
+    from trueness.models.finetuning import FINE_TUNINGS
     from trueness.models.recipes import RECIPES
 
     kinds: dict[str, tuple[Registry[Any], ...]] = {
         "dataset": (VECTOR_DATASETS, TEXT_DATASETS),
         "model": (VECTOR_MODELS, TEXT_MODELS),
-        "recipe": (RECIPES,),
+        "recipe": (RECIPES, FINE_TUNINGS),
         "explainer": (VECTOR_EXPLAINERS, TEXT_EXPLAINERS),
     }
     listed = {

@@ -13,6 +13,7 @@ from trueness.report.heatmap import AdversarialAttention, Explanation
 
 if TYPE_CHECKING:
     from trueness.data import TextExample
+    from trueness.models.finetuning import FineTuning
     from trueness.models.recipes import Recipe
     from trueness.models.text_model import TextModel
     from trueness.models.transformer import TransformerModel
@@ -53,6 +54,26 @@ def train(
     return training.train(model, loaded, recipe=recipe, seed=seed, device=device, vectors=vectors, state=state, **shape)
 
 
+def fine_tune(
+    pretrained: str | Path,
+    data: str | TextDataset,
+    *,
+    recipe: str | FineTuning = "fine-tune",
+    seed: int = 0,
+    root: str | Path | None = None,
+    device: str = "cpu",
+) -> TransformerModel:
+    """A classifier from a pretrained transformer in a folder: `tn.fine_tune("minilm/", "movie-sentences")`.
+
+    `data` is a dataset or the name of one. The epoch with the best development score is kept.
+    """
+    from trueness.models.finetuning import fine_tune as tune
+
+    check_device(device)
+    loaded = load_text(data, root=root) if isinstance(data, str) else data
+    return tune(pretrained, loaded, recipe=recipe, seed=seed, device=device)
+
+
 def load_model(path: str | Path, device: str = "cpu") -> TextModel:
     """A text classifier that `train` made and `save` wrote, from its folder."""
     from trueness.models import text_model
@@ -70,14 +91,12 @@ def load_classifier(path: str | Path, device: str = "cpu") -> TextModel | Transf
     return (load_transformer if text_model.is_transformer(path) else text_model.load_model)(path, device)
 
 
-def evaluate(model: TextModel, data: TextDataset, split: str = "test") -> dict[str, float]:
+def evaluate(model: TextModel | TransformerModel, data: TextDataset, split: str = "test") -> dict[str, float]:
     """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1."""
     from trueness.data.batches import EncodedSplit
     from trueness.models import training
 
-    return training.evaluate(
-        model.network, EncodedSplit(data[split], model.vocabulary, model.device), len(model.classes)
-    )
+    return training.evaluate(model.network, EncodedSplit(data[split], model.coder, model.device), len(model.classes))
 
 
 def explain(

@@ -205,7 +205,8 @@ def trained(summary: dict[str, Any]) -> None:
     console.print(table)
     for note in summary["notes"]:
         console.print(f"{note}.")
-    console.print(f"{summary['epochs']} epochs. Model: {summary['model']}")
+    epochs = f"{summary['epochs']} epochs. " if "epochs" in summary else ""
+    console.print(f"{epochs}Model: {summary['model']}")
 
 
 def explanations(found: list[Explanation]) -> None:

@@ -1,4 +1,4 @@
-"""The commands about datasets and text models: data check, train, explain, adversary."""
+"""The commands about datasets and text models: data check, train, fine-tune, explain, adversary."""
 
 from __future__ import annotations
 
@@ -56,6 +56,28 @@ def train_command(
     scores = {split: api.evaluate(trained, loaded, split) for split in ("dev", "test") if split in loaded.splits}
     summary = {"model": str(out), "epochs": len(trained.history), "scores": scores, "notes": list(trained.notes)}
     put(as_json, summary, as_it_is, show.trained)
+
+
+def fine_tune_command(
+    pretrained: Annotated[Path, typer.Argument(metavar="FOLDER", help="A pretrained transformer with its tokeniser.")],
+    data: Annotated[str, typer.Option("--data", metavar="DATASET", help="A dataset's name, file or folder.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model is kept.")],
+    recipe: Annotated[str, typer.Option("--recipe", help="How to train; see: trueness list recipe.")] = "fine-tune",
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    root: Root = None,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda:0, ...")] = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Fine-tune a pretrained Hugging Face transformer into a text classifier."""
+    from trueness import api
+    from trueness.cli import show
+    from trueness.data import load_text
+
+    loaded = load_text(data, root=root)
+    tuned = api.fine_tune(pretrained, loaded, recipe=recipe, seed=seed, device=device)
+    tuned.save(out)
+    scores = {split: api.evaluate(tuned, loaded, split) for split in ("dev", "test") if split in loaded.splits}
+    put(as_json, {"model": str(out), "scores": scores, "notes": list(loaded.notes)}, as_it_is, show.trained)
 
 
 def explain_command(

@@ -37,6 +37,11 @@ class TextModel:
     notes: tuple[str, ...] = ()
 
     @property
+    def coder(self) -> Vocabulary:
+        """What turns words into numbers."""
+        return self.vocabulary
+
+    @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return self.network.output.weight.device

@@ -21,6 +21,7 @@ from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.keeper import Keeper
 from trueness.models.looking import looking
 from trueness.models.loop import Loop, run_loops
+from trueness.models.network import TextNetwork
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.registry import TEXT_MODELS
 from trueness.models.stepping import CrossEntropy
@@ -153,16 +154,16 @@ def build(config: AttentiveConfig, seed: int, table: npt.NDArray[np.float32] | N
     return network
 
 
-def predict(network: AttentiveClassifier, split: EncodedSplit) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+def predict(network: TextNetwork, split: EncodedSplit) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Logits (examples, classes) and gold labels, in the order of the split."""
-    logits = torch.zeros(len(split), network.config.classes, device=split.device)
+    logits = torch.zeros(len(split), network.classes, device=split.device)
     with looking(network):
         for rows, batch in split.in_order():
             logits[torch.from_numpy(rows).to(split.device)] = network(batch).logits.float()
     return logits.double().cpu().numpy(), split.labels.cpu().numpy()
 
 
-def evaluate(network: AttentiveClassifier, split: EncodedSplit, classes: int) -> dict[str, float]:
+def evaluate(network: TextNetwork, split: EncodedSplit, classes: int) -> dict[str, float]:
     """Mean cross-entropy, accuracy, macro-F1, and for two classes AUC and F1 of class 1; none where undefined."""
     logits, gold = predict(network, split)
     predicted = logits.argmax(axis=1)

@@ -16,6 +16,7 @@ from torch import Tensor
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.coding import Coded
 from trueness.data.examples import TextExample
+from trueness.engine import disk
 from trueness.errors import UserError
 from trueness.models.network import Prediction, TextNetwork
 
@@ -187,6 +188,14 @@ class TransformerModel:
         bad = {word for word, token in zip(coded.words or (), coded.tokens, strict=True) if token == unknown}
         return tuple(number not in bad for number in range(len(example.tokens)))
 
+    def save(self, folder: str | Path) -> Path:
+        """As `save_pretrained` does: safetensors, configuration and tokeniser."""
+        path = Path(folder)
+        with disk(f"the model {path}", full="free some space", refused="choose another folder"):
+            self.network.model.save_pretrained(path)
+            self.coder.tokenizer.save_pretrained(path)
+        return path
+
     def word_scores(self, example: TextExample, scores: Sequence[float]) -> tuple[float, ...]:
         """One score per word of the first text, from those of a batch's row."""
         words = self.coder.code(example).words or ()
@@ -214,9 +223,14 @@ def load_transformer(folder: str | Path, device: str | torch.device = "cpu") -> 
         raise UserError(f"{path} cannot be read as a transformer with a tokeniser ({first}).") from error
     if not tokenizer.is_fast:
         raise UserError(f"{path}: the tokeniser {type(tokenizer).__name__} does not tell which parts make a word.")
-    longest = min(int(tokenizer.model_max_length), int(getattr(model.config, "max_position_embeddings", 512)))
-    # Positions of RoBERTa begin after the number of its padding token.
-    if model.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        longest = min(longest, int(model.config.max_position_embeddings) - int(model.config.pad_token_id) - 1)
     names = tuple(str(model.config.id2label[number]) for number in range(model.config.num_labels))
-    return TransformerModel(Transformer(model).to(device), Subwords(tokenizer, longest), names)
+    return TransformerModel(Transformer(model).to(device), Subwords(tokenizer, longest_text(model, tokenizer)), names)
+
+
+def longest_text(model: Any, tokenizer: Any) -> int:
+    """How many tokens a model reads."""
+    positions = int(getattr(model.config, "max_position_embeddings", 512))
+    # Positions of RoBERTa and its kin begin after the number of the padding token.
+    if model.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
+        positions -= int(model.config.pad_token_id) + 1
+    return min(int(tokenizer.model_max_length), positions)

@@ -1,0 +1,64 @@
+import pytest
+import torch
+
+import trueness as tn
+from tests.models.transformers import model, tokenizer
+from trueness.data import RawExample
+from trueness.data.preparation import Preparation, prepare
+from trueness.errors import UserError
+from trueness.models.finetuning import FINE_TUNINGS, FineTuning, _rate, fine_tune
+
+
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory):
+    """A tiny model that has learnt nothing, as a folder."""
+    path = tmp_path_factory.mktemp("pretrained")
+    model("bert", classes=2).float().save_pretrained(path)
+    tokenizer().save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def data():
+    texts = [("a good film", 1), ("a bad film", 0), ("the scene good", 1), ("bad plots the", 0)]
+    raw = {split: [RawExample(*texts[row % 4]) for row in range(size)] for split, size in (("train", 64), ("dev", 16))}
+    return prepare("toy", {**raw, "test": raw["dev"]}, Preparation())
+
+
+QUICK = FineTuning(epochs=12, batch_size=8, learning_rate=1e-2)
+
+
+def test_it_learns_the_same_from_the_same_seed(pretrained, data):
+    first, again, other = (fine_tune(pretrained, data, recipe=QUICK, seed=seed) for seed in (0, 0, 1))
+    assert tn.evaluate(first, data)["accuracy"] == 1.0
+    weights = [one.network.state_dict() for one in (first, again, other)]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    assert not all(torch.equal(weights[0][name], weights[2][name]) for name in weights[0])
+    assert first.classes == data.classes
+
+
+def test_the_best_epoch_is_kept_and_patience_ends(pretrained, data):
+    seen = []
+    tuned = fine_tune(pretrained, data, recipe=FineTuning(30, 8, 1e-2, patience=2), progress=seen.append)
+    best = max(row["accuracy"] for row in seen)
+    assert tn.evaluate(tuned, data, "dev")["accuracy"] == best
+    assert len(seen) < 30
+
+
+def test_the_learning_rate_rises_and_falls():
+    how = FineTuning(warm_up=0.1)
+    assert [_rate(step, 100, how) for step in (0, 5, 10, 55, 100)] == pytest.approx([0, 0.5, 1.0, 0.5, 0])
+    assert _rate(99, 100, FINE_TUNINGS["fine-tune@court2022"]) == 1.0
+
+
+def test_a_tuned_model_is_saved_and_explained(pretrained, data, tmp_path):
+    tuned = fine_tune(pretrained, data, recipe=QUICK)
+    loaded = tn.load_classifier(tuned.save(tmp_path / "tuned"))
+    (found,) = tn.explain(loaded, ["a good film"], "leave-one-out-mask")
+    assert found.predicted == "1"
+    assert max(zip(found.scores, found.tokens, strict=True))[1] == "good"
+
+
+def test_a_folder_that_is_no_transformer_is_refused(data, tmp_path):
+    with pytest.raises(UserError, match=r"no config\.json"):
+        fine_tune(tmp_path, data)
