@@ -13,7 +13,8 @@ from trueness.data.coding import MASK
 from trueness.errors import UserError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, LeaveOneOut, Random
 
-NAMES = list(TEXT_EXPLAINERS)
+ONLY_TRANSFORMERS = {"attention-flow", "attention-rollout", "gradient-x-attention"}
+NAMES = [name for name in TEXT_EXPLAINERS if name not in ONLY_TRANSFORMERS]
 KINDS = [("bilstm", "additive", "linear"), ("cnn", "dot", "linear"), ("average", "uniform", "linear")]
 KINDS += [("bilstm", "additive", "query"), ("bilstm", "dot", "query"), ("bilstm", "additive", "concat")]
 UNSIGNED = {"attention", "gradient", "gradient@jw2019", "gradient@madsen2022", "leave-one-out@jw2019"}
@@ -40,6 +41,12 @@ def test_the_contract(name, kind):
         model.train(training)
         explainer.attribute(model, batch)
         assert model.training is training
+
+
+@pytest.mark.parametrize("name", sorted(ONLY_TRANSFORMERS))
+def test_what_needs_a_transformer_says_so(name):
+    with pytest.raises(UserError, match=f"{name} needs the layers of a transformer"):
+        TEXT_EXPLAINERS[name].attribute(build(), batch_of(examples(pairs=False)))
 
 
 def test_an_unknown_target_is_refused():

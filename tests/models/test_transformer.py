@@ -141,3 +141,44 @@ def test_a_saved_folder_is_read_and_others_are_refused(tmp_path):
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(UserError, match="no safetensors"):
         load_transformer(tmp_path)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rollout_is_the_first_row_of_the_product_of_all_layers(family):
+    network, batch = Transformer(model(family)), batch_of(EXAMPLES)
+    with torch.no_grad():
+        _, layers = network.attentions(batch)
+    ours = TEXT_EXPLAINERS["attention-rollout"].attribute(network, batch)
+    for row in range(len(batch)):
+        product = torch.eye(batch.tokens.shape[1], dtype=torch.float64)
+        for attention in layers:  # the whole matrices, as Abnar and Zuidema write them
+            mixed = attention[row].mean(dim=0) + torch.eye(len(product), dtype=torch.float64)
+            product = (mixed / mixed.sum(dim=-1, keepdim=True)) @ product
+        assert torch.allclose(ours[row], product[0] * batch.mask[row], atol=1e-9)
+
+
+def test_gradient_times_attention_depends_on_the_target_and_sums_to_the_slope():
+    """Scaling the first row of the last attention by 1 + h changes the logit by h times the sum of all scores."""
+    network = Transformer(model("bert"))
+    batch = batch_of(EXAMPLES, explain_special=True)
+    scores = [TEXT_EXPLAINERS["gradient-x-attention"].attribute(network, batch, target) for target in (0, 1)]
+    assert not torch.allclose(scores[0], scores[1])
+    layer = network.model.bert.encoder.layer[-1].attention.self
+
+    def logits(h):
+        def scaled(module, inputs, output):
+            # The mixture of values of the first token is linear in its attention.
+            context = output[0].clone()
+            context[:, 0] = context[:, 0] * (1 + h)
+            return (context, *output[1:])
+
+        hook = layer.register_forward_hook(scaled)
+        with torch.no_grad():
+            found = network(batch).logits
+        hook.remove()
+        return found
+
+    slope = (logits(1e-6) - logits(-1e-6)) / 2e-6
+    heads = network.model.config.num_attention_heads
+    for target in (0, 1):
+        assert torch.allclose(scores[target].sum(-1) * heads, slope[:, target], atol=1e-5)

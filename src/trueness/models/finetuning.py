@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.errors import UserError
 from trueness.models.training import evaluate
-from trueness.models.transformer import Subwords, Transformer, TransformerModel, longest_text
+from trueness.models.transformer import Subwords, Transformer, TransformerModel, longest_text, open_folder
 from trueness.registry import Registry
 
 
@@ -63,7 +63,15 @@ def fine_tune(
 ) -> TransformerModel:
     """A classifier of `data` from a pretrained model in a folder, as it was after its best epoch."""
     how = FINE_TUNINGS[recipe] if isinstance(recipe, str) else recipe
-    model, tokenizer = _pretrained(Path(pretrained), data, seed)
+    labels = dict(enumerate(data.classes))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)  # the classification head is new
+        model, tokenizer = open_folder(
+            Path(pretrained),
+            num_labels=len(labels),
+            id2label=labels,
+            label2id={name: number for number, name in labels.items()},
+        )
     network, coder = Transformer(model).to(device), Subwords(tokenizer, longest_text(model, tokenizer))
     train, dev = (EncodedSplit(data[split], coder, device) for split in ("train", "dev"))
     optimiser = _optimiser(network, how)
@@ -131,30 +139,3 @@ def _optimiser(network: Transformer, how: FineTuning) -> torch.optim.AdamW:
         {"params": groups[False], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(decayed, lr=how.learning_rate, betas=how.betas)
-
-
-def _pretrained(path: Path, data: TextDataset, seed: int) -> tuple[Any, Any]:
-    """The model with a fresh classification head, fixed by the seed, and its tokeniser."""
-    try:
-        import transformers
-    except ImportError as error:
-        raise UserError("Transformers are in an extra: pip install 'trueness[transformers]'.") from error
-    if not (path / "config.json").is_file():
-        raise UserError(f"{path} is not a saved transformer: it has no config.json.")
-    labels = dict(enumerate(data.classes))
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            model = transformers.AutoModelForSequenceClassification.from_pretrained(
-                path,
-                num_labels=len(data.classes),
-                id2label=labels,
-                label2id={name: number for number, name in labels.items()},
-                attn_implementation="eager",
-                use_safetensors=True,
-            )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True)
-    except (OSError, ValueError, KeyError) as error:
-        first = str(error).strip().split("\n")[0]
-        raise UserError(f"{path} cannot be read as a transformer with a tokeniser ({first}).") from error
-    return model, tokenizer

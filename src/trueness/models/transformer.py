@@ -204,27 +204,35 @@ class TransformerModel:
 
 def load_transformer(folder: str | Path, device: str | torch.device = "cpu") -> TransformerModel:
     """A fine-tuned classifier and its tokeniser, as `save_pretrained` left them: safetensors only, no code is run."""
+    model, tokenizer = open_folder(Path(folder))
+    names = tuple(str(model.config.id2label[number]) for number in range(model.config.num_labels))
+    return TransformerModel(Transformer(model).to(device), Subwords(tokenizer, longest_text(model, tokenizer)), names)
+
+
+def open_folder(path: Path, **options: Any) -> tuple[Any, Any]:
+    """The transformer with a classification head that a folder holds, and its tokeniser."""
     try:
         import transformers
     except ImportError as error:
         raise UserError("Transformers are in an extra: pip install 'trueness[transformers]'.") from error
-    path = Path(folder)
     if not (path / "config.json").is_file():
         raise UserError(f"{path} is not a saved transformer: it has no config.json.")
     if not list(path.glob("*.safetensors")):
         raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
+    quiet: Any = transformers.logging
+    quiet.set_verbosity_error()
+    quiet.disable_progress_bar()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            path, attn_implementation="eager", use_safetensors=True
+            path, attn_implementation="eager", use_safetensors=True, **options
         )
     except (OSError, ValueError, KeyError) as error:
         first = str(error).strip().split("\n")[0]
         raise UserError(f"{path} cannot be read as a transformer with a tokeniser ({first}).") from error
     if not tokenizer.is_fast:
         raise UserError(f"{path}: the tokeniser {type(tokenizer).__name__} does not tell which parts make a word.")
-    names = tuple(str(model.config.id2label[number]) for number in range(model.config.num_labels))
-    return TransformerModel(Transformer(model).to(device), Subwords(tokenizer, longest_text(model, tokenizer)), names)
+    return model, tokenizer
 
 
 def longest_text(model: Any, tokenizer: Any) -> int:
