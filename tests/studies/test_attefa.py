@@ -3,6 +3,7 @@ import math
 import pytest
 
 import trueness as tn
+from trueness.errors import UserError
 from trueness.protocols.attefa.cell import PUBLISHED, RETRAINED, TWIN
 from trueness.protocols.attefa.guides import BASE, LEARNED, UNIFORM
 from trueness.report.compare import published_values
@@ -12,6 +13,7 @@ SETTINGS = {
     "seeds": [10, 50, 257],
     "vectors": "none",
     "weights": [1.0, math.inf],
+    "shape": {"hidden": 16, "embedding": 16},
 }
 
 
@@ -94,6 +96,7 @@ def test_the_four_tests_are_one_run(folder, tmp_path):
         vectors="none",
         seeds=3,
         weights=[0.001, 0.1],
+        shape={"hidden": 16, "embedding": 16},
     )
     methods = {(score.quantity, score.method) for score in run.scores}
     assert {("F1 of a guided model", guide) for guide in (LEARNED, BASE, UNIFORM)} <= methods
@@ -102,3 +105,8 @@ def test_the_four_tests_are_one_run(folder, tmp_path):
     curve = run.result.tables["runs"].query("method == 'twin'").groupby("weight")["divergence"].mean()
     assert list(curve.index) == [0.001, 0.1]
     assert run.report(tmp_path / "report.html")
+
+
+def test_a_shape_that_models_do_not_have_is_refused():
+    with pytest.raises(UserError, match="there is no width of a model's shape"):
+        tn.run("attefa", store="nowhere", shape={"width": 3})

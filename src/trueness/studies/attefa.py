@@ -11,7 +11,16 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
 from trueness.models.twins import Divergence
-from trueness.studies.schema import AttentionModels, RecipeName, Study, TextDatasets, WordVectors, as_list, distinct
+from trueness.studies.schema import (
+    AttentionModels,
+    RecipeName,
+    Shape,
+    Study,
+    TextDatasets,
+    WordVectors,
+    as_list,
+    distinct,
+)
 from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, train
 
 if TYPE_CHECKING:
@@ -43,6 +52,7 @@ class AttefaStudy(Study):
     """Of the base model's softmax and its twins'."""
     uniform: bool
     """Whether the same encoder is trained with uniform weights too."""
+    shape: Shape = Field(default_factory=dict)
     guides: bool
     """Whether an encoder without context is trained under the base model's, a twin's and uniform attention."""
 
@@ -62,7 +72,8 @@ def plan_attefa(study: AttefaStudy) -> Task:
                 plain = temperature == 1.0
                 label = model if plain else f"{model}, temperature {temperature:g}"
                 place = {"dataset": name, "model": label}
-                shape = {} if plain else {"shape": {"temperature": temperature}}
+                changes = dict(study.shape) if plain else {**study.shape, "temperature": temperature}
+                shape = {"shape": changes} if changes else {}
                 models = train({"dataset": data}, model=model, recipe=study.recipe, seeds=study.seeds, **shape)
                 both = {"dataset": data, "models": models}
                 parts = [retrained(both, base=base, seeds=study.seeds[1:])]
@@ -77,12 +88,15 @@ def plan_attefa(study: AttefaStudy) -> Task:
                 inputs["runs"] += parts
                 at["runs"] += [place] * len(parts)
                 if study.guides:
-                    how = {"recipe": study.recipe, "divergence": study.divergence}
+                    how = {"recipe": study.recipe, "divergence": study.divergence, "shape": dict(study.shape)}
                     inputs["guides"].append(guides(both, base=base, seeds=study.seeds, **how))
                     at["guides"].append(place)
                 if study.uniform:
                     encoder = model.split("-")[0]
-                    flat = train({"dataset": data}, model=f"{encoder}-uniform", recipe=study.recipe, seeds=study.seeds)
+                    same = {"shape": dict(study.shape)} if study.shape else {}
+                    flat = train(
+                        {"dataset": data}, model=f"{encoder}-uniform", recipe=study.recipe, seeds=study.seeds, **same
+                    )
                     inputs["uniform"].append(flat)
                     at["uniform"].append(place)
     return summary(inputs, at=at)
@@ -142,7 +156,13 @@ def twins(
 
 @task("attefa/guides", version=1)
 def guides(
-    inputs: Mapping[str, Stored], *, base: int, seeds: Sequence[int], recipe: str, divergence: Divergence
+    inputs: Mapping[str, Stored],
+    *,
+    base: int,
+    seeds: Sequence[int],
+    recipe: str,
+    divergence: Divergence,
+    shape: Mapping[str, Any],
 ) -> dict[str, Any]:
     """An encoder without context under attention from outside: uniform, the base model's, a twin's, and its own."""
     from trueness.models.twins import train_twins
@@ -152,7 +172,7 @@ def guides(
     common = {"vectors": _vectors(inputs["dataset"]), "device": current_device()}
     weight = 1.0 if divergence == "jensen-shannon" else KL_WEIGHT
     (twin,) = train_twins(model, data, [(base, weight)], divergence=divergence, **common)  # type: ignore[arg-type]
-    found = guided(data, model, twin.model, seeds, recipe=recipe, **common)  # type: ignore[arg-type]
+    found = guided(data, model, twin.model, seeds, recipe=recipe, **common, **shape)  # type: ignore[arg-type]
     release_memory()
     return {"guides": found}
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from trueness.engine import Stored, Task, task
 from trueness.models.recipes import RECIPES
-from trueness.studies.schema import AttentionModels, Ratio, RecipeName, Study, TextDatasets, WordVectors
+from trueness.studies.schema import AttentionModels, Ratio, RecipeName, Shape, Study, TextDatasets, WordVectors
 from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, train
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class AttentionStudy(Study):
     vectors: WordVectors
     """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
     recipe: RecipeName
+    shape: Shape = Field(default_factory=dict)
     recipes: dict[str, RecipeName] = Field(default_factory=dict)
     """Recipes of datasets that take another one."""
     epsilon: Ratio
@@ -64,6 +65,7 @@ def plan_attention(study: AttentionStudy) -> Task:
     """Datasets, then models (uniform attention too), then a trial of each, then seeds compared, then the summary."""
     trials, trained, spreads, epsilons = [], [], [], {}
     at: dict[str, list[dict[str, Any]]] = {"trials": [], "trained": [], "spreads": []}
+    shape = {"shape": dict(study.shape)} if study.shape else {}
     for name in study.datasets:
         data = dataset_task(name, study.vectors)
         recipe = study.recipes.get(name, study.recipe)
@@ -74,7 +76,7 @@ def plan_attention(study: AttentionStudy) -> Task:
             models: dict[int, Task] = {}
             for begin in range(0, len(study.seeds), study.together):
                 some = study.seeds[begin : begin + study.together]
-                together = train({"dataset": data}, model=model, recipe=recipe, seeds=some)
+                together = train({"dataset": data}, model=model, recipe=recipe, seeds=some, **shape)
                 models |= dict.fromkeys(some, together)
                 trained.append(together)
                 at["trained"].append({"dataset": name, "model": model})

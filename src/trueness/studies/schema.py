@@ -72,6 +72,14 @@ def _found(name: str) -> str:
     return name
 
 
+def _shape(changes: dict[str, Any]) -> dict[str, Any]:
+    allowed = ("embedding", "hidden", "activation", "normaliser")
+    for name in changes:
+        if name not in allowed:
+            raise ValueError(f"there is no {name} of a model's shape to set; {', '.join(allowed)} can be")
+    return changes
+
+
 def _increasing(values: list[float]) -> list[float]:
     if any(after <= before for before, after in itertools.pairwise(values)):
         raise ValueError("the ratios must increase")
@@ -91,6 +99,8 @@ AttentionModels = Annotated[
 ]
 RecipeName = Annotated[str, AfterValidator(_known(RECIPES))]
 WordVectors = Annotated[str, AfterValidator(_found)]
+Shape = Annotated[dict[str, int | str], AfterValidator(_shape)]
+"""Changes of the models' shape, such as hidden=32: smaller than the papers', for a first look."""
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
 Seeds = Annotated[list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1)]
 """A list of seeds, or how many: 3 means 0, 1, 2."""

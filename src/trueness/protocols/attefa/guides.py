@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,10 +37,12 @@ def guided(
     recipe: str,
     vectors: npt.NDArray[np.float32] | None = None,
     device: str = "cpu",
+    **shape: Any,
 ) -> pd.DataFrame:
     """Test performance of a model that sees each word on its own, under four kinds of attention, per seed.
 
-    The attention of `base` and `twin` and uniform weights are frozen from outside; the fourth learns its own.
+    The attention of `base` and `twin` and uniform weights are frozen from outside; the fourth learns its own. `shape`
+    changes the recipe's, such as hidden=32.
     """
     import pandas as pd
 
@@ -54,7 +56,7 @@ def guided(
     rows = []
     for name, guide in given.items():
         model = "average-additive" if guide is None else "average-frozen"
-        trained = train_many(model, data, seeds, recipe=recipe, device=device, vectors=vectors, guide=guide)
+        trained = train_many(model, data, seeds, recipe=recipe, device=device, vectors=vectors, guide=guide, **shape)
         test.guide = None if guide is None else guide(test)
         for seed, each in zip(seeds, trained, strict=True):
             value = performance(evaluate(each.network, test, len(data.classes)))
