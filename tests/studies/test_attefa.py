@@ -104,6 +104,8 @@ def test_the_four_tests_are_one_run(folder, tmp_path):
     assert any("guides an encoder" in claim.claim for claim in run.claims)
     curve = run.result.tables["runs"].query("method == 'twin'").groupby("weight")["divergence"].mean()
     assert list(curve.index) == [0.001, 0.1]
+    assert ("change of prediction", "twin, weight 0.001") in methods
+    assert "no twin was trained for divergence alone" in run.abstentions[0].reason
     assert run.report(tmp_path / "report.html")
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, Cell, cells_of
+from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, Cell, cells_of, weight_in_words
 from trueness.protocols.result import Result
 from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, in_order, one_at_a_time
 
@@ -127,7 +126,7 @@ def _plane(result: Result) -> Figure:
 
     runs, bases = result.tables["runs"], result.tables["bases"]
     kind = runs["method"].map({PUBLISHED: "twin, as published", RETRAINED: "same training, other seed"})
-    weight = runs["weight"].map(lambda value: "divergence alone" if math.isinf(value) else f"weight {value:g}")
+    weight = runs["weight"].map(weight_in_words)
     table = runs.assign(kind=kind.fillna("twin"), weight=weight.where(runs["method"] != RETRAINED))
     columns = ["dataset", "model", "kind", "weight", "seed", "change", "divergence", "performance"]
     lines = bases[["dataset", "model"]].assign(kind="best constant", change=bases["constant"])

@@ -115,3 +115,8 @@ def cells_of(result: Result) -> list[Cell]:
 def rows(runs: pd.DataFrame) -> list[dict[str, Any]]:
     """One mapping per run."""
     return [{str(name): value for name, value in row.items()} for row in runs.to_dict(orient="records")]
+
+
+def weight_in_words(weight: float) -> str:
+    """The weight of a twin's divergence, for a reader."""
+    return "divergence alone" if math.isinf(weight) else f"weight {weight:g}"

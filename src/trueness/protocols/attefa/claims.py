@@ -101,7 +101,7 @@ def _alive(by: Cells) -> Claim | None:
             fallen = len(cell.collapsed(runs))
             found.append((cell.where, (fallen == 0, f"{fallen} of {len(runs)} collapsed")))
     text = "the twins behind AtteFa still classify (none predicts one class for nearly all texts)"
-    return _claim(text, found, "cells")
+    return _claim(text, found, "places")
 
 
 def _beyond_seeds(by: Cells) -> Claim | None:
@@ -112,7 +112,7 @@ def _beyond_seeds(by: Cells) -> Claim | None:
             interval = t_interval(twins["divergence"].to_numpy() - float(seeds["divergence"].max()))
             numbers = f"{shown(interval)} beyond the farthest of {len(seeds)} seeds"
             found.append((cell.where, (decide(interval, above=0.0), numbers)))
-    return _claim("twins attend farther away than the same model trained from other seeds", found, "cells")
+    return _claim("twins attend farther away than the same model trained from other seeds", found, "places")
 
 
 def _guide(text: str, against: str, by: Cells) -> Claim | None:
@@ -122,4 +122,4 @@ def _guide(text: str, against: str, by: Cells) -> Claim | None:
         if len(apart):
             interval = t_interval(apart.to_numpy())
             found.append((cell.where, (decide(interval, above=0.0), f"by {shown(interval)} F1")))
-    return _claim(text, found, "cells")
+    return _claim(text, found, "places")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, TWIN, Cell, rows
+from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, TWIN, Cell, rows, weight_in_words
 from trueness.protocols.attefa.claims import claims
 from trueness.protocols.attefa.guides import BASE, LEARNED, UNIFORM
 from trueness.protocols.attefa.guides import TWIN as TWIN_GUIDE
@@ -74,11 +74,13 @@ def scores(cell: Cell) -> Iterator[Score]:
     yield from make("F1", LEARNED_MODEL, [cell.base["performance"]], variant="as-published")
 
     yield from make("AtteFa*", TWIN, cell.star(), "higher is better", 0.0, 1.0)
-    corrected = cell.of(TWIN, MAIN)
     yield from make("AtteFa", TWIN, cell.attefa(TWIN), "higher is better", 0.0, 1.0)
-    yield from make("change of prediction", TWIN, corrected["change"], null=0.0)
-    yield from make("divergence of attention", TWIN, corrected["divergence"], null=0.0, best=cell.most)
-    yield from make("F1", TWIN, corrected["performance"])
+    for weight in dict.fromkeys(cell.of(TWIN)["weight"]):
+        runs = cell.of(TWIN, weight)
+        name = TWIN if weight == MAIN else f"{TWIN}, {weight_in_words(weight)}"
+        yield from make("change of prediction", name, runs["change"], null=0.0)
+        yield from make("divergence of attention", name, runs["divergence"], null=0.0, best=cell.most)
+        yield from make("F1", name, runs["performance"])
     if cell.base["ceiling"] is not None:
         yield from make("divergence of attention", "bound", [cell.most], best=LN2, note="equal words get equal weights")
     if cell.reached is not None:
@@ -203,5 +205,10 @@ def abstentions(cell: Cell) -> Iterator[Abstention]:
                 reason=Reason.NO_DIVERGENCE.value,
             )
     if len(cell.of(TWIN)) and not len(cell.star()):
-        reason = Reason.SURE_OF_NOTHING if cell.reached else Reason.NO_DIVERGENCE
-        yield Abstention(quantity="AtteFa*", where=cell.where, reason=reason.value)
+        if cell.reached is None:
+            reason = (
+                "no twin was trained for divergence alone (a weight of inf), so that what can be reached is unknown"
+            )
+        else:
+            reason = (Reason.SURE_OF_NOTHING if cell.reached else Reason.NO_DIVERGENCE).value
+        yield Abstention(quantity="AtteFa*", where=cell.where, reason=reason)
