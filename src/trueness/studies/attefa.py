@@ -186,9 +186,9 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping
     """Scores, tables, warnings and checked claims of the whole study."""
     import pandas as pd
 
-    from trueness.protocols.attefa.cell import Cell
+    from trueness.protocols.attefa.cell import LEARNED_MODEL, UNIFORM_MODEL, Cell
     from trueness.protocols.attefa.runs import performance
-    from trueness.protocols.attefa.summary import LEARNED_MODEL, UNIFORM_MODEL, summarise
+    from trueness.protocols.attefa.summary import summarise
 
     def placed(name: str, place: Mapping[str, Any]) -> list[Stored]:
         return [stored for stored, where in zip(inputs[name], at[name], strict=True) if where == place]

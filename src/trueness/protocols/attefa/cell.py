@@ -11,7 +11,7 @@ import numpy as np
 
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, Point, attefa, attefa_star
 from trueness.protocols.result import Result
-from trueness.stats import Undefined
+from trueness.stats import Interval, Undefined, t_interval
 from trueness.stats.differentiable import LN2
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ PUBLISHED, TWIN, RETRAINED = "twin@attefa2022", "twin", "retrained"
 model's own training from another seed."""
 MAIN = 1.0
 """The weight of equation 4."""
+UNIFORM_MODEL, LEARNED_MODEL = "uniform attention", "base model"
+GAIN = 0.01
+"""Learned attention that gains less than this over uniform weights is not needed for the task."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,10 @@ class Cell:
     def saturated(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Those of the runs that diverge as much as is possible."""
         return runs[runs["divergence"] > SATURATED * self.most]
+
+    def gain(self) -> Interval:
+        """What learned attention gains over uniform weights, over seeds."""
+        return t_interval((self.metric(LEARNED_MODEL) - self.metric(UNIFORM_MODEL)).dropna().to_numpy())
 
     def metric(self, what: str) -> pd.Series:
         """Test performance by seed."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, TWIN, Cell
+from trueness.protocols.attefa.cell import GAIN, MAIN, PUBLISHED, RETRAINED, TWIN, Cell
 from trueness.protocols.attefa.guides import BASE, UNIFORM
 from trueness.protocols.attefa.guides import TWIN as TWIN_GUIDE
 from trueness.protocols.findings import Finding, claim, decide, shown
@@ -36,7 +36,7 @@ def claims(cells: Sequence[Cell]) -> tuple[Claim, ...]:
     }
     for name, scores in measures.items():
         found += [_context(name, scores, by), _informative(name, scores, by), _real(name, scores, by)]
-    found += [_alive(by), _beyond_seeds(by)]
+    found += [_alive(by), _needed(by), _beyond_seeds(by)]
     found += [
         _guide("the base model's attention guides an encoder without context better than uniform weights", UNIFORM, by),
         _guide("... and better than a twin's attention", TWIN_GUIDE, by),
@@ -104,11 +104,23 @@ def _alive(by: Cells) -> Claim | None:
     return _claim(text, found, "places")
 
 
-def _beyond_seeds(by: Cells) -> Claim | None:
+def _needed(by: Cells) -> Claim | None:
     found: list[tuple[str, Finding]] = []
     for cell in by.values():
-        twins, seeds = cell.of(TWIN, MAIN), cell.of(RETRAINED)
-        if len(twins) and len(seeds):
+        gain = cell.gain()
+        if not isinstance(gain.value, Undefined):
+            found.append((cell.where, (decide(gain, above=GAIN), f"gains {shown(gain)} F1")))
+    return _claim(f"attention is needed: it gains more than {GAIN} F1 over uniform weights", found, "places")
+
+
+def _beyond_seeds(by: Cells) -> Claim | None:
+    """Twins of weight 1, or of the largest weight that still asks for the same predictions."""
+    found: list[tuple[str, Finding]] = []
+    for cell in by.values():
+        weights = [weight for weight in cell.of(TWIN)["weight"].unique() if np.isfinite(weight)]
+        seeds = cell.of(RETRAINED)
+        if weights and len(seeds):
+            twins = cell.of(TWIN, MAIN if MAIN in weights else max(weights))
             interval = t_interval(twins["divergence"].to_numpy() - float(seeds["divergence"].max()))
             numbers = f"{shown(interval)} beyond the farthest of {len(seeds)} seeds"
             found.append((cell.where, (decide(interval, above=0.0), numbers)))

@@ -8,22 +8,28 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, TWIN, Cell, rows, weight_in_words
+from trueness.protocols.attefa.cell import (
+    GAIN,
+    LEARNED_MODEL,
+    MAIN,
+    PUBLISHED,
+    RETRAINED,
+    TWIN,
+    UNIFORM_MODEL,
+    Cell,
+    rows,
+    weight_in_words,
+)
 from trueness.protocols.attefa.claims import claims
 from trueness.protocols.attefa.guides import BASE, LEARNED, UNIFORM
 from trueness.protocols.attefa.guides import TWIN as TWIN_GUIDE
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, two_groups
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, Variant, bounds
-from trueness.stats import Interval, Reason, Undefined, t_interval, within
+from trueness.stats import Reason, Undefined, t_interval, within
 from trueness.stats.differentiable import LN2
 
 if TYPE_CHECKING:
     import pandas as pd
-
-UNIFORM_MODEL = "uniform attention"
-LEARNED_MODEL = "base model"
-GAIN = 0.01
-"""Learned attention that gains less than this over uniform weights is not needed for the task."""
 
 
 def summarise(cells: Sequence[Cell], records: pd.DataFrame) -> Result:
@@ -178,7 +184,7 @@ def warnings(cell: Cell) -> Iterator[ResultWarning]:
         )
     if len(cell.of(PUBLISHED)):
         yield warn("selected-on-test", f"the epochs of {PUBLISHED} were chosen on the test split, as published")
-    gain = _gain(cell)
+    gain = cell.gain()
     if not isinstance(gain.value, Undefined) and gain.value < GAIN:
         certain = not isinstance(gain.high, Undefined) and gain.high < GAIN
         yield warn(
@@ -186,11 +192,6 @@ def warnings(cell: Cell) -> Iterator[ResultWarning]:
             f"learned attention gains {gain.value:+.3f} F1 over uniform weights, less than {GAIN}"
             + (": whether it explains anything is void on this task" if certain else ", but more cannot be ruled out"),
         )
-
-
-def _gain(cell: Cell) -> Interval:
-    learned, uniform = cell.metric(LEARNED_MODEL), cell.metric(UNIFORM_MODEL)
-    return t_interval((learned - uniform).dropna().to_numpy())
 
 
 def abstentions(cell: Cell) -> Iterator[Abstention]:
