@@ -4,6 +4,7 @@ from trueness.api.catalogue import names
 from trueness.api.studies import Plan, StudyRun, compare, open_run, plan, run
 from trueness.api.texts import (
     adversarial_attention,
+    agreement,
     compare_attention,
     evaluate,
     explain,
@@ -18,6 +19,7 @@ __all__ = [
     "Plan",
     "StudyRun",
     "adversarial_attention",
+    "agreement",
     "compare",
     "compare_attention",
     "evaluate",

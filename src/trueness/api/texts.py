@@ -147,6 +147,40 @@ def explain(
     return found
 
 
+def agreement(
+    model: TextModel | TransformerModel,
+    data: TextDataset | Sequence[str],
+    explainers: Sequence[str] = ("attention", "integrated-gradients", "lime", "leave-one-out"),
+    *,
+    split: str = "test",
+    instances: int = 200,
+    target: str = "predicted",
+    k: int = 5,
+) -> Result:
+    """Do explanation methods agree about a model? Every pair, by several measures, against chance.
+
+    `data` is a dataset, of whose split the first `instances` are taken, or new texts. Agreement is not validity.
+    """
+    from trueness.data.batches import EncodedSplit
+    from trueness.explainers.catalogue import TEXT_EXPLAINERS
+    from trueness.protocols.agreement import agreement as compare
+    from trueness.protocols.agreement import explain_all
+
+    for name in explainers:
+        TEXT_EXPLAINERS[name]
+    if len(set(explainers)) < 2:
+        raise UserError("Agreement needs two different explainers.")
+    given = list(data[split][:instances]) if isinstance(data, TextDataset) else list(data)
+    examples = _examples(model, given, None)
+    if not examples:
+        raise UserError("There is no text.")
+    chosen: Any = model.classes.index(target) if target in model.classes else target
+    coded = EncodedSplit(examples, model.coder, model.device)
+    scores, mask = explain_all(model.network, coded, list(dict.fromkeys(explainers)), chosen)
+    name = data.name if isinstance(data, TextDataset) else f"{len(examples)} texts"
+    return compare(scores, mask, k=k, dataset=name, target=f"{target} class" if target == "predicted" else target)
+
+
 def adversarial_attention(
     model: TextModel,
     texts: Sequence[str] | Sequence[TextExample],

@@ -46,6 +46,7 @@ app.command("train")(texts.train_command)
 app.command("fine-tune")(texts.fine_tune_command)
 app.command("explain")(texts.explain_command)
 app.command("adversary")(texts.adversary_command)
+app.command("agree")(texts.agree_command)
 app.command("attefa")(texts.attefa_command)
 data_app.command("check")(texts.data_check_command)
 

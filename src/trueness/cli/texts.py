@@ -128,6 +128,29 @@ def adversary_command(
     put(as_json, found, lambda result: {"epsilon": epsilon, "texts": rows, **result.to_json()}, show.adversaries)
 
 
+def agree_command(
+    model: ModelFolder,
+    data: Annotated[str, typer.Option("--data", metavar="DATASET", help="A dataset's name, file or folder.")],
+    explainer: Annotated[
+        list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")
+    ] = None,
+    split: Annotated[str, typer.Option("--split", help="The split to look at.")] = "test",
+    instances: Annotated[int, typer.Option("--instances", min=2, help="How many examples, the first ones.")] = 200,
+    root: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Do explanation methods agree about a model? Every pair, by several measures, against chance."""
+    from trueness import api
+    from trueness.cli import show
+    from trueness.data import load_text
+
+    names = explainer or ["attention", "integrated-gradients", "lime", "leave-one-out"]
+    found = api.agreement(
+        api.load_classifier(model), load_text(data, root=root), names, split=split, instances=instances
+    )
+    put(as_json, found, lambda result: result.to_json(), show.result)
+
+
 def attefa_command(
     base: Annotated[Path, typer.Argument(metavar="BASE", help="A trained model.")],
     other: Annotated[Path, typer.Argument(metavar="OTHER", help="Another one, perhaps an adversarial twin.")],
