@@ -122,11 +122,8 @@ def explain_all(
     for rows, batch in split.in_order(_TOKENS):
         inside = batch.mask.cpu().numpy()
         mask[rows, : inside.shape[1]] = inside
-        together = (
-            dict(zip(masking, explain_together(list(masking.values()), network, batch, target), strict=True))
-            if masking
-            else {}
-        )
+        shared = explain_together(list(masking.values()), network, batch, target) if masking else []
+        together = dict(zip(masking, shared, strict=True))
         for name in explainers:
             found = together[name] if name in together else TEXT_EXPLAINERS[name].attribute(network, batch, target)
             scores[name][rows, : inside.shape[1]] = found.double().cpu().numpy()
