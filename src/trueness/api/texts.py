@@ -150,7 +150,7 @@ def explain(
 def agreement(
     model: TextModel | TransformerModel,
     data: TextDataset | Sequence[str],
-    explainers: Sequence[str] = ("attention", "integrated-gradients", "lime", "leave-one-out"),
+    explainers: Sequence[str] = ("attention", "input-x-gradient", "integrated-gradients", "leave-one-out"),
     *,
     split: str = "test",
     instances: int = 200,

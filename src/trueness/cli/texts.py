@@ -144,7 +144,7 @@ def agree_command(
     from trueness.cli import show
     from trueness.data import load_text
 
-    names = explainer or ["attention", "integrated-gradients", "lime", "leave-one-out"]
+    names = explainer or ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
     found = api.agreement(
         api.load_classifier(model), load_text(data, root=root), names, split=split, instances=instances
     )
