@@ -43,6 +43,14 @@ def test_chance_is_zero_and_sameness_is_one(result):
     assert all(score.value == pytest.approx(1.0) for score in same.scores)
 
 
+def test_signs_are_compared_only_where_both_have_one(result):
+    signs = "top 5 features with the same sign, corrected"
+    compared = {score.method for score in result.scores if score.quantity == signs}
+    assert compared == {"gradient and random", "gradient and smooth-gradient", "random and smooth-gradient"}
+    reasons = {item.where: item.reason for item in result.abstentions if item.quantity == signs}
+    assert reasons["the texts, the model, attention and gradient"] == "attention has no sign"
+
+
 def test_what_is_misleading_is_said(result):
     codes = {(warning.code, warning.message) for warning in result.warnings}
     assert sum(code == "agreement-is-not-validity" for code, _ in codes) == 1

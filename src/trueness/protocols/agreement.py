@@ -75,11 +75,17 @@ def agreement(
         {"instance": np.tile(np.arange(instances), len(pairs)), "pair": names, "length": lengths, **columns}
     )
     where = f"{dataset}, {model}"
+    unsigned = {name for name, values in scores.items() if (np.asarray(values)[mask] >= 0).all()}
     found: list[Score] = []
     missing: list[Abstention] = []
     for number, pair in enumerate(pairs):
         rows = slice(number * instances, (number + 1) * instances)
+        without = [name for name in pair if name in unsigned]
         for name, values in measured.items():
+            if "sign" in name and without:
+                reason = f"{' and '.join(without)} has no sign" if len(without) == 1 else "neither has a sign"
+                missing.append(Abstention(quantity=name, where=f"{where}, {' and '.join(pair)}", reason=reason))
+                continue
             defined = values.values[rows].compressed()
             interval = mean_interval(defined)
             if isinstance(interval.value, Undefined):
