@@ -39,7 +39,7 @@ def claims(cells: Sequence[Cell]) -> tuple[Claim, ...]:
     found += [_alive(by), _needed(by), _beyond_seeds(by)]
     found += [
         _guide("the base model's attention guides an encoder without context better than uniform weights", UNIFORM, by),
-        _guide("... and better than a twin's attention", TWIN_GUIDE, by),
+        _guide("the base model's attention guides an encoder without context better than a twin's", TWIN_GUIDE, by),
     ]
     return tuple(item for item in found if item is not None)
 
