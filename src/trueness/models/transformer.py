@@ -52,11 +52,6 @@ class Transformer(TextNetwork):
         """How many there are."""
         return int(self.model.config.num_labels)
 
-    @property
-    def layers(self) -> int:
-        """How many layers attend."""
-        return int(self.model.config.num_hidden_layers)
-
     def numbers_per_token(self, width: int) -> int:
         """Hidden states, the wide layer, and a row of every head, in every layer."""
         config = self.model.config

@@ -16,6 +16,8 @@ from trueness.explainers.catalogue import TEXT_EXPLAINERS, KernelShap, Lime, Tar
 from trueness.explainers.masking import explain_together
 from trueness.models.network import TextNetwork
 from trueness.protocols.attention.correlation import null_deviation
+from trueness.protocols.attention.scores import NULL_BAND
+from trueness.protocols.attention.summary import NEARLY_ALL
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
 from trueness.stats import (
     Measured,
@@ -39,9 +41,7 @@ RELATED = (
     frozenset({"attention", "attention-rollout", "attention-flow", "gradient-x-attention"}),
 )
 """Methods that share their machinery: that they agree is partly by construction."""
-NULL_BAND = 1.96
 _TOKENS = 1 << 12  # of one batch
-NEARLY_ALL = 0.9
 
 
 def agreement(

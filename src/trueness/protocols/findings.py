@@ -8,6 +8,8 @@ from trueness.protocols.result import Claim, Verdict
 from trueness.stats import Interval, Undefined
 
 FEWEST_SEEDS = 3
+GAIN = 0.01
+"""Learned attention that gains less than this over uniform weights is not needed for the task."""
 
 Finding = tuple[bool | None, str]
 """Whether a conclusion holds in one place (None: cannot be told), and the numbers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -21,11 +21,10 @@ from trueness.studies.schema import (
     as_list,
     distinct,
 )
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, train
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, read_vectors, release_memory, training
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+KL_WEIGHT = 0.001
+"""Of a guide's twin under Kullback-Leibler: of the order that Wiegreffe and Pinter report."""
 
 Weight = Annotated[float, Field(gt=0)]
 Weights = Annotated[list[Weight], BeforeValidator(as_list), AfterValidator(distinct)]
@@ -65,6 +64,7 @@ def plan_attefa(study: AttefaStudy) -> Task:
     curve = study.seeds[: study.curve_seeds]
     # JSON has no infinity.
     weights = [None if math.isinf(weight) else weight for weight in study.weights]
+    jobs = [[seed, weight] for weight in weights for seed in curve]
     for name in study.datasets:
         data = dataset_task(name, study.vectors)
         for model in study.models:
@@ -72,53 +72,40 @@ def plan_attefa(study: AttefaStudy) -> Task:
                 plain = temperature == 1.0
                 label = model if plain else f"{model}, temperature {temperature:g}"
                 place = {"dataset": name, "model": label}
-                changes = dict(study.shape) if plain else {**study.shape, "temperature": temperature}
-                shape = {"shape": changes} if changes else {}
-                models = train({"dataset": data}, model=model, recipe=study.recipe, seeds=study.seeds, **shape)
-                both = {"dataset": data, "models": models}
+                shape = {**study.shape} if plain else {**study.shape, "temperature": temperature}
+                common: dict[str, Any] = {"recipe": study.recipe, "seeds": study.seeds}
+                both = {"dataset": data, "models": training(data, model=model, shape=shape, **common)}
                 parts = [retrained(both, base=base, seeds=study.seeds[1:])]
-                jobs: list[list[float | None]] = [[seed, 1.0] for seed in study.seeds]
                 if study.as_published:
-                    parts.append(
-                        twins(both, base=base, jobs=jobs, recipe="twin@attefa2022", divergence="jensen-shannon")
-                    )
-                jobs = [[seed, weight] for weight in weights for seed in curve]
+                    nine = [[seed, 1.0] for seed in study.seeds]
+                    how = {"recipe": "twin@attefa2022", "divergence": "jensen-shannon"}
+                    parts.append(twins(both, base=base, jobs=nine, **how))
                 if jobs:
                     parts.append(twins(both, base=base, jobs=jobs, recipe="twin", divergence=study.divergence))
                 inputs["runs"] += parts
                 at["runs"] += [place] * len(parts)
                 if study.guides:
-                    how = {"recipe": study.recipe, "divergence": study.divergence, "shape": dict(study.shape)}
-                    inputs["guides"].append(guides(both, base=base, seeds=study.seeds, **how))
+                    more = {"divergence": study.divergence, "shape": {**study.shape}}
+                    inputs["guides"].append(guides(both, base=base, **common, **more))
                     at["guides"].append(place)
                 if study.uniform:
                     encoder = model.split("-")[0]
-                    same = {"shape": dict(study.shape)} if study.shape else {}
-                    flat = train(
-                        {"dataset": data}, model=f"{encoder}-uniform", recipe=study.recipe, seeds=study.seeds, **same
-                    )
+                    flat = training(data, model=f"{encoder}-uniform", shape=study.shape, **common)
                     inputs["uniform"].append(flat)
                     at["uniform"].append(place)
     return summary(inputs, at=at)
 
 
-@task("attefa/retrained", version=1)
+@task("attefa/retrained", version=2)
 def retrained(inputs: Mapping[str, Stored], *, base: int, seeds: Sequence[int]) -> dict[str, Any]:
     """The base model on the test split, and how far the same training from other seeds is apart from it."""
-    from trueness.models.training import evaluate
     from trueness.protocols.attefa.cell import RETRAINED
-    from trueness.protocols.attefa.runs import Base, performance
+    from trueness.protocols.attefa.runs import Base
 
     data = read_dataset(inputs["dataset"])
     first = Base(read_model(inputs["models"], base), data["test"])
     others = [(_labels(RETRAINED, seed, math.nan, 0), read_model(inputs["models"], seed)) for seed in seeds]
-    facts = first.facts()
-    metrics = {str(base): facts["performance"]}
-    metrics |= {
-        str(seed): performance(evaluate(model.network, first.split, len(model.classes)))
-        for seed, (_, model) in zip(seeds, others, strict=True)
-    }
-    payloads: dict[str, Any] = {"base": facts, "metrics": metrics}
+    payloads: dict[str, Any] = {"base": {**first.facts(), "seed": base}}
     if others:
         payloads["runs"], payloads["records"] = first.measure(others)
     release_memory()
@@ -145,7 +132,7 @@ def twins(
         [(seed, math.inf if weight is None else weight) for seed, weight in jobs],
         recipe=recipe,
         divergence=divergence,
-        vectors=_vectors(inputs["dataset"]),
+        vectors=read_vectors(inputs["dataset"]),
         device=current_device(),
     )
     labelled = [(_labels(recipe, twin.seed, twin.weight, twin.epoch), twin.model) for twin in found]
@@ -169,7 +156,7 @@ def guides(
     from trueness.protocols.attefa.guides import guided
 
     data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], base)
-    common = {"vectors": _vectors(inputs["dataset"]), "device": current_device()}
+    common = {"vectors": read_vectors(inputs["dataset"]), "device": current_device()}
     weight = 1.0 if divergence == "jensen-shannon" else KL_WEIGHT
     (twin,) = train_twins(model, data, [(base, weight)], divergence=divergence, **common)  # type: ignore[arg-type]
     found = guided(data, model, twin.model, seeds, recipe=recipe, **common, **shape)  # type: ignore[arg-type]
@@ -177,16 +164,12 @@ def guides(
     return {"guides": found}
 
 
-KL_WEIGHT = 0.001
-"""Of the order that Wiegreffe and Pinter report."""
-
-
-@task("attefa/summary", version=1)
+@task("attefa/summary", version=2)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, Any]:
     """Scores, tables, warnings and checked claims of the whole study."""
     import pandas as pd
 
-    from trueness.protocols.attefa.cell import LEARNED_MODEL, UNIFORM_MODEL, Cell
+    from trueness.protocols.attefa.cell import LEARNED_MODEL, RETRAINED, UNIFORM_MODEL, Cell
     from trueness.protocols.attefa.runs import performance
     from trueness.protocols.attefa.summary import summarise
 
@@ -198,24 +181,25 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping
         place = {"dataset": dataset, "model": model}
         parts = placed("runs", place)
         (first,) = [part for part in parts if part.holds("base")]
-        metrics = [(LEARNED_MODEL, seed, value) for seed, value in first.read("metrics").items()]
+        with_runs = [part for part in parts if part.holds("runs")]
+        if not with_runs:
+            continue
+        runs = pd.concat([part.read("runs") for part in with_runs], ignore_index=True)
+        about = first.read("base")
+        again = runs[runs["method"] == RETRAINED]
+        metrics = [(LEARNED_MODEL, about["seed"], about["performance"])]
+        metrics += [
+            (LEARNED_MODEL, seed, value) for seed, value in zip(again["seed"], again["performance"], strict=True)
+        ]
         for part in placed("uniform", place):
             metrics += [(UNIFORM_MODEL, seed, performance(test)) for seed, test in part.read("test").items()]
         for part in placed("guides", place):
             metrics += [(row.guide, row.seed, row.value) for row in part.read("guides").itertuples()]
         table = pd.DataFrame([{"what": what, "seed": int(seed), "value": value} for what, seed, value in metrics])
-        with_runs = [part for part in parts if part.holds("runs")]
-        if not with_runs:
-            continue
-        runs = pd.concat([part.read("runs") for part in with_runs], ignore_index=True)
         records += [part.read("records").assign(**place) for part in with_runs]
-        cells.append(Cell(dataset, model, first.read("base"), runs, table))
+        cells.append(Cell(dataset, model, about, runs, table))
     return summarise(cells, pd.concat(records, ignore_index=True)).payloads()
 
 
 def _labels(method: str, seed: int, weight: float, epoch: int) -> dict[str, Any]:
     return {"method": method, "weight": weight, "seed": seed, "epoch": epoch}
-
-
-def _vectors(dataset: Stored) -> npt.NDArray[np.float32] | None:
-    return dataset.read("vectors")["table"] if dataset.holds("vectors") else None

@@ -11,7 +11,7 @@ from pydantic import Field
 from trueness.engine import Stored, Task, task
 from trueness.models.recipes import RECIPES
 from trueness.studies.schema import AttentionModels, Ratio, RecipeName, Shape, Study, TextDatasets, WordVectors
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, train
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, training
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,6 @@ def plan_attention(study: AttentionStudy) -> Task:
     """Datasets, then models (uniform attention too), then a trial of each, then seeds compared, then the summary."""
     trials, trained, spreads, epsilons = [], [], [], {}
     at: dict[str, list[dict[str, Any]]] = {"trials": [], "trained": [], "spreads": []}
-    shape = {"shape": dict(study.shape)} if study.shape else {}
     for name in study.datasets:
         data = dataset_task(name, study.vectors)
         recipe = study.recipes.get(name, study.recipe)
@@ -76,7 +75,7 @@ def plan_attention(study: AttentionStudy) -> Task:
             models: dict[int, Task] = {}
             for begin in range(0, len(study.seeds), study.together):
                 some = study.seeds[begin : begin + study.together]
-                together = train({"dataset": data}, model=model, recipe=recipe, seeds=some, **shape)
+                together = training(data, model=model, recipe=recipe, seeds=some, shape=study.shape)
                 models |= dict.fromkeys(some, together)
                 trained.append(together)
                 at["trained"].append({"dataset": name, "model": model})

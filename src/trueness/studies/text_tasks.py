@@ -10,6 +10,9 @@ from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from trueness.data import TextDataset
     from trueness.models.text_model import TextModel
 
@@ -103,7 +106,7 @@ def train(
 
     data = read_dataset(inputs["dataset"])
     test = data["test"]  # a missing split is better noticed before the training
-    table = inputs["dataset"].read("vectors")["table"] if inputs["dataset"].holds("vectors") else None
+    table = read_vectors(inputs["dataset"])
     trained = train_many(model, data, seeds, recipe=recipe, device=current_device(), vectors=table, **(shape or {}))
     split = EncodedSplit(test, data.vocabulary, current_device())
     networks = dict(zip(map(str, seeds), trained, strict=True))
@@ -118,6 +121,19 @@ def train(
     }
     release_memory()
     return payloads
+
+
+def training(
+    data: Task, *, model: str, recipe: str, seeds: Sequence[int], shape: Mapping[str, Any] | None = None
+) -> Task:
+    """The task that trains models on a prepared dataset; without changes of shape its key does not mention them."""
+    changes = {"shape": dict(shape)} if shape else {}
+    return train({"dataset": data}, model=model, recipe=recipe, seeds=seeds, **changes)
+
+
+def read_vectors(stored: Stored) -> npt.NDArray[np.float32] | None:
+    """The word vectors that a `text/dataset` task left, if any."""
+    return stored.read("vectors")["table"] if stored.holds("vectors") else None
 
 
 def release_memory() -> None:

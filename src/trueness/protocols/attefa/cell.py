@@ -23,8 +23,6 @@ model's own training from another seed."""
 MAIN = 1.0
 """The weight of equation 4."""
 UNIFORM_MODEL, LEARNED_MODEL = "uniform attention", "base model"
-GAIN = 0.01
-"""Learned attention that gains less than this over uniform weights is not needed for the task."""
 
 
 @dataclass(frozen=True)

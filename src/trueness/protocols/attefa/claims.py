@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueness.protocols.attefa.cell import GAIN, MAIN, PUBLISHED, RETRAINED, TWIN, Cell
+from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, TWIN, Cell
 from trueness.protocols.attefa.guides import BASE, UNIFORM
 from trueness.protocols.attefa.guides import TWIN as TWIN_GUIDE
-from trueness.protocols.findings import Finding, claim, decide, shown
+from trueness.protocols.findings import GAIN, Finding, claim, decide, shown
 from trueness.protocols.result import Claim
 from trueness.stats import Undefined, kendall, t_interval
 

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.protocols.attefa.cell import (
-    GAIN,
     LEARNED_MODEL,
     MAIN,
     PUBLISHED,
@@ -24,6 +23,7 @@ from trueness.protocols.attefa.claims import claims
 from trueness.protocols.attefa.guides import BASE, LEARNED, UNIFORM
 from trueness.protocols.attefa.guides import TWIN as TWIN_GUIDE
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, two_groups
+from trueness.protocols.findings import GAIN
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, Variant, bounds
 from trueness.stats import Reason, Undefined, t_interval, within
 from trueness.stats.differentiable import LN2

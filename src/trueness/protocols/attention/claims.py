@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueness.protocols.attention.cell import Cell, crossed
-from trueness.protocols.findings import Finding, claim, decide, shown
+from trueness.protocols.findings import GAIN, Finding, claim, decide, shown
 from trueness.protocols.result import Claim
 from trueness.stats import Interval, Undefined, within
 
@@ -88,7 +88,7 @@ def claims(cells: Sequence[Cell]) -> tuple[Claim, ...]:
             f"{COMPARABLE})",
             two("bilstm-dot", lstm, _comparable),
         ),
-        each("attention improves performance (over uniform weights, by more than 0.01)", of(lstm, _improves)),
+        each(f"attention improves performance (over uniform weights, by more than {GAIN})", of(lstm, _improves)),
     ]
     return tuple(item for item in found if item is not None)
 
@@ -188,4 +188,4 @@ def _improves(cell: Cell) -> Finding | None:
     gain = cell.gain()
     if isinstance(gain.value, Undefined):
         return None
-    return decide(gain, above=0.01), f"gains {shown(gain)}"
+    return decide(gain, above=GAIN), f"gains {shown(gain)}"

@@ -11,6 +11,7 @@ from trueness.protocols.attention.cell import Cell
 from trueness.protocols.attention.claims import claims
 from trueness.protocols.attention.correlation import PAIRS, null_deviation
 from trueness.protocols.attention.scores import NULL_BAND, scores
+from trueness.protocols.findings import GAIN
 from trueness.protocols.result import Abstention, Result, ResultWarning
 from trueness.stats import Undefined
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 NEARLY_ALL = 0.9
 """Of unrelated rankings 95 % lie within the null band."""
-GAIN = 0.01
-"""Learned attention that gains less than this over uniform weights is not needed for the task."""
 
 
 def summarise(
