@@ -126,6 +126,8 @@ def _start(device: str) -> None:
     os.environ[DEVICE_VARIABLE] = device
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"
+    # Recorded steps of many shapes would leave most of what they reserve unused, and other workers share the device.
+    os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -75,8 +75,7 @@ class Stepper:
         self._stream.wait_stream(torch.cuda.current_stream())
         begin = 0
         for rows in pieces:
-            with torch.cuda.stream(self._stream):
-                self._replay(order[begin : begin + len(rows)], self.train.widths(rows))
+            self._take(order[begin : begin + len(rows)], self.train.widths(rows), self._stream)
             begin += len(rows)
             yield
         torch.cuda.current_stream().wait_stream(self._stream)
@@ -93,19 +92,24 @@ class Stepper:
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
         self.optimiser.step()
 
-    def _replay(self, index: Tensor, widths: tuple[int, int]) -> None:
+    def _take(self, index: Tensor, widths: tuple[int, int], stream: torch.cuda.Stream) -> None:
         rounded = (rounded_up(widths[0]), rounded_up(widths[1]))
         shape = (len(index), *rounded)
         if shape not in self._seen:
-            # The first one is computed as it is: it warms up the libraries and makes the optimiser's state.
+            # The first one is computed as it is: it warms up the libraries and makes the optimiser's state. All models
+            # do so on the common stream: memory once used on a stream is only ever reused there.
             self._seen.add(shape)
+            common = torch.cuda.current_stream()
+            common.wait_stream(stream)
             self._step(index, rounded)
+            stream.wait_stream(common)
             return
-        if shape not in self._graphs:
-            self._graphs[shape] = self._record(torch.empty_like(index), rounded)
-        graph, place = self._graphs[shape]
-        place.copy_(index)
-        graph.replay()
+        with torch.cuda.stream(stream):
+            if shape not in self._graphs:
+                self._graphs[shape] = self._record(torch.empty_like(index), rounded)
+            graph, place = self._graphs[shape]
+            place.copy_(index)
+            graph.replay()
 
     def _record(self, place: Tensor, widths: tuple[int, int]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
         graph = torch.cuda.CUDAGraph()
