@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from trueness.errors import UserError
@@ -26,6 +27,11 @@ class Registry(Generic[T]):
         self.kind = kind
         self._things: dict[str, T] = {}
         self._descriptions: dict[str, str] = {}
+        self._families: list[tuple[re.Pattern[str], Callable[..., T]]] = []
+
+    def add_family(self, pattern: str, make: Callable[..., T]) -> None:
+        """Names of one form stand for things made from what the pattern's groups hold."""
+        self._families.append((re.compile(pattern), make))
 
     def add(self, name: str, thing: T, description: str) -> T:
         """Register under a new name."""
@@ -41,12 +47,16 @@ class Registry(Generic[T]):
         return self._descriptions[name]
 
     def __getitem__(self, name: str) -> T:
+        for pattern, make in self._families:
+            if found := pattern.fullmatch(name):
+                return make(*found.groups())
         if name not in self._things:
             raise UserError(f"There is no {self.kind} named {name!r}; {nearest(name, list(self._things))}")
         return self._things[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._things
+        made = isinstance(name, str) and any(pattern.fullmatch(name) for pattern, _ in self._families)
+        return made or name in self._things
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._things))

@@ -18,10 +18,22 @@ NAMES = [name for name in TEXT_EXPLAINERS if name not in ONLY_TRANSFORMERS]
 KINDS = [("bilstm", "additive", "linear"), ("cnn", "dot", "linear"), ("average", "uniform", "linear")]
 KINDS += [("bilstm", "additive", "query"), ("bilstm", "dot", "query"), ("bilstm", "additive", "concat")]
 UNSIGNED = {"attention", "gradient", "gradient@jw2019", "gradient@madsen2022", "leave-one-out@jw2019"}
+WITHOUT_LSTM = {"deep-lift", "deep-shap"}
 UNSIGNED |= {"integrated-gradients@madsen2022", "smooth-gradient"}
 
 
-@pytest.mark.parametrize(("name", "kind"), list(itertools.product(NAMES, KINDS)))
+SUPPORTED = [
+    (name, kind) for name, kind in itertools.product(NAMES, KINDS) if name not in WITHOUT_LSTM or kind[0] != "bilstm"
+]
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_LSTM))
+def test_what_cannot_pass_an_lstm_says_so(name):
+    with pytest.raises(UserError, match=f"{name} cannot pass an LSTM"):
+        TEXT_EXPLAINERS[name].attribute(build(), batch_of(examples(pairs=False)))
+
+
+@pytest.mark.parametrize(("name", "kind"), SUPPORTED)
 def test_the_contract(name, kind):
     model, explainer = build(*kind), TEXT_EXPLAINERS[name]
     some = examples()

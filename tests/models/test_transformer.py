@@ -182,3 +182,17 @@ def test_gradient_times_attention_depends_on_the_target_and_sums_to_the_slope():
     heads = network.model.config.num_attention_heads
     for target in (0, 1):
         assert torch.allclose(scores[target].sum(-1) * heads, slope[:, target], atol=1e-5)
+
+
+def test_attention_of_one_layer_and_head():
+    network, batch = Transformer(model("bert")), batch_of(EXAMPLES)
+    with torch.no_grad():
+        _, layers = network.attentions(batch)
+    whole = TEXT_EXPLAINERS["attention[2]"].attribute(network, batch)
+    assert torch.allclose(whole, layers[1][:, :, 0].mean(1) * batch.mask)
+    head = TEXT_EXPLAINERS["attention[1,2]"].attribute(network, batch)
+    assert torch.allclose(head, layers[0][:, 1, 0] * batch.mask)
+    assert "attention[1,2]" in TEXT_EXPLAINERS
+    for name, message in (("attention[3]", "layers 1 to 2"), ("attention[1,0]", "heads 1 to 2")):
+        with pytest.raises(UserError, match=message):
+            TEXT_EXPLAINERS[name].attribute(network, batch)

@@ -47,9 +47,11 @@ class Sequences:
         tokens, mask = self.tokens.gather(1, index), self.mask.gather(1, index)
         return Sequences(tokens, self.lengths - 1, mask, types, self.mask_token)
 
-    def masked(self, where: Tensor) -> Sequences:
-        """The same with the mask token at `where`, as far as those positions may be explained."""
-        return replace(self, tokens=self.tokens.masked_fill(where & self.mask, self.mask_token))
+    def masked(self, where: Tensor, token: int | None = None) -> Sequences:
+        """The same with the mask token (or another) at `where`, as far as those positions may be explained."""
+        return replace(
+            self, tokens=self.tokens.masked_fill(where & self.mask, self.mask_token if token is None else token)
+        )
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,9 @@ class Batch:
         guide = None if self.guide is None else self.guide[index]
         return Batch(self.text.rows(index), self.labels[index], other, guide)
 
-    def masked(self, where: Tensor) -> Batch:
-        """The same with the tokens at `where` replaced by the mask token."""
-        return replace(self, text=self.text.masked(where))
+    def masked(self, where: Tensor, token: int | None = None) -> Batch:
+        """The same with the tokens at `where` replaced by the mask token, or another."""
+        return replace(self, text=self.text.masked(where, token))
 
 
 class _Block:

@@ -1,4 +1,4 @@
-"""Explanations from many masked copies of a text: LIME and Kernel SHAP. They can share their copies.
+"""Explanations from many masked copies of a text: LIME, Kernel SHAP, occlusion. They can share their copies.
 
 A feature is a position. Masks are drawn per text, from a seed and the text alone; equal masks are computed once.
 """
@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of, target_class
+from trueness.explainers.text import TEXT_EXPLAINERS, Output, Target, generator_of, output_of, target_class
 from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
 
-Output = Literal["probability", "logit"]
+Hiding = Literal["mask", "pad"]
+"""The token in the place of a hidden one."""
 MAX_BYTES = 256 << 20
 _COPIES = 8  # states, gates and workspace, in multiples of embeddings and states
 
@@ -33,6 +34,21 @@ class MaskingExplainer(Protocol):
     @property
     def max_bytes(self) -> int:
         """Bound of what a batch of masked copies takes."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of the masks."""
+        ...
+
+    @property
+    def hiding(self) -> Hiding:
+        """What stands in the place of a hidden token."""
+        ...
+
+    @property
+    def restart(self) -> bool:
+        """Whether features are numbered anew in the second text of a pair: then equal places are one feature."""
         ...
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
@@ -52,33 +68,54 @@ def explain_together(
     explainers: Sequence[MaskingExplainer], model: TextNetwork, batch: Batch, target: Target = "predicted"
 ) -> list[Tensor]:
     """The scores (batch, tokens) of each explainer; a mask that several of them ask for is computed once."""
-    counts = batch.mask.sum(dim=-1)
-    drawn = [_draw(explainer, batch) for explainer in explainers]
+    asked: dict[tuple[Hiding, bool], list[int]] = {}
+    for number, explainer in enumerate(explainers):
+        asked.setdefault((explainer.hiding, explainer.restart), []).append(number)
+    found: dict[int, Tensor] = {}
+    for numbers in asked.values():
+        scores = _explain_alike([explainers[number] for number in numbers], model, batch, target)
+        found |= dict(zip(numbers, scores, strict=True))
+    return [found[number] for number in range(len(explainers))]
+
+
+def _explain_alike(
+    explainers: Sequence[MaskingExplainer], model: TextNetwork, batch: Batch, target: Target
+) -> list[Tensor]:
+    """The scores of explainers that hide tokens in the same way."""
+    features = _features(batch, restart=explainers[0].restart)
+    counts = features.amax(dim=-1) + 1
+    drawn = [_draw(explainer, batch, counts) for explainer in explainers]
     ends = torch.zeros(len(batch), 2, drawn[0].shape[-1], dtype=torch.bool)
     ends[:, 0] = torch.arange(ends.shape[-1]) < counts.cpu()[:, None]
     asked = torch.cat([ends, *drawn], dim=1)
     outputs = {explainer.output for explainer in explainers}
-    said = {output: _outputs(model, batch, asked, target, output, explainers[0].max_bytes) for output in outputs}
+    said = {output: _outputs(model, batch, asked, features, target, output, explainers[0]) for output in outputs}
     found, begin = [], 2
     for explainer, keep in zip(explainers, drawn, strict=True):
         values = said[explainer.output]
         part = values[:, begin : begin + keep.shape[1]]
         begin += keep.shape[1]
         scores = explainer.solve(keep.to(values), part, values[:, 0], values[:, 1], counts.to(values))
-        whole = values.new_zeros(batch.mask.shape)
-        inside = torch.arange(scores.shape[1], device=scores.device) < counts[:, None]
-        whole[batch.mask] = scores[inside]
+        whole = torch.where(batch.mask, scores.gather(1, features.clamp(min=0)), 0.0)
         found.append(whole.to(model.embedding.weight.dtype))
     return found
 
 
-def _draw(explainer: MaskingExplainer, batch: Batch) -> Tensor:
+def _features(batch: Batch, *, restart: bool) -> Tensor:
+    """(batch, tokens) the number of each position's feature, -1 for positions that are not explained."""
+    order = batch.mask.cumsum(dim=-1) - 1
+    if restart and batch.text.types is not None:
+        first = (batch.mask & (batch.text.types == 0)).sum(dim=-1, keepdim=True)
+        order = torch.where(batch.text.types == 1, order - first, order)
+    return torch.where(batch.mask, order, -1)
+
+
+def _draw(explainer: MaskingExplainer, batch: Batch, counts: Tensor) -> Tensor:
     """(texts, masks, features), padded with False; texts with few features may repeat masks to fill up."""
-    counts = batch.mask.sum(dim=-1).tolist()
-    each = [
-        explainer.draw(count, generator) for count, (_, generator) in zip(counts, generator_of(batch, 0), strict=True)
-    ]
-    most, widest = max(len(keep) for keep in each), max(counts)
+    generators = (generator for _, generator in generator_of(batch, explainer.seed))
+    numbers = counts.tolist()
+    each = [explainer.draw(count, generator) for count, generator in zip(numbers, generators, strict=True)]
+    most, widest = max(len(keep) for keep in each), max(numbers)
     padded = torch.zeros(len(each), most, widest, dtype=torch.bool)
     for row, keep in enumerate(each):
         if len(keep):
@@ -86,29 +123,34 @@ def _draw(explainer: MaskingExplainer, batch: Batch) -> Tensor:
     return padded
 
 
-def _outputs(model: TextNetwork, batch: Batch, keep: Tensor, target: Target, output: Output, max_bytes: int) -> Tensor:
+def _outputs(
+    model: TextNetwork,
+    batch: Batch,
+    keep: Tensor,
+    features: Tensor,
+    target: Target,
+    output: Output,
+    how: MaskingExplainer,
+) -> Tensor:
     """(texts, masks) in double precision: the target's output for each masked copy, every distinct one once."""
-    texts, masks, features = keep.shape
+    texts, masks, number = keep.shape
     device = batch.tokens.device
     row = torch.arange(texts).repeat_interleave(masks)
-    flat = torch.cat([row[:, None].to(torch.int32), keep.reshape(-1, features).to(torch.int32)], dim=1)
+    flat = torch.cat([row[:, None].to(torch.int32), keep.reshape(-1, number).to(torch.int32)], dim=1)
     distinct, where = torch.unique(flat, dim=0, return_inverse=True)
+    token = batch.text.mask_token if how.hiding == "mask" else model.padding
     with looking(model):
         chosen = target_class(model(batch).logits, batch, target)
         width = batch.tokens.shape[1]
         each = width * model.numbers_per_token(width) * _COPIES * 4
-        step = max(1, max_bytes // each)
+        step = max(1, how.max_bytes // each)
         said = []
         for part in distinct.split(step):
             index = part[:, 0].long().to(device)
             copies = batch.rows(index)
-            # The features of a text are its explained positions, in order.
-            order = copies.mask.cumsum(dim=-1) - 1
-            kept = torch.cat([part[:, 1:], part.new_zeros(len(part), 1)], dim=1).bool().to(device)
-            hidden = copies.mask & ~kept.gather(1, order.clamp(min=0))
-            logits = model(copies.masked(hidden)).logits.double()
-            values = logits if output == "logit" else logits.softmax(dim=-1)
-            said.append(values.gather(1, chosen[index][:, None])[:, 0])
+            kept = part[:, 1:].bool().to(device).gather(1, features[index].clamp(min=0))
+            logits = model(copies.masked(copies.mask & ~kept, token)).logits.double()
+            said.append(output_of(logits, chosen[index], output))
     return torch.cat(said)[where.to(device)].reshape(texts, masks)
 
 
@@ -124,6 +166,9 @@ class Lime:
     width: float = 0.25
     ridge: float = 1.0
     output: Output = "probability"
+    hiding: Hiding = "mask"
+    restart: bool = False
+    seed: int = 0
     max_bytes: int = MAX_BYTES
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
@@ -159,6 +204,9 @@ class KernelShap:
 
     samples: int = 1000
     output: Output = "probability"
+    hiding: Hiding = "mask"
+    restart: bool = False
+    seed: int = 0
     max_bytes: int = MAX_BYTES
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
@@ -209,5 +257,46 @@ class KernelShap:
         return scores
 
 
+@dataclass(frozen=True)
+class Occlusion:
+    """Change of the target's output when a span is masked, averaged over the spans that hold a token: signed.
+
+    A span of one token is leave-one-out by the mask; a text shorter than the span is masked whole.
+    """
+
+    span: int = 3
+    output: Output = "probability"
+    hiding: Hiding = "mask"
+    restart: bool = False
+    seed: int = 0
+    max_bytes: int = MAX_BYTES
+
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        return explain_together([self], model, batch, target)[0]
+
+    def draw(self, count: int, generator: torch.Generator) -> Tensor:  # noqa: ARG002  # there is nothing to draw
+        """All spans."""
+        begin = torch.arange(max(count - self.span, 0) + 1)[:, None]
+        place = torch.arange(count)
+        return (place < begin) | (place >= begin + self.span)
+
+    def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:  # noqa: ARG002
+        """The mean change over the spans of each token."""
+        # A short text repeats its spans to fill up: repeats do not count.
+        spans = (counts - self.span).clamp(min=0) + 1
+        first = (torch.arange(keep.shape[1], device=keep.device) < spans[:, None]).to(keep)
+        hidden = (1 - keep) * first[..., None]
+        change = (whole[:, None] - said)[..., None]
+        scores: Tensor = (hidden * change).sum(dim=1) / hidden.sum(dim=1).clamp(min=1)
+        return scores
+
+
 TEXT_EXPLAINERS.add("lime", Lime(), "LIME: ridge regression on 1,000 masked copies, signed")
+TEXT_EXPLAINERS.add(
+    "lime@court2022",
+    Lime(width=1.0, hiding="pad", restart=True),
+    "LIME as Order in the Court 2022: padding for hidden tokens, equal places of a pair are one feature",
+)
 TEXT_EXPLAINERS.add("kernel-shap", KernelShap(), "Kernel SHAP: Shapley values from masked copies, signed")
+TEXT_EXPLAINERS.add("occlusion", Occlusion(), "change of the output when spans of three tokens are masked, signed")

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of, target_class
+from trueness.explainers.text import TEXT_EXPLAINERS, Output, Target, generator_of, output_of, target_class
 from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
 
-Baseline = Literal["zero", "mask"]
-"""What a text without information is: zero vectors, or the mask token, at every explained position."""
+Baseline = Literal["zero", "mask", "pad"]
+"""What a text without information is: zero vectors, the mask or the padding token, at every explained position."""
 MAX_BYTES = 256 << 20
 _COPIES = 12  # states, gates and their gradients, in multiples of the embeddings and states
 
@@ -28,8 +28,9 @@ def average_gradient(
     place: Callable[[Tensor, Tensor], Tensor],
     weights: Tensor,
     max_bytes: int = MAX_BYTES,
+    output: Output = "logit",
 ) -> Tensor:
-    """(batch, tokens, embedding): the gradient of the chosen logits, summed over points with weights.
+    """(batch, tokens, embedding): the gradient of the chosen classes' output, summed over points with weights.
 
     `place(rows, points)` gives the embeddings of those rows at those points. All (row, point) pairs are examples of
     large batches; `max_bytes` bounds what such a batch takes.
@@ -45,58 +46,64 @@ def average_gradient(
         with looking(model, gradients=True):
             embeddings = place(row, point).detach().requires_grad_()
             logits = model(batch.rows(row), embeddings=embeddings).logits
-            (gradient,) = torch.autograd.grad(logits.gather(1, chosen[row][:, None]).sum(), embeddings)
+            (gradient,) = torch.autograd.grad(output_of(logits, chosen[row], output).sum(), embeddings)
         total.index_add_(0, row, gradient * weights[point][:, None, None])
     return total
 
 
-def _start(model: TextNetwork, batch: Batch, baseline: Baseline) -> tuple[Tensor, Tensor]:
+def ends(model: TextNetwork, batch: Batch, baseline: Baseline) -> tuple[Tensor, Tensor]:
     """The embeddings, and those of the baseline: begin and end stay as they are."""
     embeddings = model.embed(batch).detach()
-    empty = (
-        torch.zeros_like(embeddings) if baseline == "zero" else model.embedding.weight[batch.text.mask_token].detach()
-    )
+    if baseline == "zero":
+        empty = torch.zeros_like(embeddings)
+    else:
+        token = batch.text.mask_token if baseline == "mask" else model.padding
+        empty = model.embedding.weight[token].detach()
     return embeddings, torch.where(batch.mask[..., None], empty, embeddings)
 
 
-def _chosen(model: TextNetwork, batch: Batch, target: Target) -> Tensor:
+def chosen_class(model: TextNetwork, batch: Batch, target: Target) -> Tensor:
+    """(batch,) the class that is explained."""
     with looking(model):
         return target_class(model(batch).logits, batch, target)
 
 
 @dataclass(frozen=True)
 class IntegratedGradients:
-    """The gradient of the target's logit averaged on the straight way from the baseline, times the way: signed.
+    """The gradient of the target's output averaged on the straight way from the baseline, times the way: signed.
 
-    The scores of a text sum to the difference of the logit between the text and the baseline (`completeness_error` says
-    how nearly). Gauss-Legendre points, as Captum.
+    The scores of a text sum to the difference of the output between the text and the baseline (`completeness_error`
+    says how nearly). Gauss-Legendre points, as Captum.
     """
 
     steps: int = 50
     baseline: Baseline = "zero"
+    output: Output = "logit"
     max_bytes: int = MAX_BYTES
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
-        end, start = _start(model, batch, self.baseline)
+        end, start = ends(model, batch, self.baseline)
         nodes, weights = np.polynomial.legendre.leggauss(self.steps)
         share, weight = (end.new_tensor(values) for values in ((nodes + 1) / 2, weights / 2))
-        chosen = _chosen(model, batch, target)
+        chosen = chosen_class(model, batch, target)
 
         def place(row: Tensor, point: Tensor) -> Tensor:
             return start[row] + share[point][:, None, None] * (end - start)[row]
 
-        gradient = average_gradient(model, batch, chosen, place, weight, self.max_bytes)
+        gradient = average_gradient(model, batch, chosen, place, weight, self.max_bytes, self.output)
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
 
     def completeness_error(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch,): by how much the scores miss the difference of the logit between text and baseline."""
+        """(batch,): by how much the scores miss the difference of the output between text and baseline."""
         scores = self.attribute(model, batch, target)
-        end, start = _start(model, batch, self.baseline)
-        chosen = _chosen(model, batch, target)[:, None]
+        chosen = chosen_class(model, batch, target)
         with looking(model):
-            logits = [model(batch, embeddings=embeddings).logits.gather(1, chosen)[:, 0] for embeddings in (end, start)]
-        error: Tensor = (scores.sum(dim=-1) - (logits[0] - logits[1])).abs()
+            end, start = (
+                output_of(model(batch, embeddings=embeddings).logits, chosen, self.output)
+                for embeddings in ends(model, batch, self.baseline)
+            )
+        error: Tensor = (scores.sum(dim=-1) - (end - start)).abs()
         return error
 
 
@@ -115,7 +122,7 @@ class IntegratedGradientsMadsen2022:
         """(batch, tokens)."""
         embeddings = model.embed(batch).detach()
         share = torch.arange(1, self.steps + 1, device=embeddings.device).to(embeddings.dtype) / self.steps
-        chosen = _chosen(model, batch, target)
+        chosen = chosen_class(model, batch, target)
 
         def place(row: Tensor, point: Tensor) -> Tensor:
             return share[point][:, None, None] * embeddings[row]
@@ -132,22 +139,41 @@ class GradientShap:
     noise: float = 0.0
     """Standard deviation of the noise, in that of the text's embeddings."""
     baseline: Baseline = "zero"
+    output: Output = "logit"
     seed: int = 0
     max_bytes: int = MAX_BYTES
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
-        end, start = _start(model, batch, self.baseline)
+        end, start = ends(model, batch, self.baseline)
         share = _drawn(batch, self.seed, lambda _, generator: torch.rand(self.samples, generator=generator)).to(end)
         noise = _noise(batch, end, self.noise, self.seed + 1) if self.noise else None
-        chosen = _chosen(model, batch, target)
+        chosen = chosen_class(model, batch, target)
 
         def place(row: Tensor, point: Tensor) -> Tensor:
             to = end[row] if noise is None else end[row] + noise(row, point)
             return start[row] + share[row, point][:, None, None] * (to - start[row])
 
         weights = end.new_full((self.samples,), 1 / self.samples)
-        gradient = average_gradient(model, batch, chosen, place, weights, self.max_bytes)
+        gradient = average_gradient(model, batch, chosen, place, weights, self.max_bytes, self.output)
+        return (gradient * (end - start)).sum(dim=-1) * batch.mask
+
+
+@dataclass(frozen=True)
+class DeepLiftCourt2022:
+    """Gradient of the probability times the way from the padding token: what "DeepLIFT" was in Order in the Court.
+
+    Their model computes its activations where Captum's hooks do not see them, so that no rule but the gradient is left.
+    """
+
+    max_bytes: int = MAX_BYTES
+
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        end, start = ends(model, batch, "pad")
+        chosen = chosen_class(model, batch, target)
+        once = end.new_ones(1)
+        gradient = average_gradient(model, batch, chosen, lambda row, _: end[row], once, self.max_bytes, "probability")
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
 
 
@@ -169,7 +195,7 @@ class SmoothGradient:
         gradient = average_gradient(
             model,
             batch,
-            _chosen(model, batch, target),
+            chosen_class(model, batch, target),
             lambda row, point: embeddings[row] + noise(row, point),
             weights,
             self.max_bytes,
@@ -211,6 +237,21 @@ TEXT_EXPLAINERS.add(
     "integrated-gradients@madsen2022",
     IntegratedGradientsMadsen2022(),
     "the same with each step scaled once more, as the code of Madsen et al. 2022",
+)
+TEXT_EXPLAINERS.add(
+    "integrated-gradients@court2022",
+    IntegratedGradients(baseline="pad", output="probability"),
+    "the same of the probability from the padding token, as Order in the Court 2022",
+)
+TEXT_EXPLAINERS.add(
+    "deep-lift@court2022",
+    DeepLiftCourt2022(),
+    "gradient times way from padding: their DeepLIFT, Order in the Court 2022",
+)
+TEXT_EXPLAINERS.add(
+    "gradient-shap@court2022",
+    GradientShap(5, baseline="pad", output="probability"),
+    "five points on the way from padding, of the probability, as Order in the Court 2022",
 )
 TEXT_EXPLAINERS.add("gradient-shap", GradientShap(), "expected gradients: random points of the way, signed")
 TEXT_EXPLAINERS.add("smooth-gradient", SmoothGradient(), "L2 norm of the gradient averaged over noisy copies")

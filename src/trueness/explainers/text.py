@@ -15,6 +15,8 @@ from trueness.registry import Registry
 
 Target = Literal["predicted", "gold"] | int
 """The class whose score is explained: the predicted one, the labelled one, or a class number."""
+Output = Literal["probability", "logit"]
+"""What of that class is explained."""
 
 
 class TextExplainer(Protocol):
@@ -39,6 +41,12 @@ def target_class(logits: Tensor, batch: Batch, target: Target) -> Tensor:
             f"The target must be predicted, gold or a class from 0 to {logits.shape[-1] - 1}, not {target!r}."
         )
     return torch.full((len(batch),), target, device=logits.device)
+
+
+def output_of(logits: Tensor, chosen: Tensor, output: Output) -> Tensor:
+    """(batch,) the chosen class's logit or probability."""
+    values = logits if output == "logit" else logits.softmax(dim=-1)
+    return values.gather(1, chosen[:, None])[:, 0]
 
 
 def generator_of(batch: Batch, seed: int) -> Iterator[tuple[int, torch.Generator]]:

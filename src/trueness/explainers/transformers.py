@@ -23,6 +23,27 @@ def need_transformer(model: TextNetwork, name: str) -> Transformer:
 
 
 @dataclass(frozen=True)
+class LayerAttention:
+    """The first token's attention in one layer, of one head or averaged over heads, counted from 1; not negative."""
+
+    layer: int
+    head: int | None = None
+
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
+        """(batch, tokens)."""
+        name = f"attention[{self.layer}]" if self.head is None else f"attention[{self.layer},{self.head}]"
+        network = need_transformer(model, name)
+        with looking(network):
+            _, layers = network.attentions(batch)
+        if not 1 <= self.layer <= len(layers):
+            raise UserError(f"{name}: the model has layers 1 to {len(layers)}.")
+        row = layers[self.layer - 1][:, :, 0]
+        if self.head is not None and not 1 <= self.head <= row.shape[1]:
+            raise UserError(f"{name}: the model has heads 1 to {row.shape[1]}.")
+        return (row.mean(dim=1) if self.head is None else row[:, self.head - 1]) * batch.mask
+
+
+@dataclass(frozen=True)
 class AttentionRollout:
     """How much of the first token's last state comes from each input token, if states mix as attention says.
 
@@ -64,3 +85,7 @@ class GradientXAttention:
 
 TEXT_EXPLAINERS.add("attention-rollout", AttentionRollout(), "attention multiplied through a transformer's layers")
 TEXT_EXPLAINERS.add("gradient-x-attention", GradientXAttention(), "a transformer's last attention times its gradient")
+TEXT_EXPLAINERS.add_family(
+    r"attention\[(\d+)(?:,(\d+))?\]",
+    lambda layer, head: LayerAttention(int(layer), None if head is None else int(head)),
+)

@@ -108,7 +108,7 @@ class AttentiveClassifier(TextNetwork):
             states = self.query_encoder(table(batch.other.tokens), batch.other)
             return Auxiliary(self.query_encoder.summary(states, batch.other), None)
         states = self.encoder(self.embedding(batch.other.tokens), batch.other)
-        weights = self._weights(states, batch.other, None)
+        weights = self.weigh(states, batch.other, None)
         return Auxiliary(self.encoder.summary(states, batch.other), _attended(states, weights))
 
     def attend(self, states: Tensor, batch: Batch, *, auxiliary: Auxiliary | None = None) -> Tensor:
@@ -118,9 +118,10 @@ class AttentiveClassifier(TextNetwork):
         if auxiliary is None:
             auxiliary = self.auxiliary(batch)
         query = auxiliary.summary if self.config.head == "query" and auxiliary is not None else None
-        return self._weights(states, batch.text, query)
+        return self.weigh(states, batch.text, query)
 
-    def _weights(self, states: Tensor, text: Sequences, query: Tensor | None) -> Tensor:
+    def weigh(self, states: Tensor, text: Sequences, query: Tensor | None) -> Tensor:
+        """(batch, tokens) weights of the states of one text."""
         if self.config.attention == "frozen":
             raise UserError(
                 "A model with frozen attention needs the weights from outside: EncodedSplit.guide, or "

@@ -31,6 +31,11 @@ class TextNetwork(nn.Module):
         """How many there are."""
         raise NotImplementedError
 
+    @property
+    def padding(self) -> int:
+        """The number of the token that fills up short texts."""
+        return self.embedding.padding_idx or 0
+
     def numbers_per_token(self, width: int) -> int:
         """About how many numbers a forward pass holds for each token of a text so long: to bound memory."""
         raise NotImplementedError

@@ -1,0 +1,236 @@
+"""DeepLIFT (Shrikumar et al. 2017) and Deep SHAP: a text against a baseline, difference by difference.
+
+Every operation of the model is given a rule by which the difference of its output is shared among its inputs, so that
+nothing is lost on the way: the scores sum to the difference of the logits. Operations of one input take the slope
+between both points (the rescale rule); products share by the mean of the other factor; softmax and layer norms are made
+of these. Captum's hooks see modules only, and take plain gradients for products, softmax in functions and layer norms.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from trueness.data.batches import Batch
+from trueness.errors import UserError
+from trueness.explainers.paths import MAX_BYTES, Baseline, chosen_class, ends
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of
+from trueness.models.looking import looking
+from trueness.models.network import TextNetwork
+
+_COPIES = 24  # both texts, and every state with its gradient
+_NEAR = 1e-3  # differences below this take the slope at their middle: a quotient of two roundings would be noise
+_MISSED = 0.02  # of the change of the logit (of 1, where that is less): more is no rounding
+
+
+class _OneInput(torch.autograd.Function):
+    """A function of single numbers; the first half of a batch is the text, the second half its baseline."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        found = function(values)
+        ctx.save_for_backward(values, found)
+        ctx.function = function
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        values, found = ctx.saved_tensors
+        half = len(values) // 2
+        change = values[:half] - values[half:]
+        far = change.abs() >= _NEAR  # false for the difference of two infinities, too
+        with torch.enable_grad():
+            middle = ((values[:half] + values[half:]) / 2).detach().requires_grad_()
+            (slope,) = torch.autograd.grad(ctx.function(middle).sum(), middle)
+        between = (found[:half] - found[half:]) / torch.where(far, change, 1.0)
+        shared = gradients[0][:half] * torch.where(far, between, slope)
+        return torch.cat([shared, torch.zeros_like(shared)]), None
+
+
+class _Product(torch.autograd.Function):
+    """A function linear in each of two inputs: each difference counts with the mean of the other input."""
+
+    @staticmethod
+    def forward(ctx: Any, first: Tensor, second: Tensor, function: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        ctx.save_for_backward(first, second)
+        ctx.function = function
+        return function(first, second)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        inputs = ctx.saved_tensors
+        half = len(inputs[0]) // 2
+        with torch.enable_grad():
+            middles = [((values[:half] + values[half:]) / 2).detach().requires_grad_() for values in inputs]
+            found = torch.autograd.grad(ctx.function(*middles), middles, gradients[0][:half])
+        first, second = (torch.cat([part, torch.zeros_like(part)]) for part in found)
+        return first, second, None
+
+
+def _one(values: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    found: Tensor = _OneInput.apply(values, function)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _product(first: Tensor, second: Tensor, function: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    found: Tensor = _Product.apply(first, second, function)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _softmax(values: Tensor, dim: int = -1) -> Tensor:
+    half = len(values) // 2
+    # The largest of both points, so that the shift is the same constant for both.
+    most = (
+        torch.maximum(values[:half], values[half:])
+        .amax(dim=dim, keepdim=True)
+        .detach()
+        .repeat(2, *[1] * (values.dim() - 1))
+    )
+    shares = _one(values - most, torch.exp)
+    return _product(shares, _one(shares.sum(dim=dim, keepdim=True), torch.reciprocal), torch.mul)
+
+
+def _layer_norm(values: Tensor, shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
+    over = tuple(range(-len(shape), 0))
+    centred = values - values.mean(dim=over, keepdim=True)
+    variance = _one(centred, torch.square).mean(dim=over, keepdim=True)
+    found = _product(centred, _one(variance + eps, torch.rsqrt), torch.mul)
+    found = found if weight is None else found * weight
+    return found if bias is None else found + bias
+
+
+def _varies(value: Any) -> bool:
+    """Whether a value depends on the text: its weights are frozen while the rules are in force."""
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+class _Rules(TorchFunctionMode):
+    """Replaces the operations of a model by ones that share differences."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        options = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if name in _SINGLE and args and _varies(args[0]) and "out" not in options:
+            return _one(args[0], lambda values: func(values, *args[1:], **options))
+        if name in ("softmax", "_softmax") and args and _varies(args[0]):
+            dim = options.get("dim", args[1] if len(args) > 1 else -1)
+            return _softmax(args[0], -1 if dim is None else dim)
+        if name == "layer_norm" and _varies(args[0]):
+            given = dict(zip(("shape", "weight", "bias", "eps"), (None, None, None, 1e-5), strict=True))
+            given |= dict(zip(given, args[1:], strict=False))
+            given |= {key: options[key] for key in ("weight", "bias", "eps") if key in options}
+            return _layer_norm(args[0], options.get("normalized_shape", given.pop("shape")), **given)
+        if name in _LINEAR_IN_BOTH and len(args) > 1 and all(_varies(value) for value in args[:2]):
+            return _product(args[0], args[1], lambda first, second: func(first, second, *args[2:], **options))
+        if name in _QUOTIENTS and len(args) > 1 and _varies(args[1]):
+            inverse = _one(args[1], torch.reciprocal)
+            return _product(args[0], inverse, torch.mul) if _varies(args[0]) else args[0] * inverse
+        if name == "einsum" and len(args) == 3 and all(_varies(value) for value in args[1:]):
+            return _product(args[1], args[2], lambda first, second: func(args[0], first, second))
+        return func(*args, **options)
+
+
+_SINGLE = frozenset(
+    ["tanh", "relu", "gelu", "sigmoid", "silu", "elu", "leaky_relu", "softplus", "abs", "exp", "log", "sqrt", "rsqrt"]
+    + ["square", "pow", "__pow__", "__abs__", "reciprocal", "erf", "logsigmoid"]
+)
+_LINEAR_IN_BOTH = frozenset(["mul", "multiply", "__mul__", "__rmul__", "matmul", "__matmul__", "bmm"])
+_QUOTIENTS = frozenset(["div", "divide", "true_divide", "__truediv__"])
+
+
+@contextlib.contextmanager
+def _frozen(model: nn.Module) -> Iterator[None]:
+    """The weights as constants."""
+    learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    for parameter in learned:
+        parameter.requires_grad_(requires_grad=False)
+    try:
+        yield
+    finally:
+        for parameter in learned:
+            parameter.requires_grad_()
+
+
+def _against(
+    model: TextNetwork, batch: Batch, chosen: Tensor, end: Tensor, start: Tensor, max_bytes: int, name: str
+) -> Tensor:
+    """(batch, tokens): how the difference of the chosen logits between two embeddings is shared among the tokens."""
+    if any(isinstance(module, nn.RNNBase) for module in model.modules()):
+        raise UserError(
+            f"{name} cannot pass an LSTM, whose gates are inside one operation; use integrated-gradients or "
+            "gradient-shap."
+        )
+    rows, width = batch.tokens.shape
+    step = max(1, max_bytes // (width * model.numbers_per_token(width) * _COPIES * end.element_size()))
+    scores = end.new_zeros(rows, width)
+    for index in torch.arange(rows, device=end.device).split(step):
+        both = torch.cat([index, index])
+        with looking(model, gradients=True), _frozen(model):
+            embeddings = torch.cat([end[index], start[index]]).requires_grad_()
+            with _Rules():
+                logits = model(batch.rows(both), embeddings=embeddings).logits
+            said = logits.gather(1, chosen[both][:, None])[:, 0]
+            (multiplier,) = torch.autograd.grad(said[: len(index)].sum(), embeddings)
+        part = (multiplier[: len(index)] * (end[index] - start[index])).sum(dim=-1)
+        scores[index] = part * batch.mask[index]
+        change = (said[: len(index)] - said[len(index) :]).detach()
+        missed = (scores[index].sum(dim=-1) - change).abs() / change.abs().clamp(min=1)
+        if float(missed.max()) > _MISSED:
+            raise UserError(
+                f"{name} does not know every operation of this model: its scores miss {float(missed.max()):.0%} of the "
+                "change of the output; use integrated-gradients or gradient-shap."
+            )
+    return scores
+
+
+@dataclass(frozen=True)
+class DeepLift:
+    """How the difference of the target's logit from the baseline is shared among the tokens: signed.
+
+    The scores sum to that difference; where they do not, the model has an operation without a rule, and is refused.
+    """
+
+    baseline: Baseline = "zero"
+    max_bytes: int = MAX_BYTES
+
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        chosen = chosen_class(model, batch, target)
+        return _against(model, batch, chosen, *ends(model, batch, self.baseline), self.max_bytes, "deep-lift")
+
+
+@dataclass(frozen=True)
+class DeepShap:
+    """DeepLIFT averaged over baselines of random words of the vocabulary: signed (Lundberg and Lee 2017)."""
+
+    samples: int = 8
+    seed: int = 0
+    max_bytes: int = MAX_BYTES
+
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        chosen = chosen_class(model, batch, target)
+        end = model.embed(batch).detach()
+        table = model.embedding.weight.detach()
+        drawn = torch.zeros(self.samples, *batch.tokens.shape, dtype=torch.long)
+        for row, (length, generator) in enumerate(generator_of(batch, self.seed)):
+            drawn[:, row, :length] = torch.randint(len(table), (self.samples, length), generator=generator)
+        total = end.new_zeros(batch.tokens.shape)
+        for tokens in drawn.to(end.device):
+            start = torch.where(batch.mask[..., None], table[tokens], end)
+            total += _against(model, batch, chosen, end, start, self.max_bytes, "deep-shap")
+        return total / self.samples
+
+
+TEXT_EXPLAINERS.add(
+    "deep-lift", DeepLift(), "DeepLIFT: differences from zero vectors shared by the rescale rule, signed"
+)
+TEXT_EXPLAINERS.add("deep-shap", DeepShap(), "DeepLIFT averaged over eight texts of random words, signed")

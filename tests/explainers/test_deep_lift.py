@@ -1,0 +1,111 @@
+"""DeepLIFT: Captum's where its hooks see every operation, sums to the difference everywhere, says where it cannot."""
+
+import itertools
+
+import pytest
+import torch
+from captum import attr
+
+from tests.explainers.test_known_contributions import additive, contributions
+from tests.models.test_attentive import batch_of, build, examples
+from tests.models.test_transformer import EXAMPLES, PAIRS
+from tests.models.test_transformer import batch_of as subwords
+from tests.models.transformers import FAMILIES
+from tests.models.transformers import model as transformer
+from trueness.errors import UserError
+from trueness.explainers.deep_lift import DeepLift, DeepShap, _Rules, _softmax
+from trueness.models.transformer import Transformer
+
+
+def test_an_additive_model_has_known_contributions():
+    model, batch = additive(), batch_of(examples(pairs=False))
+    target = model(batch).logits.argmax(-1)
+    assert torch.allclose(DeepLift().attribute(model, batch), contributions(model, batch, target), atol=1e-9)
+    with torch.no_grad():  # against texts of random words: each token against the mean of the words drawn for it
+        model.embedding.weight.zero_()
+    assert (DeepShap().attribute(model, batch) == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:Setting forward, backward hooks")
+def test_relu_networks_equal_captum():
+    """Uniform weights and a ReLU: every operation is one that Captum's rescale rule knows, once it is a module."""
+    model = build("average", "uniform", "linear", activation="relu")
+    model.encoder._activation = torch.nn.ReLU()
+    model.encoder.add_module("rectifier", model.encoder._activation)
+    batch = batch_of(examples(pairs=False))
+    target = model(batch).logits.argmax(-1)
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, embeddings):
+            rows = torch.arange(len(embeddings)) % len(batch)
+            return self.model(batch.rows(rows), embeddings=embeddings).logits
+
+    embeddings = model.embed(batch).detach()
+    start = torch.where(batch.mask[..., None], 0.0, embeddings)
+    theirs = attr.DeepLift(Module()).attribute(embeddings.requires_grad_(), start, target=target).sum(-1) * batch.mask
+    assert torch.allclose(DeepLift().attribute(model, batch), theirs.detach(), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kind", list(itertools.product(["average", "cnn"], ["additive", "dot"], ["linear", "query", "concat"]))
+)
+def test_the_scores_sum_to_the_difference(kind):
+    model, batch = build(*kind), batch_of(examples())
+    target = model(batch).logits.argmax(-1)
+    scores = DeepLift().attribute(model, batch)
+    with torch.no_grad():
+        end = model.embed(batch)
+        start = torch.where(batch.mask[..., None], 0.0, end)
+        change = model(batch, embeddings=end).logits - model(batch, embeddings=start).logits
+    assert torch.allclose(scores.sum(-1), change.gather(1, target[:, None])[:, 0], atol=1e-6)
+    assert all(parameter.requires_grad for parameter in model.parameters()), "restored"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("some", [EXAMPLES, PAIRS], ids=["texts", "pairs"])
+def test_transformers_lose_nothing_either(family, some):
+    network, batch = Transformer(transformer(family)), subwords(some)
+    scores = DeepLift(baseline="mask").attribute(network, batch, 1)
+    with torch.no_grad():
+        end = network.embed(batch)
+        start = torch.where(batch.mask[..., None], network.embedding.weight[batch.text.mask_token], end)
+        change = network(batch, embeddings=end).logits[:, 1] - network(batch, embeddings=start).logits[:, 1]
+    assert torch.allclose(scores.sum(-1), change, atol=1e-4)
+    assert not torch.allclose(change, torch.zeros_like(change), atol=1e-3)
+
+
+def test_an_operation_without_a_rule_is_noticed(monkeypatch):
+    model, batch = build("average"), batch_of(examples(pairs=False))
+    monkeypatch.setattr(model.encoder, "_activation", lambda states: 5 * torch.sin(3 * states))
+    with pytest.raises(UserError, match="deep-lift does not know every operation of this model"):
+        DeepLift().attribute(model, batch)
+
+
+def test_the_rules_against_their_definitions():
+    """Two factors share by the mean of the other one; softmax shares all of its change."""
+    first, second = torch.tensor([[3.0], [1.0]], requires_grad=True), torch.tensor([[5.0], [2.0]], requires_grad=True)
+    with _Rules():
+        product = first * second
+    one, two = torch.autograd.grad(product[0, 0], (first, second))
+    assert one[0] * (3 - 1) == (5 + 2) / 2 * 2
+    assert two[0] * (5 - 2) == (3 + 1) / 2 * 3
+    assert one[0] * 2 + two[0] * 3 == 15 - 2
+    values = torch.randn(2, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    shares = _softmax(values)
+    assert torch.allclose(shares, values.softmax(-1))
+    for place in range(5):
+        (multiplier,) = torch.autograd.grad(shares[0, place], values, retain_graph=True)
+        shared = (multiplier[0] * (values[0] - values[1])).sum()
+        assert float(shared) == pytest.approx(float(shares[0, place] - shares[1, place]))
+
+
+def test_deep_shap_is_the_mean_over_its_baselines():
+    model, batch = build("cnn"), batch_of(examples(pairs=False))
+    single = [DeepShap(1, seed=seed).attribute(model, batch) for seed in (0, 1)]
+    assert not torch.allclose(single[0], single[1])
+    whole = DeepShap(40).attribute(model, batch)
+    assert torch.equal(whole, DeepShap(40).attribute(model, batch))
