@@ -1,4 +1,4 @@
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from trueness.stats import (
     pairwise_rank_agreement,
     rank_biased_overlap,
     top_k_agreement,
+    top_k_kendall,
 )
 
 
@@ -193,3 +194,32 @@ def test_parameters_are_checked():
         top_k_agreement([1.0, 2.0], [1.0, 2.0], k=0)
     with pytest.raises(ValueError, match="whole number"):
         top_k_agreement([1.0, 2.0], [1.0, 2.0], k=1.5)
+
+
+def literal_top_k_tau(a, b, k):
+    """Pair by pair over the union of both top k: the cases of Fagin et al. with a penalty of one half."""
+    tops = [{i for i in range(len(v)) if sum(abs(w) > abs(v[i]) for w in v) < k} for v in (a, b)]
+    union = sorted(tops[0] | tops[1])
+    level = [[abs(v[i]) if i in top else -1 for i in range(len(v))] for v, top in zip((a, b), tops, strict=True)]
+    score, untied = 0, [0, 0]
+    for i, j in combinations(union, 2):
+        signs = [np.sign(side[i] - side[j]) for side in level]
+        score += signs[0] * signs[1]
+        for side in (0, 1):
+            untied[side] += signs[side] != 0
+    return score / np.sqrt(untied[0] * untied[1])
+
+
+def test_top_k_tau_equals_the_pairs_and_its_chance_the_mean_over_all_rankings():
+    rng = np.random.default_rng(1)
+    rows = np.round(rng.normal(size=(2, 40, 9)), 1)
+    ours = top_k_kendall(rows[0], rows[1], k=4).value
+    for row in range(40):
+        assert ours[row] == pytest.approx(literal_top_k_tau(rows[0, row], rows[1, row], 4), abs=1e-12)
+    assert top_k_kendall(rows[0], rows[0], k=4).corrected.values.min() == pytest.approx(1.0)
+    every = np.array(list(permutations(range(1, 7)))).astype(float)
+    first = np.broadcast_to(every[0], every.shape)
+    for k in (2, 3, 6):
+        found = top_k_kendall(first, every, k=k)
+        assert found.value.values.mean() == pytest.approx(found.chance[0], abs=1e-12)
+    assert not top_k_kendall(rows[0, :1], rows[1, :1], k=10).value.defined[0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats as scipy_stats
 
-from trueness.stats import Reason, Undefined, kendall, pearson, spearman
+from trueness.stats import Reason, Undefined, kendall, pearson, spearman, weighted_kendall
 from trueness.stats.rank import _exact_two_sided
 
 # Few distinct values, so that ties are frequent.
@@ -184,3 +184,19 @@ def test_nearly_equal_values_keep_their_correlation():
 def test_half_precision_tensors_are_accepted():
     a = torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.bfloat16)
     assert kendall(a, a).statistic[0] == 1.0
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_weighted_tau_equals_scipy(ties):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2, 30, 17))
+    rows = np.round(rows) if ties else rows
+    lengths = rng.integers(3, 18, 30)
+    mask = np.arange(17) < lengths[:, None]
+    ours = weighted_kendall(rows[0], rows[1], mask, max_bytes=4000)
+    for row, length in enumerate(lengths):
+        expected = scipy_stats.weightedtau(rows[0, row, :length], rows[1, row, :length]).statistic
+        if np.isnan(expected):
+            assert not ours.defined[row]
+        else:
+            assert ours[row] == pytest.approx(expected, abs=1e-12)

@@ -139,8 +139,8 @@ class _Rules(TorchFunctionMode):
 
 
 _SINGLE = frozenset(
-    ["tanh", "relu", "gelu", "sigmoid", "silu", "elu", "leaky_relu", "softplus", "abs", "exp", "log", "sqrt", "rsqrt"]
-    + ["square", "pow", "__pow__", "__abs__", "reciprocal", "erf", "logsigmoid"]
+    "tanh relu gelu sigmoid silu elu leaky_relu softplus abs __abs__ exp log sqrt rsqrt square pow __pow__ reciprocal "
+    "erf logsigmoid".split()
 )
 _LINEAR_IN_BOTH = frozenset(["mul", "multiply", "__mul__", "__rmul__", "matmul", "__matmul__", "bmm"])
 _QUOTIENTS = frozenset(["div", "divide", "true_divide", "__truediv__"])

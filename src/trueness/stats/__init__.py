@@ -15,8 +15,9 @@ from trueness.stats.overlap import (
     pairwise_rank_agreement,
     rank_biased_overlap,
     top_k_agreement,
+    top_k_kendall,
 )
-from trueness.stats.rank import Kendall, kendall, pearson, spearman
+from trueness.stats.rank import Kendall, kendall, pearson, spearman, weighted_kendall
 from trueness.stats.undefined import Measured, Reason, Undefined
 
 __all__ = [
@@ -43,6 +44,8 @@ __all__ = [
     "spearman",
     "t_interval",
     "top_k_agreement",
+    "top_k_kendall",
     "total_variation",
+    "weighted_kendall",
     "within",
 ]

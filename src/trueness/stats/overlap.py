@@ -6,6 +6,7 @@ position: every value is the expectation over independent random orders within e
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -116,6 +117,42 @@ def top_k_agreement(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike 
         sign=overlap(both * same_sign, top / (2 * size)),
         signed_rank=overlap(same_rank * same_sign, 1 / (2 * size)),
     )
+
+
+def top_k_kendall(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike = 5) -> Overlap:
+    """Kendall's tau-b over the features that either explanation has among its k top ones (Fagin et al. 2003).
+
+    Those outside an explanation's top are tied below it, so that a pair of which both members are missing there counts
+    neither way. Range [-1, 1], higher means more agreement; `chance` is the expectation over random rankings, which is
+    below 0 because features that only one of two explanations has are discordant. Undefined as `top_k_agreement` is.
+    """
+    pair = _magnitudes(a, b, mask)
+    top = np.broadcast_to(np.asarray(k, dtype=np.int64), pair.size.shape)
+    if (top < 1).any():
+        raise ValueError("k must be a whole number of at least 1")
+    inside = [(ranked.first < top[:, None]) & pair.mask for ranked in _descending(pair)]
+    cut = [np.where(chosen, rows, -1.0) for chosen, rows in zip(inside, (pair.a, pair.b), strict=True)]
+    value = kendall(*cut, inside[0] | inside[1]).statistic
+    reasons = pair.undefined()
+    reasons[Reason.TOO_FEW] = pair.size < top
+    for reason, where in value.undefined().items():
+        reasons[reason] = reasons[reason] | where if reason in reasons else where
+    chance = np.array([_top_k_chance(int(size), int(each)) for size, each in zip(pair.size, top, strict=True)])
+    return Overlap(Measured(value.values.data, reasons), Measured(chance, reasons))
+
+
+@functools.cache
+def _top_k_chance(size: int, k: int) -> float:
+    """Of two random rankings that share m of their k top features only the (k - m)^2 pairs of unshared ones count."""
+    if size < k or k < 2:
+        return 0.0
+    total = 0.0
+    for shared in range(max(0, 2 * k - size), k + 1):
+        chance = math.comb(k, shared) * math.comb(size - k, k - shared) / math.comb(size, k)
+        union, missing = 2 * k - shared, k - shared
+        pairs = union * (union - 1) / 2 - missing * (missing - 1) / 2
+        total -= chance * missing**2 / pairs
+    return total
 
 
 def pairwise_rank_agreement(a: Any, b: Any, mask: Any = None) -> Overlap:
