@@ -156,10 +156,13 @@ def agreement(
     instances: int = 200,
     target: str = "predicted",
     k: int = 5,
+    repeat: bool = False,
 ) -> Result:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance.
 
-    `data` is a dataset, of whose split the first `instances` are taken, or new texts. Agreement is not validity.
+    `data` is a dataset, of whose split the first `instances` are taken, or new texts. With `repeat` methods that draw
+    at random are also compared with themselves: no method can be expected to agree more with another. Agreement is not
+    validity.
     """
     from trueness.data.batches import EncodedSplit
     from trueness.explainers.catalogue import TEXT_EXPLAINERS
@@ -176,9 +179,10 @@ def agreement(
         raise UserError("There is no text.")
     chosen: Any = model.classes.index(target) if target in model.classes else target
     coded = EncodedSplit(examples, model.coder, model.device)
-    scores, mask = explain_all(model.network, coded, list(dict.fromkeys(explainers)), chosen)
+    found = explain_all(model.network, coded, list(dict.fromkeys(explainers)), chosen, repeat=repeat)
     name = data.name if isinstance(data, TextDataset) else f"{len(examples)} texts"
-    return compare(scores, mask, k=k, dataset=name, target=f"{target} class" if target == "predicted" else target)
+    words = f"{target} class" if target == "predicted" else target
+    return compare(found.scores, found.mask, again=found.again, k=k, dataset=name, target=words)
 
 
 def adversarial_attention(

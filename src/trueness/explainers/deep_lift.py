@@ -118,30 +118,33 @@ class _Rules(TorchFunctionMode):
     ) -> Any:
         options = dict(kwargs or {})
         name = getattr(func, "__name__", "")
-        if name in _SINGLE and args and _varies(args[0]) and "out" not in options:
-            return _one(args[0], lambda values: func(values, *args[1:], **options))
-        if name in ("softmax", "_softmax") and args and _varies(args[0]):
+        varying = [_varies(value) for value in args[:3]] + [False] * 3
+        found: Any
+        if name in _SINGLE and varying[0]:
+            found = _one(args[0], lambda values: func(values, *args[1:], **options))
+        elif name == "softmax" and varying[0]:
             dim = options.get("dim", args[1] if len(args) > 1 else -1)
-            return _softmax(args[0], -1 if dim is None else dim)
-        if name == "layer_norm" and _varies(args[0]):
-            given = dict(zip(("shape", "weight", "bias", "eps"), (None, None, None, 1e-5), strict=True))
-            given |= dict(zip(given, args[1:], strict=False))
-            given |= {key: options[key] for key in ("weight", "bias", "eps") if key in options}
-            return _layer_norm(args[0], options.get("normalized_shape", given.pop("shape")), **given)
-        if name in _LINEAR_IN_BOTH and len(args) > 1 and all(_varies(value) for value in args[:2]):
-            return _product(args[0], args[1], lambda first, second: func(first, second, *args[2:], **options))
-        if name in _QUOTIENTS and len(args) > 1 and _varies(args[1]):
+            found = _softmax(args[0], -1 if dim is None else dim)
+        elif name == "layer_norm" and varying[0]:
+            given = dict(zip(("normalized_shape", "weight", "bias", "eps"), args[1:], strict=False)) | options
+            found = _layer_norm(
+                args[0], given["normalized_shape"], given.get("weight"), given.get("bias"), given.get("eps", 1e-5)
+            )
+        elif name in _LINEAR_IN_BOTH and varying[0] and varying[1]:
+            found = _product(args[0], args[1], lambda first, second: func(first, second, *args[2:], **options))
+        elif name in _QUOTIENTS and varying[1]:
             inverse = _one(args[1], torch.reciprocal)
-            return _product(args[0], inverse, torch.mul) if _varies(args[0]) else args[0] * inverse
-        if name == "einsum" and len(args) == 3 and all(_varies(value) for value in args[1:]):
-            return _product(args[1], args[2], lambda first, second: func(args[0], first, second))
-        return func(*args, **options)
+            found = _product(args[0], inverse, torch.mul) if varying[0] else args[0] * inverse
+        elif name == "einsum" and varying[1] and varying[2]:
+            found = _product(args[1], args[2], lambda first, second: func(args[0], first, second))
+        else:
+            found = func(*args, **options)
+        return found
 
 
-_SINGLE = frozenset(
-    "tanh relu gelu sigmoid silu elu leaky_relu softplus abs __abs__ exp log sqrt rsqrt square pow __pow__ reciprocal "
-    "erf logsigmoid".split()
-)
+_ACTIVATIONS = ("tanh", "relu", "gelu", "sigmoid", "silu", "elu", "leaky_relu", "softplus", "logsigmoid", "erf")
+_POWERS = ("exp", "log", "sqrt", "rsqrt", "square", "pow", "__pow__", "reciprocal", "abs", "__abs__")
+_SINGLE = frozenset([*_ACTIVATIONS, *_POWERS])
 _LINEAR_IN_BOTH = frozenset(["mul", "multiply", "__mul__", "__rmul__", "matmul", "__matmul__", "bmm"])
 _QUOTIENTS = frozenset(["div", "divide", "true_divide", "__truediv__"])
 
@@ -151,12 +154,12 @@ def _frozen(model: nn.Module) -> Iterator[None]:
     """The weights as constants."""
     learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in learned:
-        parameter.requires_grad_(requires_grad=False)
+        parameter.requires_grad = False
     try:
         yield
     finally:
         for parameter in learned:
-            parameter.requires_grad_()
+            parameter.requires_grad = True
 
 
 def _against(
@@ -171,7 +174,8 @@ def _against(
     rows, width = batch.tokens.shape
     step = max(1, max_bytes // (width * model.numbers_per_token(width) * _COPIES * end.element_size()))
     scores = end.new_zeros(rows, width)
-    for index in torch.arange(rows, device=end.device).split(step):
+    for begin in range(0, rows, step):
+        index = torch.arange(begin, min(begin + step, rows), device=end.device)
         both = torch.cat([index, index])
         with looking(model, gradients=True), _frozen(model):
             embeddings = torch.cat([end[index], start[index]]).requires_grad_()

@@ -131,8 +131,8 @@ def top_k_kendall(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike = 
     if (top < 1).any():
         raise ValueError("k must be a whole number of at least 1")
     inside = [(ranked.first < top[:, None]) & pair.mask for ranked in _descending(pair)]
-    cut = [np.where(chosen, rows, -1.0) for chosen, rows in zip(inside, (pair.a, pair.b), strict=True)]
-    value = kendall(*cut, inside[0] | inside[1]).statistic
+    first, second = (np.where(chosen, rows, -1.0) for chosen, rows in zip(inside, (pair.a, pair.b), strict=True))
+    value = kendall(first, second, inside[0] | inside[1]).statistic
     reasons = pair.undefined()
     reasons[Reason.TOO_FEW] = pair.size < top
     for reason, where in value.undefined().items():

@@ -1,0 +1,184 @@
+"""Scores, noise ceilings, differences, groups and warnings of agreement."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from trueness.protocols.agreement.cell import DRAW, SEED, Cell
+from trueness.protocols.agreement.claims import claims
+from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records, unsigned
+from trueness.protocols.attention.correlation import null_deviation
+from trueness.protocols.attention.scores import NULL_BAND
+from trueness.protocols.attention.summary import NEARLY_ALL
+from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
+from trueness.stats import Undefined
+from trueness.stats.undefined import Bools, Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RELATED = (
+    frozenset({"gradient", "input-x-gradient", "gradient@jw2019", "gradient@madsen2022", "smooth-gradient"}),
+    frozenset({"integrated-gradients", "gradient-shap", "integrated-gradients@madsen2022", "input-x-gradient"}),
+    frozenset({"deep-lift", "deep-shap", "input-x-gradient", "integrated-gradients"}),
+    frozenset({"lime", "kernel-shap", "leave-one-out-mask", "occlusion"}),
+    frozenset({"attention", "attention-rollout", "attention-flow", "gradient-x-attention"}),
+)
+"""Methods that share their machinery: that they agree is partly by construction."""
+
+
+def agreement(
+    scores: Mapping[str, Floats],
+    mask: Bools,
+    *,
+    again: Mapping[str, Floats] | None = None,
+    k: int = 5,
+    dataset: str = "the texts",
+    model: str = "the model",
+    target: str = "the predicted class",
+) -> Result:
+    """Agreement of every pair of methods on one model, instance by instance.
+
+    `scores` maps a method's name to (instances, tokens), `mask` marks the tokens that count; `again` holds the scores
+    of methods that draw at random, with other draws: the ceiling that noise sets. Intervals are BCa over instances.
+    """
+    if len(scores) < 2:
+        raise ValueError("agreement needs two methods")
+    cell = Cell(
+        dataset,
+        model,
+        "corrected",
+        pair_records(scores, mask, k).assign(seed=0),
+        own_records(scores, again or {}, mask).assign(against=DRAW),
+        tuple(unsigned(scores, mask)),
+        target=target,
+    )
+    return summarise([cell])
+
+
+def summarise(cells: Sequence[Cell], tables: Mapping[str, pd.DataFrame] | None = None) -> Result:
+    """The result of one or of many cells."""
+    import pandas as pd
+
+    def labelled(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+        filled = [
+            frame.assign(dataset=cell.dataset, model=cell.model, variant=cell.variant)
+            for cell, frame in zip(cells, frames, strict=True)
+            if len(frame)
+        ]
+        return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
+
+    groups = [cell.groups() for cell in cells]
+    records = labelled([cell.records for cell in cells])
+    records.insert(0, "pair", records["first"] + " and " + records["second"])
+    drawn = {
+        "differences": labelled([cell.differences() for cell in cells]),
+        "own": labelled([cell.own for cell in cells]),
+        "groups": labelled([pd.DataFrame([{"methods": ", ".join(some)} for some in found]) for found in groups]),
+        **(tables or {}),
+    }
+    return Result(
+        records=records,
+        scores=tuple(score for cell in cells for score in cell_scores(cell)),
+        warnings=(_VALIDITY, *(warning for cell in cells for warning in warnings(cell))),
+        abstentions=tuple(item for cell in cells for item in abstentions(cell)),
+        claims=tuple(claims(cells)),
+        tables={name: table for name, table in drawn.items() if len(table)},
+    )
+
+
+def cell_scores(cell: Cell) -> Iterator[Score]:
+    """Every pair and measure, then each method against itself."""
+    for one, other in itertools.combinations(cell.methods, 2):
+        rows = cell.pair(one, other)
+        for measure in measure_names(cell.records):
+            if "sign" not in measure or not {one, other} & set(cell.without_sign):
+                yield from _score(cell, rows, measure, f"{one} and {other}")
+    for against in (DRAW, SEED):
+        own = cell.own[cell.own["against"] == against]
+        for method in cell.methods:
+            rows = own[own["method"] == method]
+            if len(rows):
+                yield from _score(cell, rows, TAU, f"{method} and itself, {against}")
+
+
+def _score(cell: Cell, rows: pd.DataFrame, measure: str, method: str) -> Iterator[Score]:
+    interval = cell.interval(rows, measure)
+    if isinstance(interval.value, Undefined):
+        return
+    fields = bounds(interval)
+    texts, left = int(rows["instance"].nunique()), int(rows[measure].isna().sum())
+    notes = [
+        f"undefined for {left} of {len(rows)} instances, which are left out" if left else "",
+        f"{texts} texts of {cell.seeds} seeds" if cell.seeds > 1 else "",
+        fields["note"],
+    ]
+    fields["note"] = "; ".join(note for note in notes if note)
+    yield Score(
+        quantity=measure,
+        dataset=cell.dataset,
+        model=cell.model,
+        method=method,
+        variant=cell.variant,
+        target=cell.target,
+        value=interval.value,
+        direction="neither",
+        null=0.0,
+        best=1.0,
+        **fields,
+    )
+
+
+_VALIDITY = ResultWarning(
+    code="agreement-is-not-validity",
+    where="all scores",
+    message="methods that agree may both be wrong about the model, and one that disagrees may be right",
+)
+
+
+def warnings(cell: Cell) -> Iterator[ResultWarning]:
+    """Reasons to read the cell with care."""
+
+    def warn(code: str, message: str) -> ResultWarning:
+        return ResultWarning(code=code, where=cell.where, message=message)
+
+    for pair in itertools.combinations(cell.methods, 2):
+        plain = {name.split("@")[0] for name in pair}
+        if any(plain <= family for family in RELATED):
+            message = f"{pair[0]} and {pair[1]} share their machinery: that they agree is partly by construction"
+            yield warn("shared-machinery", message)
+    band = NULL_BAND * null_deviation(cell.records["length"])
+    for (one, other), rows in cell.records.groupby(["first", "second"], sort=False):
+        tau = rows[TAU]
+        inside = float((tau.abs() <= band[rows.index])[tau.notna()].mean()) if tau.notna().any() else 0.0
+        if inside > NEARLY_ALL:
+            text = f"{one} and {other}: {inside:.0%} of the taus are what unrelated rankings of that length give"
+            yield warn("within-null-band", text)
+    for some in cell.groups():
+        yield warn(
+            "cannot-be-told-apart",
+            f"{', '.join(some)} agree with one another no less than the less stable of any two agrees with itself "
+            f"under {_against(cell)}",
+        )
+
+
+def _against(cell: Cell) -> str:
+    return SEED if (cell.own["against"] == SEED).any() else DRAW
+
+
+def abstentions(cell: Cell) -> Iterator[Abstention]:
+    """What was asked and has no answer."""
+    for method, reason in cell.refused.items():
+        yield Abstention(quantity=method, where=cell.where, reason=reason.rstrip("."))
+    for one, other in itertools.combinations(cell.methods, 2):
+        rows = cell.pair(one, other)
+        without = [name for name in (one, other) if name in cell.without_sign]
+        for measure in measure_names(cell.records):
+            where = f"{cell.where}, {one} and {other}"
+            if "sign" in measure and without:
+                reason = f"{without[0]} has no sign" if len(without) == 1 else "neither has a sign"
+                yield Abstention(quantity=measure, where=where, reason=reason)
+            elif rows[measure].isna().all():
+                yield Abstention(quantity=measure, where=where, reason="it is undefined for every instance")
