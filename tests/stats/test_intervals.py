@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from trueness.stats import Reason, Undefined, difference_interval, mean_interval, t_interval
+from trueness.stats import Reason, Undefined, difference_interval, mean_interval, mean_intervals, t_interval
 
 
 def test_it_is_scipys_bca_interval():
@@ -112,3 +112,26 @@ def test_students_interval():
     assert t_interval([]).value.reason is Reason.EMPTY
     with pytest.raises(ValueError, match="finite"):
         t_interval([np.nan, 1.0])
+
+
+def test_many_columns_at_once_are_each_column_alone():
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(60), 3)
+    values = rng.gamma(2.0, size=(180, 5)) + rng.normal(size=60).repeat(3)[:, None]
+    values[rng.random(180) < 0.2, 1] = np.nan
+    values[:, 2] = 1.0
+    values[:, 3] = np.nan
+    values[5:, 4] = np.nan
+    found = mean_intervals(values, clusters)
+    for column, ours in enumerate(found):
+        there = ~np.isnan(values[:, column])
+        alone = mean_interval(values[there, column], clusters=clusters[there])
+        assert (ours.n, ours.clusters) == (alone.n, alone.clusters)
+        if isinstance(alone.low, Undefined):
+            assert str(ours.low) == str(alone.low)
+            continue
+        width = alone.high - alone.low
+        assert ours.value == pytest.approx(alone.value)
+        # Clusters without a value in the column are resampled too, which changes next to nothing.
+        assert ours.low == pytest.approx(alone.low, abs=0.06 * width), column
+        assert ours.high == pytest.approx(alone.high, abs=0.06 * width), column

@@ -262,6 +262,7 @@ class Store:
         """Remember that a study was run with this result."""
         record = {"study": dict(study), "result": key, "finished": time.time()}
         with self.disk():
+            (self.path / "runs").mkdir(exist_ok=True)
             write_atomically(self.path / "runs" / f"{name}.{key}.json", json.dumps(record, indent=1).encode())
 
     def runs(self, name: str | None = None) -> list[dict[str, Any]]:

@@ -20,6 +20,11 @@ Objective = Callable[[Prediction, Batch, Tensor], Tensor]
 """One loss per example (batch,), from what the model predicts, the batch, and the numbers of its examples."""
 
 
+_LARGEST = 1 << 15
+"""Tokens of a batch that is still recorded: larger ones keep a GPU busy by themselves, and each model's recording of
+them would hold its memory."""
+
+
 class CrossEntropy:
     """The usual objective; with `weigh_positive` class 1 of two counts N / N1 - 1 times."""
 
@@ -95,7 +100,7 @@ class Stepper:
     def _take(self, index: Tensor, widths: tuple[int, int], stream: torch.cuda.Stream) -> None:
         rounded = (rounded_up(widths[0]), rounded_up(widths[1]))
         shape = (len(index), *rounded)
-        if shape not in self._seen:
+        if shape not in self._seen or len(index) * sum(rounded) > _LARGEST:
             # The first one is computed as it is: it warms up the libraries and makes the optimiser's state. All models
             # do so on the common stream: memory once used on a stream is only ever reused there.
             self._seen.add(shape)

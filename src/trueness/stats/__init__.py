@@ -7,7 +7,7 @@ instance, or the reason why there is none. The torch twins of the divergences ar
 from trueness.stats.corrections import benjamini_hochberg, holm
 from trueness.stats.curves import AreaBetweenCurves, area_between_curves
 from trueness.stats.divergence import jensen_shannon, kl_divergence, total_variation
-from trueness.stats.intervals import Interval, difference_interval, mean_interval, t_interval, within
+from trueness.stats.intervals import Interval, difference_interval, mean_interval, mean_intervals, t_interval, within
 from trueness.stats.overlap import (
     Overlap,
     TopK,
@@ -38,6 +38,7 @@ __all__ = [
     "kendall",
     "kl_divergence",
     "mean_interval",
+    "mean_intervals",
     "pairwise_rank_agreement",
     "pearson",
     "rank_biased_overlap",

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from trueness.protocols.agreement.cell import DRAW, SEED, Cell
 from trueness.protocols.agreement.claims import claims
 from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records, unsigned
@@ -13,7 +15,7 @@ from trueness.protocols.attention.correlation import null_deviation
 from trueness.protocols.attention.scores import NULL_BAND
 from trueness.protocols.attention.summary import NEARLY_ALL
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
-from trueness.stats import Undefined
+from trueness.stats import Interval, Undefined, mean_intervals
 from trueness.stats.undefined import Bools, Floats
 
 if TYPE_CHECKING:
@@ -91,28 +93,38 @@ def summarise(cells: Sequence[Cell], tables: Mapping[str, pd.DataFrame] | None =
 
 def cell_scores(cell: Cell) -> Iterator[Score]:
     """Every pair and measure, then each method against itself."""
+
+    measures = measure_names(cell.records)
+    parts: list[tuple[str, str, pd.DataFrame]] = []
     for one, other in itertools.combinations(cell.methods, 2):
         rows = cell.pair(one, other)
-        for measure in measure_names(cell.records):
-            if "sign" not in measure or not {one, other} & set(cell.without_sign):
-                yield from _score(cell, rows, measure, f"{one} and {other}")
+        with_sign = not {one, other} & set(cell.without_sign)
+        parts += [(f"{one} and {other}", name, rows) for name in measures if "sign" not in name or with_sign]
     for against in (DRAW, SEED):
         own = cell.own[cell.own["against"] == against]
         for method in cell.methods:
             rows = own[own["method"] == method]
             if len(rows):
-                yield from _score(cell, rows, TAU, f"{method} and itself, {against}")
+                parts.append((f"{method} and itself, {against}", TAU, rows))
+    # All columns that have the same rows are resampled together; the seeds of a text belong together.
+    for count in dict.fromkeys(len(rows) for _, _, rows in parts):
+        alike = [part for part in parts if len(part[2]) == count]
+        texts = alike[0][2]["instance"].to_numpy()
+        values = np.stack([rows[name].to_numpy() for _, name, rows in alike], axis=1)
+        for (method, name, rows), interval in zip(alike, mean_intervals(values, texts), strict=True):
+            if not (rows["instance"].to_numpy() == texts).all():
+                raise AssertionError("records are not in the same order")
+            yield from _score(cell, rows, name, method, interval)
 
 
-def _score(cell: Cell, rows: pd.DataFrame, measure: str, method: str) -> Iterator[Score]:
-    interval = cell.interval(rows, measure)
+def _score(cell: Cell, rows: pd.DataFrame, measure: str, method: str, interval: Interval) -> Iterator[Score]:
     if isinstance(interval.value, Undefined):
         return
     fields = bounds(interval)
     texts, left = int(rows["instance"].nunique()), int(rows[measure].isna().sum())
     notes = [
         f"undefined for {left} of {len(rows)} instances, which are left out" if left else "",
-        f"{texts} texts of {cell.seeds} seeds" if cell.seeds > 1 else "",
+        f"{texts} texts, {cell.seeds} seeds" if cell.seeds > 1 else "",
         fields["note"],
     ]
     fields["note"] = "; ".join(note for note in notes if note)
