@@ -215,7 +215,7 @@ class DeepLift:
 class DeepShap:
     """DeepLIFT averaged over baselines of random words of the vocabulary: signed (Lundberg and Lee 2017)."""
 
-    samples: int = 8
+    samples: int = 20
     seed: int = 0
     max_bytes: int = MAX_BYTES
 
@@ -237,4 +237,4 @@ class DeepShap:
 TEXT_EXPLAINERS.add(
     "deep-lift", DeepLift(), "DeepLIFT: differences from zero vectors shared by the rescale rule, signed"
 )
-TEXT_EXPLAINERS.add("deep-shap", DeepShap(), "DeepLIFT averaged over eight texts of random words, signed")
+TEXT_EXPLAINERS.add("deep-shap", DeepShap(), "DeepLIFT averaged over twenty texts of random words, signed")

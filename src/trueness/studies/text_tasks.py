@@ -12,6 +12,7 @@ from trueness.engine.worker import current_device
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import pandas as pd
 
     from trueness.data import TextDataset
     from trueness.models.text_model import TextModel
@@ -159,3 +160,14 @@ def read_model(stored: Stored, seed: int) -> TextModel:
         if name.startswith(f"{seed} ")
     }
     return assemble(stored.read("models")[str(seed)], weights, current_device(), source=f"{stored.key}, seed {seed}")
+
+
+def small(records: pd.DataFrame) -> pd.DataFrame:
+    """The same in single precision and with short integers."""
+    changes = {
+        column: records[column].astype("float32" if kind == "f" else "int32")
+        for column in records
+        if (kind := records[column].dtype.kind) in "fi"
+    }
+    changed: pd.DataFrame = records.assign(**{str(column): values for column, values in changes.items()})
+    return changed

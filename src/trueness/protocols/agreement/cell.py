@@ -37,6 +37,8 @@ class Cell:
     refused: dict[str, str] = field(default_factory=dict)
     target: str = "the predicted class"
     pairs_of_texts: bool = False
+    saturation: tuple[float, ...] = ()
+    """Of attention flow, one per seed: the share of tokens whose flow is all that the first layer lets through."""
 
     @property
     def where(self) -> str:

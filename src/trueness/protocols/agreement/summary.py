@@ -15,7 +15,7 @@ from trueness.protocols.attention.correlation import null_deviation
 from trueness.protocols.attention.scores import NULL_BAND
 from trueness.protocols.attention.summary import NEARLY_ALL
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
-from trueness.stats import Interval, Undefined, mean_intervals
+from trueness.stats import Interval, Undefined, mean_intervals, t_interval, within
 from trueness.stats.undefined import Bools, Floats
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ RELATED = (
     frozenset({"attention", "attention-rollout", "attention-flow", "gradient-x-attention"}),
 )
 """Methods that share their machinery: that they agree is partly by construction."""
+
+SATURATED = 0.5
+"""Attention flow that says no more than the first layer's attention for more than this share of tokens is not flow."""
 
 
 def agreement(
@@ -93,7 +96,6 @@ def summarise(cells: Sequence[Cell], tables: Mapping[str, pd.DataFrame] | None =
 
 def cell_scores(cell: Cell) -> Iterator[Score]:
     """Every pair and measure, then each method against itself."""
-
     measures = measure_names(cell.records)
     parts: list[tuple[str, str, pd.DataFrame]] = []
     for one, other in itertools.combinations(cell.methods, 2):
@@ -156,18 +158,30 @@ def warnings(cell: Cell) -> Iterator[ResultWarning]:
     def warn(code: str, message: str) -> ResultWarning:
         return ResultWarning(code=code, where=cell.where, message=message)
 
-    for pair in itertools.combinations(cell.methods, 2):
-        plain = {name.split("@")[0] for name in pair}
-        if any(plain <= family for family in RELATED):
-            message = f"{pair[0]} and {pair[1]} share their machinery: that they agree is partly by construction"
-            yield warn("shared-machinery", message)
+    related = [
+        f"{one} and {other}"
+        for one, other in itertools.combinations(cell.methods, 2)
+        if any({one.split("@")[0], other.split("@")[0]} <= family for family in RELATED)
+    ]
+    if related:
+        yield warn("shared-machinery", f"that these agree is partly by construction: {', '.join(related)}")
     band = NULL_BAND * null_deviation(cell.records["length"])
+    unrelated = []
     for (one, other), rows in cell.records.groupby(["first", "second"], sort=False):
         tau = rows[TAU]
         inside = float((tau.abs() <= band[rows.index])[tau.notna()].mean()) if tau.notna().any() else 0.0
         if inside > NEARLY_ALL:
-            text = f"{one} and {other}: {inside:.0%} of the taus are what unrelated rankings of that length give"
-            yield warn("within-null-band", text)
+            unrelated.append(f"{one} and {other}")
+    if unrelated:
+        text = f"more than {NEARLY_ALL:.0%} of the taus are what unrelated rankings of that length give: "
+        yield warn("within-null-band", text + ", ".join(unrelated))
+    if any(share > SATURATED for share in cell.saturation):
+        shares = ", ".join(f"{share:.0%}" for share in cell.saturation)
+        yield warn(
+            "flow-saturated",
+            f"attention flow is all that the first layer lets through for {shares} of the tokens (by seed): for those "
+            "it is the first layer's attention again",
+        )
     for some in cell.groups():
         yield warn(
             "cannot-be-told-apart",
@@ -184,13 +198,32 @@ def abstentions(cell: Cell) -> Iterator[Abstention]:
     """What was asked and has no answer."""
     for method, reason in cell.refused.items():
         yield Abstention(quantity=method, where=cell.where, reason=reason.rstrip("."))
+    for method in cell.without_sign:
+        if method in cell.methods:
+            yield Abstention(quantity="agreement of signs", where=f"{cell.where}, {method}", reason="it has no sign")
     for one, other in itertools.combinations(cell.methods, 2):
         rows = cell.pair(one, other)
-        without = [name for name in (one, other) if name in cell.without_sign]
         for measure in measure_names(cell.records):
-            where = f"{cell.where}, {one} and {other}"
-            if "sign" in measure and without:
-                reason = f"{without[0]} has no sign" if len(without) == 1 else "neither has a sign"
+            if rows[measure].isna().all():
+                where, reason = f"{cell.where}, {one} and {other}", "it is undefined for every instance"
                 yield Abstention(quantity=measure, where=where, reason=reason)
-            elif rows[measure].isna().all():
-                yield Abstention(quantity=measure, where=where, reason="it is undefined for every instance")
+
+
+def accuracies(table: pd.DataFrame) -> Iterator[Score]:
+    """Test accuracy over seeds, with learned and with uniform attention."""
+    for (dataset, model, uniform), rows in table.groupby(["dataset", "model", "uniform"], sort=False):
+        interval = within(t_interval(rows["accuracy"].to_numpy()), 0.0, 1.0)
+        assert not isinstance(interval.value, Undefined)
+        yield Score(
+            quantity="accuracy",
+            dataset=str(dataset),
+            model=str(model),
+            method="uniform attention" if uniform else "learned attention",
+            variant="corrected",
+            target="the gold class",
+            value=interval.value,
+            direction="higher is better",
+            null=None,
+            best=1.0,
+            **bounds(interval),
+        )

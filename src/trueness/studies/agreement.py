@@ -1,0 +1,407 @@
+"""Agreement between explanation methods (Order in the Court 2022) as a study: its file and its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from trueness.engine import Stored, Task, task
+from trueness.engine.worker import current_device
+from trueness.studies.schema import (
+    AttentionModelName,
+    RecipeName,
+    Shape,
+    Study,
+    TextDatasetName,
+    TextExplainers,
+    WordVectors,
+    as_list,
+    distinct,
+)
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, small, training
+
+if TYPE_CHECKING:
+    from trueness.data import TextExample
+    from trueness.data.coding import Coder
+    from trueness.models.network import TextNetwork
+
+TRANSFORMER = "transformer"
+_FLOW = "attention-flow"
+_SUFFIX = "@court2022"
+
+AnyModel = Literal["transformer"] | AttentionModelName
+AnyModels = Annotated[list[AnyModel], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+Datasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct)]
+
+
+class AgreementStudy(Study):
+    """A study of agreement: models of ours and a transformer, or one saved transformer and texts of the user's."""
+
+    datasets: Datasets
+    models: AnyModels
+    vectors: WordVectors
+    """Word vectors of our own models: a file, glove-6b-50d (in a package), or none."""
+    recipe: RecipeName
+    recipes: dict[str, RecipeName] = Field(default_factory=dict)
+    """Recipes of datasets that take another one."""
+    shape: Shape = Field(default_factory=dict)
+    pretrained: str
+    """The transformer that is fine-tuned: a folder, or minilm-l6 (in a package)."""
+    fine_tuning: str
+    explainers: TextExplainers
+    """Those that a model cannot support are left out and named."""
+    as_published: bool
+    """Whether the same is done once more with what the paper's code computes."""
+    instances: int = Field(ge=2)
+    """Test examples, drawn once and the same for every seed."""
+    flow_instances: int = Field(ge=0)
+    """How many of them get attention flow, which is slow; 0 for none."""
+    k: int = Field(ge=1)
+    """Of the top-k measures."""
+    uniform: bool
+    """Whether the same models are trained with uniform attention too."""
+    examples: int = Field(ge=0, le=1000)
+    """How many instances of each model are kept with their words."""
+    model: str | None = None
+    """A saved Hugging Face classifier, which is not trained; then `data` has the texts."""
+    data: str | None = None
+    """A file or folder of texts, or a dataset's name."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> AgreementStudy:
+        from trueness.errors import UserError
+        from trueness.models.finetuning import FINE_TUNINGS
+
+        if (self.model is None) != (self.data is None):
+            raise ValueError("model and data belong together: a saved classifier, and texts for it")
+        if self.model is None and not self.datasets:
+            raise ValueError("datasets: at least 1 value(s) are needed")
+        try:
+            FINE_TUNINGS[self.fine_tuning]
+        except UserError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+
+def plan_agreement(study: AgreementStudy) -> Task:
+    """Datasets, then models, then their explanations, then each dataset's and model's agreement, then the summary."""
+    if study.model is not None and study.data is not None:
+        return _plan_given(study, study.model, study.data)
+    cells, trained = [], []
+    at: dict[str, list[dict[str, Any]]] = {"cells": [], "trained": []}
+    for name in study.datasets:
+        recipe = study.recipes.get(name, study.recipe)
+        for model in study.models:
+            data = dataset_task(name, None if model == TRANSFORMER else study.vectors)
+            models = _models(study, data, model, recipe)
+            for uniform, by_seed in models.items():
+                trained += list(dict.fromkeys(by_seed.values()))
+                where = {"dataset": name, "model": model, "uniform": uniform}
+                at["trained"] += [where] * len(dict.fromkeys(by_seed.values()))
+            for variant in _variants(study):
+                inputs = [
+                    _explanations(study, {"dataset": data, "model": task_of}, seed=seed, model=model, variant=variant)
+                    for seed, task_of in models[False].items()
+                ]
+                cells.append(
+                    cell({"explained": [one for some in inputs for one in some]}, seeds=study.seeds, k=study.k)
+                )
+                at["cells"].append({"dataset": name, "model": model, "variant": variant})
+    return summary({"cells": cells, "trained": trained}, at=at)
+
+
+def _plan_given(study: AgreementStudy, model: str, data: str) -> Task:
+    inputs = {"dataset": dataset_task(data, None)}
+    some = _explanations(study, inputs, seed=0, model=TRANSFORMER, variant="corrected", folder=Path(model))
+    one = cell({"explained": some}, seeds=[0], k=study.k)
+    at = {"dataset": Path(data).name, "model": Path(model).resolve().name, "variant": "corrected"}
+    return summary({"cells": [one], "trained": []}, at={"cells": [at], "trained": []})
+
+
+def _variants(study: AgreementStudy) -> list[str]:
+    return ["corrected", "as-published"] if study.as_published else ["corrected"]
+
+
+def _models(study: AgreementStudy, data: Task, model: str, recipe: str) -> dict[bool, dict[int, Task]]:
+    """For learned, and if asked for uniform, attention: the task that has each seed's model."""
+    from trueness.models.transformer import find_pretrained
+
+    kinds = [False, True] if study.uniform else [False]
+    if model == TRANSFORMER:
+        folder = find_pretrained(study.pretrained)
+        how: dict[str, Any] = {"pretrained": folder, "recipe": study.fine_tuning}
+        return {
+            uniform: {seed: fine_tuned({"dataset": data}, seed=seed, uniform=uniform, **how) for seed in study.seeds}
+            for uniform in kinds
+        }
+    names = {False: model, True: f"{model.split('-', maxsplit=1)[0]}-uniform"}
+    common: dict[str, Any] = {"recipe": recipe, "seeds": study.seeds, "shape": study.shape}
+    return {uniform: dict.fromkeys(study.seeds, training(data, model=names[uniform], **common)) for uniform in kinds}
+
+
+def _explanations(
+    study: AgreementStudy,
+    inputs: Mapping[str, Task],
+    *,
+    seed: int,
+    model: str,
+    variant: str,
+    folder: Path | None = None,
+) -> list[Task]:
+    """All methods but attention flow, which is slow and has fewer instances; then flow beside the fast ones."""
+    from trueness.explainers.catalogue import TEXT_EXPLAINERS
+
+    names = list(study.explainers)
+    if variant == "as-published":
+        attention = ["attention-rollout"] if model == TRANSFORMER else ["attention"]
+        names = attention + [name for name in names if f"{name}{_SUFFIX}" in TEXT_EXPLAINERS]
+    else:
+        names = [name for name in names if model == TRANSFORMER or not name.startswith("attention-")]
+    common: dict[str, Any] = {"seed": seed, "variant": variant, "given": folder}
+    fast = [name for name in names if name != _FLOW]
+    found = [explained(inputs, names=fast, instances=study.instances, examples=study.examples, **common)]
+    if model == TRANSFORMER and _FLOW in study.explainers and study.flow_instances:
+        few = min(study.flow_instances, study.instances)
+        found.append(explained(inputs, names=[_FLOW], instances=few, examples=0, **common))
+    return found
+
+
+@task("text/fine-tune", version=1)
+def fine_tuned(
+    inputs: Mapping[str, Stored], *, pretrained: Path, recipe: str, seed: int, uniform: bool
+) -> dict[str, Any]:
+    """A fine-tuned transformer: its files, its weights, and its performance on the test split."""
+    import tempfile
+
+    from trueness.data.batches import EncodedSplit
+    from trueness.models.finetuning import fine_tune
+    from trueness.models.training import evaluate
+
+    data = read_dataset(inputs["dataset"])
+    test = data["test"]  # a missing split is better noticed before the training
+    model = fine_tune(pretrained, data, recipe=recipe, seed=seed, device=current_device(), uniform=uniform)
+    coded = EncodedSplit(test, model.coder, current_device())
+    payloads: dict[str, Any] = {"test": {str(seed): evaluate(model.network, coded, len(data.classes))}}
+    if not uniform:  # those are only measured
+        state = model.network.model.state_dict()
+        payloads["weights"] = {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
+        with tempfile.TemporaryDirectory() as folder:
+            model.network.model.config.save_pretrained(folder)
+            model.coder.tokenizer.save_pretrained(folder)
+            payloads["files"] = {file.name: file.read_text(encoding="utf-8") for file in sorted(Path(folder).iterdir())}
+    release_memory()
+    return payloads
+
+
+@task("agreement/explained", version=1)
+def explained(
+    inputs: Mapping[str, Stored],
+    *,
+    names: Sequence[str],
+    variant: str,
+    instances: int,
+    examples: int,
+    seed: int,
+    given: Path | None,
+) -> dict[str, Any]:
+    """What every method says of some test examples of one model."""
+    import numpy as np
+    import torch
+
+    from trueness.data.batches import EncodedSplit
+    from trueness.explainers.catalogue import TEXT_EXPLAINERS, AttentionFlow, IntegratedGradients
+    from trueness.protocols.agreement import explain_all
+    from trueness.protocols.agreement.measures import unsigned
+
+    data = read_dataset(inputs["dataset"])
+    texts = data.splits["test"] if "test" in data.splits else next(iter(data.splits.values()))
+    # Fewer instances are the first ones of more.
+    order = np.random.default_rng(0).permutation(len(texts))[:instances]
+    chosen = [texts[row] for row in order]
+    published = variant == "as-published"
+    network, coder, words = _network(inputs, seed, given, data.pairs, special=published)
+    split = EncodedSplit(chosen, coder, current_device())
+    suffix = _SUFFIX if published else ""
+    asked = {name: f"{name}{suffix}" if f"{name}{suffix}" in TEXT_EXPLAINERS else name for name in names}
+    found = explain_all(network, split, list(asked.values()), repeat=not published, refuse=False)
+    plain = {other: name for name, other in asked.items()}
+    with torch.no_grad():
+        predicted = [int(network(split.batch([row])).logits.argmax()) for row in range(min(examples, len(chosen)))]
+    batches = [batch for _, batch in split.in_order()]
+    facts: dict[str, Any] = {
+        "methods": [plain[name] for name in found.scores],
+        "refused": {plain[name]: reason for name, reason in found.refused.items()},
+        "unsigned": [plain[name] for name in unsigned(found.scores, found.mask)],
+        "pairs": data.pairs,
+        "examples": [
+            {
+                "instance": int(order[row]),
+                "words": words(chosen[row]),
+                "predicted": data.classes[predicted[row]] if predicted[row] < len(data.classes) else predicted[row],
+                "gold": data.classes[chosen[row].label],
+            }
+            for row in range(len(predicted))
+        ],
+    }
+    for name, other in asked.items():
+        method = TEXT_EXPLAINERS[other]
+        if other in found.scores and isinstance(method, IntegratedGradients):
+            errors = torch.cat([method.completeness_error(network, batch) for batch in batches])
+            facts["completeness_error"] = {name: float(errors.mean())}
+        if other in found.scores and isinstance(method, AttentionFlow):
+            facts["saturation"] = float(torch.cat([method.saturation(network, batch) for batch in batches]).mean())
+    scores = {plain[name]: values.astype(np.float32) for name, values in found.scores.items()}
+    again = {plain[name]: values.astype(np.float32) for name, values in found.again.items()}
+    release_memory()
+    return {"scores": {**scores, "mask": found.mask}, "facts": facts, **({"again": again} if again else {})}
+
+
+def _network(
+    inputs: Mapping[str, Stored], seed: int, given: Path | None, pairs: bool, *, special: bool
+) -> tuple[TextNetwork, Coder, Any]:
+    """The model, how it reads texts, and the tokens of a text as a person sees them."""
+    from dataclasses import replace
+
+    from trueness.models.pairs import BothTexts, JoinedPairs
+    from trueness.models.transformer import TransformerModel, load_transformer
+
+    model: Any
+    if given is not None:
+        model = load_transformer(given, current_device())
+    elif inputs["model"].holds("files"):
+        model = read_transformer(inputs["model"])
+    else:
+        model = read_model(inputs["model"], seed)
+    if isinstance(model, TransformerModel):
+        coder = replace(model.coder, explain_special=special)
+        return model.network, coder, lambda example: _parts(coder, example)
+    if pairs and model.network.config.head == "concat":
+        joined = JoinedPairs(model.vocabulary)
+        return BothTexts(model.network), joined, lambda example: [*example.tokens, *(example.tokens_b or ())]
+    return model.network, model.coder, lambda example: list(example.tokens)
+
+
+def _parts(coder: Any, example: TextExample) -> list[str]:
+    coded = coder.code(example)
+    shown = coder.tokenizer.convert_ids_to_tokens(list(coded.tokens))
+    return [part for part, explained in zip(shown, coded.explained, strict=True) if explained]
+
+
+def read_transformer(stored: Stored) -> Any:
+    """The model that a `text/fine-tune` task left, on this worker's device."""
+    import tempfile
+
+    import torch
+    from safetensors.torch import save_file
+
+    from trueness.models.transformer import load_transformer
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in stored.read("files").items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        weights = {name: torch.from_numpy(array) for name, array in stored.read("weights").items()}
+        save_file(weights, Path(folder) / "model.safetensors", metadata={"format": "pt"})
+        return load_transformer(folder, current_device())
+
+
+@task("agreement/cell", version=1)
+def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) -> dict[str, Any]:
+    """Agreement of all pairs of methods about one kind of model on one dataset, over its seeds."""
+    import itertools
+
+    import pandas as pd
+
+    from trueness.protocols.agreement.cell import DRAW, SEED
+    from trueness.protocols.agreement.measures import own_records, pair_records
+
+    each = len(inputs["explained"]) // len(seeds)
+    parts = [inputs["explained"][begin : begin + each] for begin in range(0, len(inputs["explained"]), each)]
+    records, own, by_seed = [], [], []
+    for seed, (main, *more) in zip(seeds, parts, strict=True):
+        scores, mask = _scores(main)
+        by_seed.append((scores, mask))
+        records.append(pair_records(scores, mask, k).assign(seed=seed))
+        if main.holds("again"):
+            own.append(own_records(scores, main.read("again"), mask).assign(against=DRAW))
+        for extra in more:  # a method of which only the first instances are known, against all others
+            some, few = _scores(extra)
+            cut = {name: values[: len(few), : few.shape[1]] for name, values in scores.items()}
+            joined = pair_records({**cut, **some}, few, k)
+            records.append(joined[joined["second"].isin(list(some))].assign(seed=seed))
+    for (first, mask), (second, other) in itertools.combinations(by_seed, 2):
+        if mask.shape == other.shape and (mask == other).all():
+            own.append(own_records(first, second, mask).assign(against=SEED))
+    facts = [stored.read("facts") for stored in inputs["explained"]]
+    payloads: dict[str, Any] = {
+        "records": small(pd.concat(records, ignore_index=True)),
+        "about": {
+            "unsigned": sorted({name for fact in facts for name in fact["unsigned"]}),
+            "refused": {name: reason for fact in facts for name, reason in fact["refused"].items()},
+            "pairs": facts[0]["pairs"],
+            "saturation": [fact["saturation"] for fact in facts if "saturation" in fact],
+            "completeness_error": [fact["completeness_error"] for fact in facts if "completeness_error" in fact],
+        },
+    }
+    if own:
+        payloads["own"] = small(pd.concat(own, ignore_index=True))
+    strips = [
+        {**example, "method": method, "scores": values[row][mask[row]].tolist()}
+        for scores, mask in by_seed[:1]
+        for row, example in enumerate(facts[0]["examples"])
+        for method, values in scores.items()
+    ]
+    return {**payloads, **({"strips": pd.DataFrame(strips)} if strips else {})}
+
+
+def _scores(stored: Stored) -> tuple[dict[str, Any], Any]:
+    """The scores of every method, in the order they were asked for, and the mask."""
+    found = stored.read("scores")
+    return {name: found[name] for name in stored.read("facts")["methods"]}, found["mask"]
+
+
+@task("agreement/summary", version=1)
+def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, Any]:
+    """Scores, tables, warnings and checked claims of the whole study."""
+    from dataclasses import replace
+
+    import pandas as pd
+
+    from trueness.protocols.agreement.cell import Cell
+    from trueness.protocols.agreement.summary import accuracies, summarise
+
+    cells, strips = [], []
+    for place, stored in zip(at["cells"], inputs["cells"], strict=True):
+        about = stored.read("about")
+        none = pd.DataFrame({"method": [], "against": [], "instance": [], "Kendall tau": []})
+        cells.append(
+            Cell(
+                **place,
+                records=stored.read("records"),
+                own=stored.read("own") if stored.holds("own") else none,
+                without_sign=tuple(about["unsigned"]),
+                refused=about["refused"],
+                pairs_of_texts=about["pairs"],
+                saturation=tuple(about["saturation"]),
+            )
+        )
+        if stored.holds("strips"):
+            strips.append(stored.read("strips").assign(**place))
+    trained = [
+        {**place, "seed": int(seed), "accuracy": test["accuracy"]}
+        for place, stored in zip(at["trained"], inputs["trained"], strict=True)
+        for seed, test in stored.read("test").items()
+    ]
+    tables = {"strips": pd.concat(strips, ignore_index=True)} if strips else {}
+    if trained:
+        tables["accuracy"] = pd.DataFrame(trained)
+    result = summarise(cells, tables)
+    if trained:
+        result = replace(result, scores=(*result.scores, *accuracies(tables["accuracy"])))
+    # The records of every pair and instance stay with each cell; the result keeps tau alone.
+    kept = result.records[
+        ["dataset", "model", "variant", "seed", "instance", "first", "second", "length", "Kendall tau"]
+    ]
+    return replace(result, records=small(kept)).payloads()
