@@ -44,7 +44,7 @@ def test_chance_is_zero_and_sameness_is_one(result):
 
 
 def test_signs_are_compared_only_where_both_have_one(result):
-    signs = "top 5 features with the same sign, corrected"
+    signs = "top 5 with sign, corrected"
     compared = {score.method for score in result.scores if score.quantity == signs}
     assert compared == {"gradient and random", "gradient and smooth-gradient", "random and smooth-gradient"}
     (item,) = result.abstentions

@@ -179,10 +179,12 @@ def agreement(
         raise UserError("There is no text.")
     chosen: Any = model.classes.index(target) if target in model.classes else target
     coded = EncodedSplit(examples, model.coder, model.device)
-    found = explain_all(model.network, coded, list(dict.fromkeys(explainers)), chosen, repeat=repeat)
+    names = list(dict.fromkeys(explainers))
+    found = explain_all(model.network, coded, names, chosen)
+    again = explain_all(model.network, coded, names, chosen, redraw=True).scores if repeat else {}
     name = data.name if isinstance(data, TextDataset) else f"{len(examples)} texts"
     words = f"{target} class" if target == "predicted" else target
-    return compare(found.scores, found.mask, again=found.again, k=k, dataset=name, target=words)
+    return compare(found.scores, found.mask, again=again, k=k, dataset=name, target=words)
 
 
 def adversarial_attention(

@@ -19,8 +19,8 @@ from torch.overrides import TorchFunctionMode
 
 from trueness.data.batches import Batch
 from trueness.errors import UserError
-from trueness.explainers.paths import MAX_BYTES, Baseline, chosen_class, ends
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of
+from trueness.explainers.paths import Baseline, chosen_class, ends
+from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of, within_memory
 from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
 
@@ -163,7 +163,7 @@ def _frozen(model: nn.Module) -> Iterator[None]:
 
 
 def _against(
-    model: TextNetwork, batch: Batch, chosen: Tensor, end: Tensor, start: Tensor, max_bytes: int, name: str
+    model: TextNetwork, batch: Batch, chosen: Tensor, end: Tensor, start: Tensor, max_bytes: int | None, name: str
 ) -> Tensor:
     """(batch, tokens): how the difference of the chosen logits between two embeddings is shared among the tokens."""
     if any(isinstance(module, nn.RNNBase) for module in model.modules()):
@@ -172,7 +172,8 @@ def _against(
             "gradient-shap."
         )
     rows, width = batch.tokens.shape
-    step = max(1, max_bytes // (width * model.numbers_per_token(width) * _COPIES * end.element_size()))
+    each = width * model.numbers_per_token(width) * _COPIES * end.element_size()
+    step = within_memory(each, max_bytes, end.device)
     scores = end.new_zeros(rows, width)
     for begin in range(0, rows, step):
         index = torch.arange(begin, min(begin + step, rows), device=end.device)
@@ -203,7 +204,7 @@ class DeepLift:
     """
 
     baseline: Baseline = "zero"
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -217,7 +218,7 @@ class DeepShap:
 
     samples: int = 20
     seed: int = 0
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""

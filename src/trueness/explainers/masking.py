@@ -13,13 +13,20 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Output, Target, generator_of, output_of, target_class
+from trueness.explainers.text import (
+    TEXT_EXPLAINERS,
+    Output,
+    Target,
+    generator_of,
+    output_of,
+    target_class,
+    within_memory,
+)
 from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
 
 Hiding = Literal["mask", "pad"]
 """The token in the place of a hidden one."""
-MAX_BYTES = 256 << 20
 _COPIES = 8  # states, gates and workspace, in multiples of embeddings and states
 
 
@@ -32,7 +39,7 @@ class MaskingExplainer(Protocol):
         ...
 
     @property
-    def max_bytes(self) -> int:
+    def max_bytes(self) -> int | None:
         """Bound of what a batch of masked copies takes."""
         ...
 
@@ -143,7 +150,7 @@ def _outputs(
         chosen = target_class(model(batch).logits, batch, target)
         width = batch.tokens.shape[1]
         each = width * model.numbers_per_token(width) * _COPIES * 4
-        step = max(1, how.max_bytes // each)
+        step = within_memory(each, how.max_bytes, device)
         said = []
         for part in distinct.split(step):
             index = part[:, 0].long().to(device)
@@ -169,7 +176,7 @@ class Lime:
     hiding: Hiding = "mask"
     restart: bool = False
     seed: int = 0
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -207,7 +214,7 @@ class KernelShap:
     hiding: Hiding = "mask"
     restart: bool = False
     seed: int = 0
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -269,7 +276,7 @@ class Occlusion:
     hiding: Hiding = "mask"
     restart: bool = False
     seed: int = 0
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""

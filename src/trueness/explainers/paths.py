@@ -11,13 +11,20 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Output, Target, generator_of, output_of, target_class
+from trueness.explainers.text import (
+    TEXT_EXPLAINERS,
+    Output,
+    Target,
+    generator_of,
+    output_of,
+    target_class,
+    within_memory,
+)
 from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
 
 Baseline = Literal["zero", "mask", "pad"]
 """What a text without information is: zero vectors, the mask or the padding token, at every explained position."""
-MAX_BYTES = 256 << 20
 _COPIES = 12  # states, gates and their gradients, in multiples of the embeddings and states
 
 
@@ -27,7 +34,7 @@ def average_gradient(
     chosen: Tensor,
     place: Callable[[Tensor, Tensor], Tensor],
     weights: Tensor,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int | None = None,
     output: Output = "logit",
 ) -> Tensor:
     """(batch, tokens, embedding): the gradient of the chosen classes' output, summed over points with weights.
@@ -37,7 +44,7 @@ def average_gradient(
     """
     rows, width = batch.tokens.shape
     each = width * model.numbers_per_token(width) * _COPIES * weights.element_size()
-    step = max(1, max_bytes // each)
+    step = within_memory(each, max_bytes, batch.tokens.device)
     number = len(weights)
     total = model.embedding.weight.new_zeros(rows, width, model.embedding.embedding_dim)
     for begin in range(0, rows * number, step):
@@ -79,7 +86,7 @@ class IntegratedGradients:
     steps: int = 50
     baseline: Baseline = "zero"
     output: Output = "logit"
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -116,7 +123,7 @@ class IntegratedGradientsMadsen2022:
     """
 
     steps: int = 50
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -141,7 +148,7 @@ class GradientShap:
     baseline: Baseline = "zero"
     output: Output = "logit"
     seed: int = 0
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -166,7 +173,7 @@ class DeepLiftCourt2022:
     Their model computes its activations where Captum's hooks do not see them, so that no rule but the gradient is left.
     """
 
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -185,7 +192,7 @@ class SmoothGradient:
     noise: float = 0.15
     """Standard deviation of the noise, in that of the text's embeddings."""
     seed: int = 0
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""

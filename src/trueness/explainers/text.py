@@ -49,6 +49,12 @@ def output_of(logits: Tensor, chosen: Tensor, output: Output) -> Tensor:
     return values.gather(1, chosen[:, None])[:, 0]
 
 
+def within_memory(each: int, max_bytes: int | None, device: torch.device) -> int:
+    """How many copies of so many bytes fit: by default into 256 MiB, on a GPU into 2 GiB; one at least."""
+    bound = max_bytes if max_bytes is not None else (2 << 30 if device.type == "cuda" else 256 << 20)
+    return max(1, bound // each)
+
+
 def generator_of(batch: Batch, seed: int) -> Iterator[tuple[int, torch.Generator]]:
     """For each text its length and a random generator fixed by the seed and its tokens: company changes nothing."""
     for tokens, length in zip(batch.tokens.tolist(), batch.text.lengths.tolist(), strict=True):

@@ -57,8 +57,8 @@ class AgreementStudy(Study):
     """Whether the same is done once more with what the paper's code computes."""
     instances: int = Field(ge=2)
     """Test examples, drawn once and the same for every seed."""
-    flow_instances: int = Field(ge=0)
-    """How many of them get attention flow, which is slow; 0 for none."""
+    slow_instances: int = Field(ge=0)
+    """How many of them get attention flow, and a second draw of the methods that draw at random; 0 for none."""
     k: int = Field(ge=1)
     """Of the top-k measures."""
     uniform: bool
@@ -98,9 +98,9 @@ def plan_agreement(study: AgreementStudy) -> Task:
             data = dataset_task(name, None if model == TRANSFORMER else study.vectors)
             models = _models(study, data, model, recipe)
             for uniform, by_seed in models.items():
-                trained += list(dict.fromkeys(by_seed.values()))
-                where = {"dataset": name, "model": model, "uniform": uniform}
-                at["trained"] += [where] * len(dict.fromkeys(by_seed.values()))
+                tested = [performance({"model": one}) for one in dict.fromkeys(by_seed.values())]
+                trained += tested
+                at["trained"] += [{"dataset": name, "model": model, "uniform": uniform}] * len(tested)
             for variant in _variants(study):
                 inputs = [
                     _explanations(study, {"dataset": data, "model": task_of}, seed=seed, model=model, variant=variant)
@@ -161,11 +161,12 @@ def _explanations(
     else:
         names = [name for name in names if model == TRANSFORMER or not name.startswith("attention-")]
     common: dict[str, Any] = {"seed": seed, "variant": variant, "given": folder}
+    few = min(study.slow_instances, study.instances)
     fast = [name for name in names if name != _FLOW]
-    found = [explained(inputs, names=fast, instances=study.instances, examples=study.examples, **common)]
-    if model == TRANSFORMER and _FLOW in study.explainers and study.flow_instances:
-        few = min(study.flow_instances, study.instances)
-        found.append(explained(inputs, names=[_FLOW], instances=few, examples=0, **common))
+    many = {"instances": study.instances, "examples": study.examples, "again": few if variant == "corrected" else 0}
+    found = [explained(inputs, names=fast, **many, **common)]
+    if model == TRANSFORMER and _FLOW in study.explainers and few:
+        found.append(explained(inputs, names=[_FLOW], instances=few, examples=0, again=0, **common))
     return found
 
 
@@ -196,6 +197,12 @@ def fine_tuned(
     return payloads
 
 
+@task("text/performance", version=1)
+def performance(inputs: Mapping[str, Stored]) -> dict[str, Any]:
+    """The performance of a trained model alone: a summary needs no weights."""
+    return {"test": inputs["model"].read("test")}
+
+
 @task("agreement/explained", version=1)
 def explained(
     inputs: Mapping[str, Stored],
@@ -203,6 +210,7 @@ def explained(
     names: Sequence[str],
     variant: str,
     instances: int,
+    again: int,
     examples: int,
     seed: int,
     given: Path | None,
@@ -226,7 +234,12 @@ def explained(
     split = EncodedSplit(chosen, coder, current_device())
     suffix = _SUFFIX if published else ""
     asked = {name: f"{name}{suffix}" if f"{name}{suffix}" in TEXT_EXPLAINERS else name for name in names}
-    found = explain_all(network, split, list(asked.values()), repeat=not published, refuse=False)
+    found = explain_all(network, split, list(asked.values()), refuse=False)
+    redrawn = (
+        explain_all(network, EncodedSplit(chosen[:again], coder, current_device()), list(found.scores), redraw=True)
+        if again
+        else None
+    )
     plain = {other: name for name, other in asked.items()}
     with torch.no_grad():
         predicted = [int(network(split.batch([row])).logits.argmax()) for row in range(min(examples, len(chosen)))]
@@ -254,9 +267,11 @@ def explained(
         if other in found.scores and isinstance(method, AttentionFlow):
             facts["saturation"] = float(torch.cat([method.saturation(network, batch) for batch in batches]).mean())
     scores = {plain[name]: values.astype(np.float32) for name, values in found.scores.items()}
-    again = {plain[name]: values.astype(np.float32) for name, values in found.again.items()}
+    payloads: dict[str, Any] = {"scores": {**scores, "mask": found.mask}, "facts": facts}
+    if redrawn is not None and redrawn.scores:
+        payloads["again"] = {plain[name]: values.astype(np.float32) for name, values in redrawn.scores.items()}
     release_memory()
-    return {"scores": {**scores, "mask": found.mask}, "facts": facts, **({"again": again} if again else {})}
+    return payloads
 
 
 def _network(

@@ -1,14 +1,15 @@
-"""The scores of many methods on the same texts, and once more where a method draws at random."""
+"""The scores of many methods on the same texts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-from trueness.data.batches import EncodedSplit
+from trueness.data.batches import Batch, EncodedSplit
 from trueness.errors import UserError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, KernelShap, Lime, Occlusion, Target, TextExplainer
 from trueness.explainers.masking import MaskingExplainer, explain_together
@@ -25,8 +26,6 @@ class Explained:
 
     scores: dict[str, Floats]
     mask: Bools
-    again: dict[str, Floats] = field(default_factory=dict)
-    """Methods that draw at random, with other draws."""
     refused: dict[str, str] = field(default_factory=dict)
     """Methods that the model cannot support, and why."""
 
@@ -37,16 +36,17 @@ def explain_all(
     explainers: Sequence[str],
     target: Target = "predicted",
     *,
-    repeat: bool = False,
     refuse: bool = True,
+    redraw: bool = False,
 ) -> Explained:
     """The scores of every method; those that mask tokens share their copies.
 
-    With `repeat` methods that draw at random are asked twice. Unless `refuse`, methods that the model cannot support
-    are left out and named.
+    Unless `refuse`, methods that the model cannot support are left out and named. With `redraw` only methods that draw
+    at random are asked, with other draws than usual.
     """
     methods: dict[str, TextExplainer] = {name: TEXT_EXPLAINERS[name] for name in explainers}
-    draws = {name: other for name, method in methods.items() if repeat and (other := _redrawn(method)) is not None}
+    if redraw:
+        methods = {name: other for name, method in methods.items() if (other := _redrawn(method)) is not None}
     refused: dict[str, str] = {}
     if not refuse:
         for name, method in methods.items():
@@ -54,32 +54,29 @@ def explain_all(
                 method.attribute(network, split.batch([int(np.argmin(split.sizes))]), target)
             except UserError as error:
                 refused[name] = str(error)
+    asked = {name: method for name, method in methods.items() if name not in refused}
     width = int(split.sizes.max())
-    asked = {(name, False): method for name, method in methods.items() if name not in refused}
-    asked |= {(name, True): method for name, method in draws.items() if name not in refused}
-    scores = {key: np.zeros((len(split), width)) for key in asked}
+    scores = {name: np.zeros((len(split), width)) for name in asked}
     mask = np.zeros((len(split), width), dtype=bool)
     for rows, batch in split.in_order(_ON_GPU if split.device.type == "cuda" else _TOKENS):
         inside = batch.mask.cpu().numpy()
         mask[rows, : inside.shape[1]] = inside
-        for key, found in _attribute(asked, network, batch, target):
-            scores[key][rows, : inside.shape[1]] = found.double().cpu().numpy()
-    first = {name: values for (name, other), values in scores.items() if not other}
-    again = {name: values for (name, other), values in scores.items() if other}
-    return Explained(first, mask, again, refused)
+        for name, found in _attribute(asked, network, batch, target):
+            scores[name][rows, : inside.shape[1]] = found.double().cpu().numpy()
+    return Explained(scores, mask, refused)
 
 
 def _attribute(
-    asked: Mapping[tuple[str, bool], TextExplainer], network: TextNetwork, batch: Any, target: Target
-) -> Any:
-    masking: dict[tuple[str, bool], MaskingExplainer] = {
-        key: method for key, method in asked.items() if isinstance(method, Lime | KernelShap | Occlusion)
+    asked: Mapping[str, TextExplainer], network: TextNetwork, batch: Batch, target: Target
+) -> Iterator[tuple[str, Tensor]]:
+    masking: dict[str, MaskingExplainer] = {
+        name: method for name, method in asked.items() if isinstance(method, Lime | KernelShap | Occlusion)
     }
     if masking:
         yield from zip(masking, explain_together(list(masking.values()), network, batch, target), strict=True)
-    for key, method in asked.items():
-        if key not in masking:
-            yield key, method.attribute(network, batch, target)
+    for name, method in asked.items():
+        if name not in masking:
+            yield name, method.attribute(network, batch, target)
 
 
 def _redrawn(method: TextExplainer) -> TextExplainer | None:

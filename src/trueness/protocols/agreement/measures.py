@@ -51,15 +51,20 @@ def pair_records(scores: Mapping[str, Floats], mask: Bools, k: int) -> pd.DataFr
 
 
 def own_records(scores: Mapping[str, Floats], again: Mapping[str, Floats], mask: Bools) -> pd.DataFrame:
-    """One row per method and text: Kendall's tau between two sets of scores of the same method."""
+    """One row per method and text: Kendall's tau between two sets of scores of the same method.
+
+    `again` may have the first texts only.
+    """
     import pandas as pd
 
     names = [name for name in scores if name in again]
     if not names:
         return pd.DataFrame({"method": [], "instance": [], TAU: []})
-    first, second = (np.abs(np.concatenate([part[name] for name in names])) for part in (scores, again))
+    texts, width = again[names[0]].shape
+    mask = mask[:texts, :width]
+    first = np.abs(np.concatenate([scores[name][:texts, :width] for name in names]))
+    second = np.abs(np.concatenate([again[name] for name in names]))
     tau = kendall(first, second, np.tile(mask, (len(names), 1))).statistic.values.filled(np.nan)
-    texts = len(mask)
     return pd.DataFrame(
         {"method": np.repeat(names, texts), "instance": np.tile(np.arange(texts), len(names)), TAU: tau}
     )
@@ -86,8 +91,8 @@ def _measures(a: Floats, b: Floats, mask: Bools, k: int) -> dict[str, Measured]:
         "Spearman": spearman(*large, mask),
         "Pearson": pearson(*large, mask),
         "rank-biased overlap, corrected": rank_biased_overlap(a, b, mask).corrected,
-        f"top {k} features, corrected": top.feature.corrected,
-        f"top {k} features at the same rank, corrected": top.rank.corrected,
-        f"top {k} features with the same sign, corrected": top.sign.corrected,
-        f"top {k} features at the same rank with the same sign, corrected": top.signed_rank.corrected,
+        f"top {k}, corrected": top.feature.corrected,
+        f"top {k} with rank, corrected": top.rank.corrected,
+        f"top {k} with sign, corrected": top.sign.corrected,
+        f"top {k} with rank and sign, corrected": top.signed_rank.corrected,
     }
