@@ -140,11 +140,11 @@ def _outputs(
     how: MaskingExplainer,
 ) -> Tensor:
     """(texts, masks) in double precision: the target's output for each masked copy, every distinct one once."""
-    texts, masks, number = keep.shape
+    texts, masks, _ = keep.shape
     device = batch.tokens.device
-    row = torch.arange(texts).repeat_interleave(masks)
-    flat = torch.cat([row[:, None].to(torch.int32), keep.reshape(-1, number).to(torch.int32)], dim=1)
-    distinct, where = torch.unique(flat, dim=0, return_inverse=True)
+    flat = keep.reshape(texts * masks, -1).to(device)
+    row = torch.arange(texts, device=device).repeat_interleave(masks)
+    first, where = _distinct(row, flat)
     token = batch.text.mask_token if how.hiding == "mask" else model.padding
     with looking(model):
         chosen = target_class(model(batch).logits, batch, target)
@@ -152,13 +152,30 @@ def _outputs(
         each = width * model.numbers_per_token(width) * _COPIES * 4
         step = within_memory(each, how.max_bytes, device)
         said = []
-        for part in distinct.split(step):
-            index = part[:, 0].long().to(device)
+        for begin in range(0, len(first), step):
+            part = first[begin : begin + step]
+            index = row[part]
             copies = batch.rows(index)
-            kept = part[:, 1:].bool().to(device).gather(1, features[index].clamp(min=0))
+            kept = flat[part].gather(1, features[index].clamp(min=0))
             logits = model(copies.masked(copies.mask & ~kept, token)).logits.double()
             said.append(output_of(logits, chosen[index], output))
-    return torch.cat(said)[where.to(device)].reshape(texts, masks)
+    return torch.cat(said)[where].reshape(texts, masks)
+
+
+def _distinct(row: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
+    """One place of every distinct (row, mask), and for all places the number of its distinct one.
+
+    Masks are told apart by a sum of random 64-bit numbers: that two of a million masks share it has a chance of 1e-8.
+    """
+    drawn = torch.randint(-(2**63), 2**63 - 1, (keep.shape[1] + 1,), generator=torch.Generator().manual_seed(0))
+    number = drawn.to(keep.device)
+    mark = row * (number[-1] | 1)
+    for begin in range(0, keep.shape[1], 64):  # sums of integers wrap around, which is what is wanted
+        mark = mark + (keep[:, begin : begin + 64] * number[begin : begin + 64][: keep.shape[1] - begin]).sum(dim=1)
+    values, where = torch.unique(mark, return_inverse=True)
+    places = torch.arange(len(mark), device=keep.device)
+    first = torch.full_like(values, len(mark)).scatter_reduce(0, where, places, "amin")
+    return first, where
 
 
 @dataclass(frozen=True)
