@@ -50,8 +50,8 @@ def output_of(logits: Tensor, chosen: Tensor, output: Output) -> Tensor:
 
 
 def within_memory(each: int, max_bytes: int | None, device: torch.device) -> int:
-    """How many copies of so many bytes fit: by default into 256 MiB, on a GPU into 2 GiB; one at least."""
-    bound = max_bytes if max_bytes is not None else (2 << 30 if device.type == "cuda" else 256 << 20)
+    """How many copies of so many bytes fit: by default into 256 MiB, on a GPU into 1 GiB; one at least."""
+    bound = max_bytes if max_bytes is not None else (1 << 30 if device.type == "cuda" else 256 << 20)
     return max(1, bound // each)
 
 

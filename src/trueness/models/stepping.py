@@ -100,16 +100,12 @@ class Stepper:
     def _take(self, index: Tensor, widths: tuple[int, int], stream: torch.cuda.Stream) -> None:
         rounded = (rounded_up(widths[0]), rounded_up(widths[1]))
         shape = (len(index), *rounded)
-        if shape not in self._seen or len(index) * sum(rounded) > _LARGEST:
-            # The first one is computed as it is: it warms up the libraries and makes the optimiser's state. All models
-            # do so on the common stream: memory once used on a stream is only ever reused there.
-            self._seen.add(shape)
-            common = torch.cuda.current_stream()
-            common.wait_stream(stream)
-            self._step(index, rounded)
-            stream.wait_stream(common)
-            return
         with torch.cuda.stream(stream):
+            if shape not in self._seen or len(index) * sum(rounded) > _LARGEST:
+                # The first one is computed as it is: it warms up the libraries and makes the optimiser's state.
+                self._seen.add(shape)
+                self._step(index, rounded)
+                return
             if shape not in self._graphs:
                 self._graphs[shape] = self._record(torch.empty_like(index), rounded)
             graph, place = self._graphs[shape]
