@@ -1,8 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.stats import kendalltau, pearsonr, spearmanr
+from scipy.stats import kendalltau, pearsonr, spearmanr, ttest_1samp
 
 from trueness.protocols.agreement import agreement
+from trueness.protocols.agreement.cell import SEED, Cell
+from trueness.protocols.agreement.measures import own_records, pair_records
+from trueness.protocols.agreement.summary import cell_scores, summarise
+from trueness.stats import holm
 
 RNG = np.random.default_rng(0)
 LENGTHS = RNG.integers(6, 15, 40)
@@ -48,7 +55,7 @@ def test_signs_are_compared_only_where_both_have_one(result):
     compared = {score.method for score in result.scores if score.quantity == signs}
     assert compared == {"gradient and random", "gradient and smooth-gradient", "random and smooth-gradient"}
     (item,) = result.abstentions
-    assert (item.quantity, item.where) == ("agreement of signs", "the texts, the model, attention")
+    assert (item.quantity, item.reason) == ("agreement of signs", "attention has no sign")
 
 
 def test_what_is_misleading_is_said(result):
@@ -99,3 +106,90 @@ def test_the_methods_of_a_model_are_compared_in_one_call(tmp_path):
         tn.agreement(model, DATA, ["lime", "lime"])
     with pytest.raises(UserError, match="did you mean lime"):
         tn.agreement(model, DATA, ["limes", "random"])
+
+
+def cell(noise, **more):
+    """Four methods on three seeds: two nearly the same, one noisy, one unrelated."""
+    rng = np.random.default_rng(5)
+    records, own, seen = [], [], []
+    truth = rng.normal(size=MASK.shape)
+    for seed in range(3):
+        model = truth + noise * rng.normal(size=MASK.shape)
+        scores = {
+            "lime": model,
+            "integrated-gradients": model + 0.05 * rng.normal(size=MASK.shape),
+            "occlusion": truth + 2 * rng.normal(size=MASK.shape),
+            "attention": np.abs(rng.normal(size=MASK.shape)),
+        }
+        records.append(pair_records(scores, MASK, 3).assign(seed=seed))
+        own += [own_records(scores, earlier, MASK).assign(against=SEED) for earlier in seen]
+        seen.append(scores)
+    settings = {"dataset": "texts", "model": "bilstm-additive", "variant": "corrected", **more}
+    return Cell(records=pd.concat(records, ignore_index=True), own=pd.concat(own, ignore_index=True), **settings)
+
+
+def test_methods_that_differ_less_than_seeds_cannot_be_told_apart():
+    assert cell(noise=1.0).groups() == [("lime", "integrated-gradients")]
+    assert cell(noise=0.0).groups() == [], "without noise between seeds every difference is one of methods"
+    (warning,) = [item for item in summarise([cell(noise=1.0)]).warnings if item.code == "cannot-be-told-apart"]
+    assert "lime, integrated-gradients" in warning.message
+
+
+def test_differences_are_paired_tests_with_holm_s_correction():
+    table = cell(noise=1.0).differences()
+    assert len(table) == 4 * 3
+    row = table.set_index(["method", "more", "less"]).loc[("lime", "integrated-gradients", "attention")]
+    some = cell(noise=1.0)
+    change = some.by_text(some.pair("lime", "integrated-gradients")) - some.by_text(some.pair("lime", "attention"))
+    expected = ttest_1samp(change, 0.0)
+    assert row["difference"] == pytest.approx(change.mean())
+    assert row["p"] == pytest.approx(expected.pvalue)
+    assert (row["low"], row["high"]) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert table["p, Holm"].to_numpy() == pytest.approx(holm(table["p"].to_numpy()))
+
+
+def test_the_seeds_of_a_text_are_resampled_together():
+    """Three equal seeds know no more than one."""
+    one = cell(noise=1.0)
+    first = one.records[one.records["seed"] == 0]
+    thrice = replace(one, records=pd.concat([first.assign(seed=seed) for seed in range(3)], ignore_index=True))
+    single = replace(one, records=first.reset_index(drop=True))
+    pick = {"quantity": "Kendall tau", "method": "lime and attention"}
+    a, b = (
+        next(score for score in cell_scores(some) if all(getattr(score, key) == value for key, value in pick.items()))
+        for some in (thrice, single)
+    )
+    assert (a.n, b.n) == (120, 40)
+    assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=1e-9)
+
+
+def test_conclusions_can_fail():
+    """A transformer about which all methods agree, and attention that agrees with them."""
+    recurrent, agreeing = cell(noise=1.0), cell(noise=1.0, model="transformer")
+    same = agreeing.records.assign(**{"Kendall tau": 0.9 + 0.01 * (agreeing.records["instance"] % 3)})
+    verdicts = {item.claim: item.verdict for item in summarise([recurrent, replace(agreeing, records=same)]).claims}
+    assert [verdict for claim, verdict in verdicts.items() if "strongly" in claim] == ["not supported"]
+    assert [verdict for claim, verdict in verdicts.items() if "transformer" in claim] == ["not supported"]
+    pairs = [replace(recurrent, dataset="pairs", pairs_of_texts=True), recurrent]
+    (verdict,) = [item.verdict for item in summarise(pairs).claims if "pairs of texts" in item.claim]
+    assert verdict == "cannot tell", "the same records"
+
+
+def test_saturated_flow_and_many_places_are_said_once():
+    some = [cell(noise=1.0, dataset=name, saturation=(0.7, 0.8), refused={"deep-lift": "No."}) for name in ("a", "b")]
+    result = summarise(some)
+    (flow,) = [item for item in result.warnings if item.code == "flow-saturated"]
+    assert flow.where == "a, bilstm-additive; b, bilstm-additive"
+    (refused,) = [item for item in result.abstentions if item.quantity == "deep-lift"]
+    assert refused.where == flow.where
+
+
+def test_second_draws_are_the_ceiling_of_one_model():
+    again = {"gradient": SCORES["gradient"] + 0.3 * RNG.normal(size=MASK.shape)}
+    result = agreement(SCORES, MASK, again=again)
+    (score,) = [score for score in result.scores if score.method == "gradient and itself, other draws"]
+    taus = [
+        kendalltau(np.abs(SCORES["gradient"][row, :size]), np.abs(again["gradient"][row, :size])).statistic
+        for row, size in enumerate(LENGTHS)
+    ]
+    assert score.value == pytest.approx(np.mean(taus))

@@ -24,7 +24,6 @@ from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of, with
 from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
 
-_COPIES = 24  # both texts, and every state with its gradient
 _NEAR = 1e-3  # differences below this take the slope at their middle: a quotient of two roundings would be noise
 _MISSED = 0.02  # of the change of the logit (of 1, where that is less): more is no rounding
 
@@ -172,7 +171,7 @@ def _against(
             "gradient-shap."
         )
     rows, width = batch.tokens.shape
-    each = width * model.numbers_per_token(width) * _COPIES * end.element_size()
+    each = 2 * width * model.numbers_per_token(width, gradients=True) * end.element_size()
     step = within_memory(each, max_bytes, end.device)
     scores = end.new_zeros(rows, width)
     for begin in range(0, rows, step):

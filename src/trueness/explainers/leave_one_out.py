@@ -29,7 +29,7 @@ class LeaveOneOut:
 
     replace: Literal["delete", "mask"] = "delete"
     measure: Literal["signed", "total-variation"] = "signed"
-    max_bytes: int = 256 << 20
+    max_bytes: int = 2 << 30
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""

@@ -27,7 +27,6 @@ from trueness.models.network import TextNetwork
 
 Hiding = Literal["mask", "pad"]
 """The token in the place of a hidden one."""
-_COPIES = 8  # states, gates and workspace, in multiples of embeddings and states
 
 
 class MaskingExplainer(Protocol):
@@ -149,7 +148,7 @@ def _outputs(
     with looking(model):
         chosen = target_class(model(batch).logits, batch, target)
         width = batch.tokens.shape[1]
-        each = width * model.numbers_per_token(width) * _COPIES * 4
+        each = width * model.numbers_per_token(width) * model.embedding.weight.element_size()
         step = within_memory(each, how.max_bytes, device)
         said = []
         for begin in range(0, len(first), step):

@@ -25,7 +25,6 @@ from trueness.models.network import TextNetwork
 
 Baseline = Literal["zero", "mask", "pad"]
 """What a text without information is: zero vectors, the mask or the padding token, at every explained position."""
-_COPIES = 12  # states, gates and their gradients, in multiples of the embeddings and states
 
 
 def average_gradient(
@@ -43,7 +42,7 @@ def average_gradient(
     large batches; `max_bytes` bounds what such a batch takes.
     """
     rows, width = batch.tokens.shape
-    each = width * model.numbers_per_token(width) * _COPIES * weights.element_size()
+    each = width * model.numbers_per_token(width, gradients=True) * weights.element_size()
     step = within_memory(each, max_bytes, batch.tokens.device)
     number = len(weights)
     total = model.embedding.weight.new_zeros(rows, width, model.embedding.embedding_dim)

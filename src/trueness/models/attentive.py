@@ -88,9 +88,9 @@ class AttentiveClassifier(TextNetwork):
         """How many there are."""
         return self.config.classes
 
-    def numbers_per_token(self, width: int) -> int:  # noqa: ARG002  # the same for all lengths
-        """The embedding and the state."""
-        return self.config.embedding + self.encoder.size
+    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # the same for all lengths
+        """Embeddings, states, gates and workspace, and what differentiating them takes."""
+        return (12 if gradients else 8) * (self.config.embedding + self.encoder.size)
 
     def encode(self, embeddings: Tensor, batch: Batch) -> Tensor:
         """(batch, tokens, hidden)."""

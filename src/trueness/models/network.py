@@ -36,8 +36,8 @@ class TextNetwork(nn.Module):
         """The number of the token that fills up short texts."""
         return self.embedding.padding_idx or 0
 
-    def numbers_per_token(self, width: int) -> int:
-        """About how many numbers a forward pass holds for each token of a text so long: to bound memory."""
+    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:
+        """About how many numbers a look at a text so long holds for each of its tokens: to bound memory."""
         raise NotImplementedError
 
     def embed(self, batch: Batch) -> Tensor:

@@ -67,9 +67,9 @@ class BothTexts(TextNetwork):
         """How many there are."""
         return self.model.classes
 
-    def numbers_per_token(self, width: int) -> int:
+    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:
         """As the model of two texts."""
-        return self.model.numbers_per_token(width)
+        return self.model.numbers_per_token(width, gradients=gradients)
 
     def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
         """Predict from the joined sequence; given embeddings take the place of the model's own."""

@@ -57,10 +57,12 @@ class Transformer(TextNetwork):
         """How many there are."""
         return int(self.model.config.num_labels)
 
-    def numbers_per_token(self, width: int) -> int:
-        """Hidden states, the wide layer, and a row of every head, in every layer."""
+    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:
+        """A state and a row of every head in every layer, and one layer's work; with gradients every layer's."""
         config = self.model.config
-        return int(config.num_hidden_layers * (10 * config.hidden_size + 2 * config.num_attention_heads * width))
+        layers, state, row = config.num_hidden_layers, config.hidden_size, config.num_attention_heads * width
+        work = 24 * state + 3 * row  # the wide layer has four times the state
+        return int(layers * (state + row + work) if gradients else layers * (state + row) + work)
 
     def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
         """Predict; given embeddings of the words take the place of the model's own."""

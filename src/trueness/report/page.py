@@ -12,6 +12,7 @@ from typing import Any
 from trueness.engine import Stored, disk, write_atomically
 from trueness.errors import UserError
 from trueness.protocols.result import Result
+from trueness.report.agreement import strips
 from trueness.report.compare import compare
 from trueness.report.figure import Figure
 from trueness.report.figures import figures
@@ -23,6 +24,7 @@ from trueness.version import __version__
 _INTERVALS = {
     "roar-synthetic": "bias-corrected and accelerated bootstrap of a mean, exact (Clopper–Pearson) of a share",
     "attention-is-not-explanation": "Student's over seeds and normal over instances, in quadrature; n counts seeds",
+    "agreement": "bias-corrected and accelerated bootstrap over texts with all their seeds; of accuracy Student's",
     "attefa": "Student's over seeds; n counts them",
 }
 
@@ -98,6 +100,7 @@ def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure]) -> 
         tables=tables(study.kind, result),
         intervals=_INTERVALS[study.kind],
         heatmaps=list(heatmaps(result)),
+        strips=strips(result),
         rows=[
             {"where": f"{score.dataset}, {score.model}", "score": score, "row": row}
             for score, row in zip(result.scores, comparison["rows"], strict=True)

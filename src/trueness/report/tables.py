@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trueness.protocols.result import Result
+from trueness.report.agreement_tables import agreement_tables
 from trueness.report.attefa_tables import attefa_tables
 from trueness.report.attention_tables import attention_tables
 from trueness.report.table import Table
 
 _OF: dict[str, Callable[[Result], list[Table]]] = {
+    "agreement": agreement_tables,
     "attefa": attefa_tables,
     "attention-is-not-explanation": attention_tables,
 }

@@ -43,7 +43,7 @@ class Cell:
     @property
     def where(self) -> str:
         """In words."""
-        return f"{self.dataset}, {self.model}"
+        return f"{self.dataset}, {self.model}" + (", as published" if self.variant == "as-published" else "")
 
     @property
     def methods(self) -> list[str]:
@@ -98,7 +98,7 @@ class Cell:
     def groups(self) -> list[tuple[str, ...]]:
         """Largest sets of methods no two of which can be told apart.
 
-        Two methods can be told apart if they agree less than the less stable of them agrees with itself on another seed
+        Two methods can be told apart if they agree less than the more stable of them agrees with itself on another seed
         (one-sided, paired by text, Holm's correction). Empty where no method was measured against itself.
         """
         known = {method: found[1] for method in self.methods if (found := self.ceiling(method)) is not None}
@@ -107,7 +107,7 @@ class Cell:
             return []
         chances = []
         for one, other in pairs:
-            own = min((known[one], known[other]), key=lambda taus: float(taus.mean()))
+            own = max((known[one], known[other]), key=lambda taus: float(taus.mean()))
             change = (self.by_text(self.pair(one, other)) - own).dropna().to_numpy()
             test = _student(change)
             chances.append(test["p"] / 2 if test["difference"] < 0 else 1 - test["p"] / 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from trueness.stats.undefined import Bools, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Said = TypeVar("Said", ResultWarning, Abstention)
 
 RELATED = (
     frozenset({"gradient", "input-x-gradient", "gradient@jw2019", "gradient@madsen2022", "smooth-gradient"}),
@@ -87,11 +89,23 @@ def summarise(cells: Sequence[Cell], tables: Mapping[str, pd.DataFrame] | None =
     return Result(
         records=records,
         scores=tuple(score for cell in cells for score in cell_scores(cell)),
-        warnings=(_VALIDITY, *(warning for cell in cells for warning in warnings(cell))),
-        abstentions=tuple(item for cell in cells for item in abstentions(cell)),
+        warnings=(_VALIDITY, *_merged([warning for cell in cells for warning in warnings(cell)])),
+        abstentions=tuple(_merged([item for cell in cells for item in abstentions(cell)])),
         claims=tuple(claims(cells)),
         tables={name: table for name, table in drawn.items() if len(table)},
     )
+
+
+def _merged(items: Sequence[Said]) -> list[Said]:
+    """What is said of several places in the same words is said once."""
+    where: dict[tuple[str, ...], list[Said]] = {}
+    for item in items:
+        same = tuple(str(value) for name, value in item.model_dump().items() if name != "where")
+        where.setdefault(same, []).append(item)
+    return [
+        some[0].model_copy(update={"where": "; ".join(dict.fromkeys(item.where for item in some))})
+        for some in where.values()
+    ]
 
 
 def cell_scores(cell: Cell) -> Iterator[Score]:
@@ -185,7 +199,7 @@ def warnings(cell: Cell) -> Iterator[ResultWarning]:
     for some in cell.groups():
         yield warn(
             "cannot-be-told-apart",
-            f"{', '.join(some)} agree with one another no less than the less stable of any two agrees with itself "
+            f"{', '.join(some)} agree with one another no less than the more stable of any two agrees with itself "
             f"under {_against(cell)}",
         )
 
@@ -198,9 +212,10 @@ def abstentions(cell: Cell) -> Iterator[Abstention]:
     """What was asked and has no answer."""
     for method, reason in cell.refused.items():
         yield Abstention(quantity=method, where=cell.where, reason=reason.rstrip("."))
-    for method in cell.without_sign:
-        if method in cell.methods:
-            yield Abstention(quantity="agreement of signs", where=f"{cell.where}, {method}", reason="it has no sign")
+    without = [method for method in cell.methods if method in cell.without_sign]
+    if without:
+        reason = f"{', '.join(without)} {'has' if len(without) == 1 else 'have'} no sign"
+        yield Abstention(quantity="agreement of signs", where=cell.where, reason=reason)
     for one, other in itertools.combinations(cell.methods, 2):
         rows = cell.pair(one, other)
         for measure in measure_names(cell.records):
