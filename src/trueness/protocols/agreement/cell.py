@@ -99,19 +99,23 @@ class Cell:
         """Largest sets of methods no two of which can be told apart.
 
         Two methods can be told apart if they agree less than the more stable of them agrees with itself on another seed
-        (one-sided, paired by text, Holm's correction). Empty where no method was measured against itself.
+        (one-sided, paired by text, Holm's correction), or if they do not agree at all. Empty where no method was measured
+        against itself.
         """
         known = {method: found[1] for method in self.methods if (found := self.ceiling(method)) is not None}
         pairs = list(itertools.combinations(known, 2))
         if not pairs:
             return []
-        chances = []
+        chances, agree = [], []
         for one, other in pairs:
             own = max((known[one], known[other]), key=lambda taus: float(taus.mean()))
-            change = (self.by_text(self.pair(one, other)) - own).dropna().to_numpy()
-            test = _student(change)
+            together = self.by_text(self.pair(one, other))
+            test = _student((together - own).dropna().to_numpy())
             chances.append(test["p"] / 2 if test["difference"] < 0 else 1 - test["p"] / 2)
-        alike = {frozenset(pair) for pair, p in zip(pairs, holm(chances), strict=True) if p >= LEVEL}
+            agree.append(_student(together.dropna().to_numpy())["low"] > 0)
+        alike = {
+            frozenset(pair) for pair, p, more in zip(pairs, holm(chances), agree, strict=True) if p >= LEVEL and more
+        }
         return list(_largest(list(known), alike))
 
 
