@@ -5,7 +5,7 @@ import sys
 
 from benchmarks.report import failures
 
-NAMES = ("kendall", "engine", "leave_one_out", "training", "attention", "twins", "flow", "agreement")
+NAMES = ("kendall", "engine", "leave_one_out", "training", "attention", "twins", "flow", "agreement", "explainers")
 
 for name in sys.argv[1:] or NAMES:
     importlib.import_module(f"benchmarks.{name}").main()

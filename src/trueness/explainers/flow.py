@@ -21,7 +21,7 @@ from trueness.models.network import TextNetwork
 Floats = npt.NDArray[np.float64]
 _UNITS = 10**9
 """Capacities are whole numbers of this unit of 1: each is exact to 1e-9."""
-_EDGES = 40_000  # of one call: some sinks are solved together, which saves the calls
+_EDGES = 35_000  # of one call: some sinks are solved together, which saves the calls
 
 
 def attention_flow(layers: Floats) -> Floats:
@@ -44,52 +44,38 @@ def _largest(
 ) -> npt.NDArray[np.int64]:
     """The largest flow to each sink: `top` are the source's edges, `columns` (sinks, tokens) the edges into each.
 
-    Sinks are independent problems: several copies of the graph are solved in one call.
+    Sinks are independent problems: several copies of the graph, with one source and one sink, are solved in one call.
     """
-    tokens, depth = len(top), len(between) + 1
-    block = depth * tokens
-    source, sink, size = block, block + 1, block + 2
-    heads, tails, weights = [np.full(tokens, source)], [np.arange(tokens)], [top]
+    tokens, block = len(top), (len(between) + 1) * len(top)
+    heads, tails, weights = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0, np.int32)]
     for above, layer in enumerate(between):
         head, tail = np.nonzero(layer)
         heads.append(above * tokens + head)
         tails.append((above + 1) * tokens + tail)
         weights.append(layer[head, tail])
     head, tail, weight = (np.concatenate(parts) for parts in (heads, tails, weights))
-    copies = max(1, min(len(columns), _EDGES // (len(head) + tokens)))
-    start = np.arange(copies) * size
-    ends, everything = start + sink, copies * size
-    rows = [
-        (start[:, None] + head).ravel(),
-        (start[:, None] + (depth - 1) * tokens + np.arange(tokens)).ravel(),
-        np.full(copies, everything),
-        ends,
-    ]
-    onto = [
-        (start[:, None] + tail).ravel(),
-        np.repeat(ends, tokens),
-        start + source,
-        np.full(copies, everything + 1),
-    ]
-    # The edges into the sinks are set for each group of sinks.
-    amounts = [np.tile(weight, copies), np.ones(copies * tokens, np.int32), np.full(2 * copies, _UNITS, np.int32)]
-    graph = csr_array(
-        (np.concatenate(amounts), (np.concatenate(rows), np.concatenate(onto))), shape=(everything + 2, everything + 2)
-    )
+    calls = -(-len(columns) // max(1, _EDGES // (len(head) + 2 * tokens)))
+    copies = -(-len(columns) // calls)
+    start, source, sink = np.arange(copies)[:, None] * block, copies * block, copies * block + 1
+    first, last = (start + place + np.arange(tokens) for place in (0, block - tokens))
+    rows = [(start + head).ravel(), np.full(first.size, source), last.ravel()]
+    onto = [(start + tail).ravel(), first.ravel(), np.full(last.size, sink)]
+    # The edges into the sink are set for each group of sinks.
+    amounts = [np.tile(weight, copies), np.tile(top, copies), np.ones(last.size, np.int32)]
+    size = copies * block + 2
+    graph = csr_array((np.concatenate(amounts), (np.concatenate(rows), np.concatenate(onto))), shape=(size, size))
     graph.sort_indices()
-    ending = np.zeros(everything + 2, dtype=bool)
-    ending[ends] = True
-    into = np.flatnonzero(ending[graph.indices])  # in the order of copies, then tokens
+    into = np.flatnonzero(graph.indices == sink)  # in the order of copies, then tokens
     found = np.zeros(len(columns), dtype=np.int64)
     for begin in range(0, len(columns), copies):
         group = columns[begin : begin + copies]
         edges = np.zeros((copies, tokens), dtype=np.int32)
         edges[: len(group)] = group
         graph.data[into] = edges.ravel()
-        flow = maximum_flow(graph, everything, everything + 1).flow
-        first, past = flow.indptr[everything], flow.indptr[everything + 1]
-        amount = dict(zip(flow.indices[first:past].tolist(), flow.data[first:past].tolist(), strict=True))
-        found[begin : begin + copies] = [amount.get(int(node), 0) for node in (start + source)[: len(group)]]
+        flow = maximum_flow(graph, source, sink).flow
+        out = slice(flow.indptr[source], flow.indptr[source + 1])
+        each = np.bincount(flow.indices[out] // block, weights=flow.data[out], minlength=copies)
+        found[begin : begin + copies] = np.rint(each[: len(group)]).astype(np.int64)
     return found
 
 

@@ -99,8 +99,8 @@ class Cell:
         """Largest sets of methods no two of which can be told apart.
 
         Two methods can be told apart if they agree less than the more stable of them agrees with itself on another seed
-        (one-sided, paired by text, Holm's correction), or if they do not agree at all. Empty where no method was measured
-        against itself.
+        (one-sided, paired by text, Holm's correction), or if they do not agree at all. None without a measurement of
+        methods against themselves.
         """
         known = {method: found[1] for method in self.methods if (found := self.ceiling(method)) is not None}
         pairs = list(itertools.combinations(known, 2))
