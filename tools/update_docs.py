@@ -68,17 +68,21 @@ def _claims(claims: list[dict[str, Any]]) -> str:
 
 
 def _rows(rows: list[dict[str, Any]]) -> str:
+    keys = [tuple(row[name] for name in ("quantity", "dataset", "model", "method")) for row in rows]
+    twice = len(set(keys)) < len(keys)  # as published and corrected
     lines = [
-        "| quantity | dataset | model | method | published | second run | ours | 95 % interval | n | agrees |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        f"| quantity | dataset | model | method |{' variant |' if twice else ''} published | second run | ours "
+        "| 95 % interval | n | agrees |",
+        f"|---|---|---|---|{'---|' if twice else ''}---|---|---|---|---|---|",
     ]
     for row in rows:
         interval = "–" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
         published, again = ("–" if row[name] is None else f"{row[name]:.3g}" for name in ("published", "second_run"))
         agrees = {True: "yes", False: "no", None: "–"}[row["agrees"]]
+        variant = f" {row['variant']} |" if twice else ""
         lines.append(
-            f"| {row['quantity']} | {row['dataset']} | {row['model']} | {row['method']} | {published} | {again} "
-            f"| {row['value']:.3f} | {interval} | {row['n']} | {agrees} |"
+            f"| {row['quantity']} | {row['dataset']} | {row['model']} | {row['method']} |{variant} {published} "
+            f"| {again} | {row['value']:.3f} | {interval} | {row['n']} | {agrees} |"
         )
     return "\n".join(lines) + "\n"
 

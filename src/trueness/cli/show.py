@@ -14,7 +14,7 @@ from rich.text import Text
 from trueness.api import Plan, StudyRun
 from trueness.cli.progress import duration
 from trueness.protocols.result import Result
-from trueness.report.compare import shares, shown_rows
+from trueness.report.compare import HEADLINES, MANY, shares, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
 
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
@@ -48,7 +48,7 @@ def study_run(run: StudyRun) -> None:
     console.print(run.study.title, style="bold")
     console.print(run.study.question)
     console.print()
-    result(run.result)
+    result(run.result, HEADLINES.get(run.study.kind))
     if run.summary is not None:
         done = run.summary
         console.print(
@@ -58,20 +58,25 @@ def study_run(run: StudyRun) -> None:
         )
 
 
-def result(found: Result) -> None:
-    """Scores, claims, warnings, abstentions."""
+def result(found: Result, headlines: Sequence[str] | None = None) -> None:
+    """Scores (of many only the headlines), claims, warnings, abstentions."""
     console = _console()
     narrow = console.width < _NARROW
     models = len({score.model for score in found.scores}) > 1
     columns = ["quantity", "dataset", *(["model"] if models else []), "method", "value", "95 % interval", "n"]
     columns += [] if narrow else ["useless", "best", "direction"]
     table = _table(*columns, right=("value", "95 % interval", "n", "useless", "best"))
-    for score in found.scores:
+    chosen = [score for score in found.scores if headlines is None or score.quantity in headlines]
+    scores = chosen if len(found.scores) > MANY and chosen else found.scores
+    for score in scores:
         cells = [score.quantity, score.dataset, *([score.model] if models else []), score.method]
         cells += [_number(score.value), _interval(score.low, score.high), str(score.n)]
         cells += [] if narrow else [_number(score.null), _number(score.best), score.direction]
         table.add_row(*cells)
     console.print(table)
+    if len(scores) < len(found.scores):
+        left = len(found.scores) - len(scores)
+        console.print(f"{left} more scores are in the report, and with --json.")
     console.print()
     _claims(console, [claim.model_dump() for claim in found.claims])
     for warning in found.warnings:

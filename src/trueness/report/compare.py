@@ -12,6 +12,8 @@ from trueness.studies import Study
 
 FEWEST = 5
 MANY = 60
+HEADLINES = {"agreement": ("Kendall tau", "accuracy"), "attefa": ("AtteFa", "AtteFa*", "F1 of a guided model")}
+"""Of studies with many scores: the quantities that a terminal shows."""
 _KEY = ("quantity", "dataset", "model", "method")
 
 
