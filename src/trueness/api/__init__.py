@@ -1,7 +1,7 @@
 """What the command line does, as functions."""
 
 from trueness.api.catalogue import names
-from trueness.api.studies import Plan, StudyRun, compare, open_run, plan, run
+from trueness.api.studies import Plan, StudyRun, compare, dry_run, open_run, plan, run
 from trueness.api.texts import (
     adversarial_attention,
     agreement,
@@ -22,6 +22,7 @@ __all__ = [
     "agreement",
     "compare",
     "compare_attention",
+    "dry_run",
     "evaluate",
     "explain",
     "fine_tune",

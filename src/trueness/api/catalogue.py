@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueness.data import TEXT_DATASETS, VECTOR_DATASETS
+from trueness.data.planting import PLANTINGS
 from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import TEXT_MODELS, VECTOR_MODELS
 from trueness.registry import Registry
@@ -22,6 +23,7 @@ def names() -> dict[str, dict[str, str]]:
         "model": (VECTOR_MODELS, TEXT_MODELS),
         "recipe": (RECIPES, FINE_TUNINGS),
         "explainer": (VECTOR_EXPLAINERS, TEXT_EXPLAINERS),
+        "planting": (PLANTINGS,),
     }
     listed = {
         kind: {name: registry.describe(name) for registry in registries for name in registry}

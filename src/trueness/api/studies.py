@@ -121,6 +121,15 @@ def run(
     return StudyRun(loaded, stored, report.read_result(stored), summary)
 
 
+def dry_run(data: str | Path, **settings: Any) -> StudyRun:
+    """Plant evidence in your texts, train models that must use it, and rank explainers by how surely they find it.
+
+    `data` is a dataset's name, a file or a folder; settings as of `run("dry-run")`: `models`, `plantings`,
+    `explainers`, `seeds`, `store`, `workers`, `devices`.
+    """
+    return run("dry-run", datasets=str(data), **settings)
+
+
 def _local(workers: int | None, devices: Sequence[str]) -> LocalExecutor:
     if workers is not None and not isinstance(workers, int):
         raise UserError(f"The number of workers must be a whole number, not {workers!r}.")

@@ -40,6 +40,7 @@ def _root(
 
 app.command("run")(studies.run_command)
 app.command("plan")(studies.plan_command)
+app.command("dryrun")(studies.dryrun_command)
 app.command("report")(studies.report_command)
 app.command("compare")(studies.compare_command)
 app.command("train")(texts.train_command)
@@ -53,7 +54,9 @@ data_app.command("check")(texts.data_check_command)
 
 @app.command("list")
 def list_command(
-    kind: Annotated[str | None, typer.Argument(help="Only these: study, dataset, model, recipe or explainer.")] = None,
+    kind: Annotated[
+        str | None, typer.Argument(help="Only these: study, dataset, model, recipe, explainer or planting.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List studies, datasets, models and explainers."""

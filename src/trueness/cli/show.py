@@ -16,6 +16,7 @@ from trueness.cli.progress import duration
 from trueness.protocols.result import Result
 from trueness.report.compare import HEADLINES, MANY, shares, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
+from trueness.report.tables import tables
 
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
 
@@ -58,6 +59,21 @@ def study_run(run: StudyRun) -> None:
         )
 
 
+def dry_run(run: StudyRun) -> None:
+    """The ranking, then claims and warnings."""
+    console = _console()
+    console.print(run.study.title, style="bold")
+    for shown in tables(run.study.kind, run.result):
+        console.print()
+        table = _table(*shown.header)
+        for row in shown.rows:
+            table.add_row(*row)
+        console.print(shown.title, style="bold")
+        console.print(table)
+    console.print()
+    _remarks(console, run.result)
+
+
 def result(found: Result, headlines: Sequence[str] | None = None) -> None:
     """Scores (of many only the headlines), claims, warnings, abstentions."""
     console = _console()
@@ -78,6 +94,10 @@ def result(found: Result, headlines: Sequence[str] | None = None) -> None:
         left = len(found.scores) - len(scores)
         console.print(f"{left} more scores are in the report, and with --json.")
     console.print()
+    _remarks(console, found)
+
+
+def _remarks(console: Console, found: Result) -> None:
     _claims(console, [claim.model_dump() for claim in found.claims])
     for warning in found.warnings:
         console.print(f"Warning ({warning.code}): {warning.where}: {warning.message}.")

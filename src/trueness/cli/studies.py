@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from trueness.cli.options import Json, Settings, StorePath, StudyName, Workers, as_it_is, put, settings_of
+from trueness.cli.options import (
+    Json,
+    Settings,
+    StorePath,
+    StudyName,
+    Workers,
+    as_it_is,
+    complete_dataset,
+    put,
+    settings_of,
+)
 
 
 def run_command(
@@ -36,6 +46,43 @@ def run_command(
         print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
         raise typer.Exit(130) from None
     put(as_json, finished, api.StudyRun.to_json, show.study_run)
+
+
+def dryrun_command(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET",
+            help="Your texts: a file, a folder, or a dataset's name.",
+            autocompletion=complete_dataset,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The HTML report.")] = Path("dry-run.html"),
+    store: StorePath = Path("runs"),
+    settings: Settings = None,
+    workers: Workers = None,
+    device: Annotated[list[str] | None, typer.Option("--device", help="e.g. cuda:0; repeatable.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Plant evidence in your texts, train models that must use it, and rank explainers by how surely they find it.
+
+    --set models=transformer --set pretrained=FOLDER takes your own architecture; --set plantings, explainers, seeds.
+    """
+    from trueness import api
+    from trueness.cli import show
+    from trueness.cli.progress import Bar
+
+    try:
+        with Bar() as bar:
+            chosen = {**settings_of(settings), "store": store, "workers": workers, "devices": device or ["cpu"]}
+            finished = api.dry_run(data, listener=bar, **chosen)
+    except KeyboardInterrupt:
+        print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
+        raise typer.Exit(130) from None
+    page, *figures = map(str, finished.report(out))
+    put(as_json, finished, lambda run: {**run.to_json(), "report": page, "figures": figures}, show.dry_run)
+    if not as_json:
+        print(f"Report: {page}")
 
 
 def plan_command(

@@ -28,12 +28,13 @@ class RawExample:
 
 @dataclass(frozen=True)
 class TextExample:
-    """Tokens and class number; `evidence` has one truth value per token."""
+    """Tokens and class number; `evidence` has one truth value per token, as have `decoys`, which only look like it."""
 
     tokens: tuple[str, ...]
     label: int
     tokens_b: tuple[str, ...] | None = None
     evidence: tuple[bool, ...] | None = None
+    decoys: tuple[bool, ...] | None = None
 
 
 @dataclass(frozen=True)

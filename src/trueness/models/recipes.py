@@ -55,6 +55,11 @@ _COURT = Recipe(epochs=40, batch_size=64, exempt=(), patience=5, shape={"hidden"
 
 RECIPES.add("default", Recipe(epochs=20, patience=4), "best development accuracy within 20 epochs")
 RECIPES.add("default-pair", Recipe(epochs=20, patience=4, shape={"head": "query"}), "the same for pairs of texts")
+RECIPES.add(
+    "dry-run",
+    Recipe(epochs=60, patience=15, stop_at=0.99),
+    "until planted evidence is learned: development accuracy 0.99, within 60 epochs",
+)
 RECIPES.add("jw2019", _JW, "Jain and Wallace 2019, single texts")
 RECIPES.add("jw2019-pair", _JW_PAIR, "Jain and Wallace 2019, SNLI")
 RECIPES.add(

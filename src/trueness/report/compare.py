@@ -12,7 +12,11 @@ from trueness.studies import Study
 
 FEWEST = 5
 MANY = 60
-HEADLINES = {"agreement": ("Kendall tau", "accuracy"), "attefa": ("AtteFa", "AtteFa*", "F1 of a guided model")}
+HEADLINES = {
+    "agreement": ("Kendall tau", "accuracy"),
+    "attefa": ("AtteFa", "AtteFa*", "F1 of a guided model"),
+    "ground-truth": ("accuracy", "AUROC", "attribution share", "decoy share"),
+}
 """Of studies with many scores: the quantities that a terminal shows."""
 _KEY = ("quantity", "dataset", "model", "method")
 

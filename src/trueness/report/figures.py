@@ -9,12 +9,14 @@ from trueness.report.agreement import agreement_figures
 from trueness.report.attefa import attefa_figures
 from trueness.report.attention import attention_figures
 from trueness.report.figure import Figure
+from trueness.report.ground_truth import ground_truth_figures
 from trueness.report.roar_synthetic import roar_synthetic_figures
 
 _OF: dict[str, Callable[[Result], Iterable[Figure]]] = {
     "agreement": agreement_figures,
     "attefa": attefa_figures,
     "attention-is-not-explanation": attention_figures,
+    "ground-truth": ground_truth_figures,
     "roar-synthetic": roar_synthetic_figures,
 }
 

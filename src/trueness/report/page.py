@@ -25,6 +25,7 @@ _INTERVALS = {
     "roar-synthetic": "bias-corrected and accelerated bootstrap of a mean, exact (Clopper–Pearson) of a share",
     "attention-is-not-explanation": "Student's over seeds and normal over instances, in quadrature; n counts seeds",
     "agreement": "bias-corrected and accelerated bootstrap over texts with all their seeds; of accuracy Student's",
+    "ground-truth": "Student's over models (seeds) that used the evidence; n counts them",
     "attefa": "Student's over seeds; n counts them",
 }
 

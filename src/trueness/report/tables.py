@@ -8,12 +8,14 @@ from trueness.protocols.result import Result
 from trueness.report.agreement_tables import agreement_tables
 from trueness.report.attefa_tables import attefa_tables
 from trueness.report.attention_tables import attention_tables
+from trueness.report.ground_truth import ground_truth_tables
 from trueness.report.table import Table
 
 _OF: dict[str, Callable[[Result], list[Table]]] = {
     "agreement": agreement_tables,
     "attefa": attefa_tables,
     "attention-is-not-explanation": attention_tables,
+    "ground-truth": ground_truth_tables,
 }
 
 

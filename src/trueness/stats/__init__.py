@@ -6,6 +6,7 @@ instance, or the reason why there is none. The torch twins of the divergences ar
 
 from trueness.stats.corrections import benjamini_hochberg, holm
 from trueness.stats.curves import AreaBetweenCurves, area_between_curves
+from trueness.stats.detection import attribution_share, detection_auc, mean_rank, precision_at
 from trueness.stats.divergence import jensen_shannon, kl_divergence, total_variation
 from trueness.stats.intervals import Interval, difference_interval, mean_interval, mean_intervals, t_interval, within
 from trueness.stats.overlap import (
@@ -30,8 +31,10 @@ __all__ = [
     "TopK",
     "Undefined",
     "area_between_curves",
+    "attribution_share",
     "benjamini_hochberg",
     "chance_corrected",
+    "detection_auc",
     "difference_interval",
     "holm",
     "jensen_shannon",
@@ -39,8 +42,10 @@ __all__ = [
     "kl_divergence",
     "mean_interval",
     "mean_intervals",
+    "mean_rank",
     "pairwise_rank_agreement",
     "pearson",
+    "precision_at",
     "rank_biased_overlap",
     "spearman",
     "t_interval",

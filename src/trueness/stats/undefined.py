@@ -34,6 +34,8 @@ class Reason(enum.Enum):
     NOT_A_MEAN = "it is not a mean of independent values"
     NO_DIVERGENCE = "the attentions do not differ"
     SURE_OF_NOTHING = "the base model predicts the same for every example"
+    NOTHING_MARKED = "no feature is marked"
+    ALL_MARKED = "every feature is marked"
 
 
 _BY_CODE: tuple[Reason | None, ...] = (None, *Reason)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
 from trueness.studies.schema import (
-    AttentionModelName,
     RecipeName,
     Shape,
     Study,
@@ -21,19 +20,24 @@ from trueness.studies.schema import (
     as_list,
     distinct,
 )
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, small, training
+from trueness.studies.text_tasks import dataset_task, read_dataset, release_memory, small
+from trueness.studies.transformer_tasks import (
+    TRANSFORMER,
+    AnyModels,
+    FineTuningName,
+    performance,
+    read_any_model,
+    trained_models,
+)
 
 if TYPE_CHECKING:
     from trueness.data import TextExample
     from trueness.data.coding import Coder
     from trueness.models.network import TextNetwork
 
-TRANSFORMER = "transformer"
 _FLOW = "attention-flow"
 _SUFFIX = "@court2022"
 
-AnyModel = Literal["transformer"] | AttentionModelName
-AnyModels = Annotated[list[AnyModel], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 Datasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct)]
 
 
@@ -50,7 +54,7 @@ class AgreementStudy(Study):
     shape: Shape = Field(default_factory=dict)
     pretrained: str
     """The transformer that is fine-tuned: a folder, or minilm-l6 (in a package)."""
-    fine_tuning: str
+    fine_tuning: FineTuningName
     explainers: TextExplainers
     """Those that a model cannot support are left out and named."""
     as_published: bool
@@ -72,17 +76,10 @@ class AgreementStudy(Study):
 
     @model_validator(mode="after")
     def _whole(self) -> AgreementStudy:
-        from trueness.errors import UserError
-        from trueness.models.finetuning import FINE_TUNINGS
-
         if (self.model is None) != (self.data is None):
             raise ValueError("model and data belong together: a saved classifier, and texts for it")
         if self.model is None and not self.datasets:
             raise ValueError("datasets: at least 1 value(s) are needed")
-        try:
-            FINE_TUNINGS[self.fine_tuning]
-        except UserError as error:
-            raise ValueError(str(error)) from error
         return self
 
 
@@ -96,7 +93,7 @@ def plan_agreement(study: AgreementStudy) -> Task:
         recipe = study.recipes.get(name, study.recipe)
         for model in study.models:
             data = dataset_task(name, None if model == TRANSFORMER else study.vectors)
-            models = _models(study, data, model, recipe)
+            models = trained_models(study, data, model, recipe, uniform=study.uniform)
             for uniform, by_seed in models.items():
                 tested = [performance({"model": one}) for one in dict.fromkeys(by_seed.values())]
                 trained += tested
@@ -125,23 +122,6 @@ def _variants(study: AgreementStudy) -> list[str]:
     return ["corrected", "as-published"] if study.as_published else ["corrected"]
 
 
-def _models(study: AgreementStudy, data: Task, model: str, recipe: str) -> dict[bool, dict[int, Task]]:
-    """For learned, and if asked for uniform, attention: the task that has each seed's model."""
-    from trueness.models.transformer import find_pretrained
-
-    kinds = [False, True] if study.uniform else [False]
-    if model == TRANSFORMER:
-        folder = find_pretrained(study.pretrained)
-        how: dict[str, Any] = {"pretrained": folder, "recipe": study.fine_tuning}
-        return {
-            uniform: {seed: fine_tuned({"dataset": data}, seed=seed, uniform=uniform, **how) for seed in study.seeds}
-            for uniform in kinds
-        }
-    names = {False: model, True: f"{model.split('-', maxsplit=1)[0]}-uniform"}
-    common: dict[str, Any] = {"recipe": recipe, "seeds": study.seeds, "shape": study.shape}
-    return {uniform: dict.fromkeys(study.seeds, training(data, model=names[uniform], **common)) for uniform in kinds}
-
-
 def _explanations(
     study: AgreementStudy,
     inputs: Mapping[str, Task],
@@ -168,39 +148,6 @@ def _explanations(
     if model == TRANSFORMER and _FLOW in study.explainers and few:
         found.append(explained(inputs, names=[_FLOW], instances=few, examples=0, again=0, **common))
     return found
-
-
-@task("text/fine-tune", version=1)
-def fine_tuned(
-    inputs: Mapping[str, Stored], *, pretrained: Path, recipe: str, seed: int, uniform: bool
-) -> dict[str, Any]:
-    """A fine-tuned transformer: its files, its weights, and its performance on the test split."""
-    import tempfile
-
-    from trueness.data.batches import EncodedSplit
-    from trueness.models.finetuning import fine_tune
-    from trueness.models.training import evaluate
-
-    data = read_dataset(inputs["dataset"])
-    test = data["test"]  # a missing split is better noticed before the training
-    model = fine_tune(pretrained, data, recipe=recipe, seed=seed, device=current_device(), uniform=uniform)
-    coded = EncodedSplit(test, model.coder, current_device())
-    payloads: dict[str, Any] = {"test": {str(seed): evaluate(model.network, coded, len(data.classes))}}
-    if not uniform:  # those are only measured
-        state = model.network.model.state_dict()
-        payloads["weights"] = {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
-        with tempfile.TemporaryDirectory() as folder:
-            model.network.model.config.save_pretrained(folder)
-            model.coder.tokenizer.save_pretrained(folder)
-            payloads["files"] = {file.name: file.read_text(encoding="utf-8") for file in sorted(Path(folder).iterdir())}
-    release_memory()
-    return payloads
-
-
-@task("text/performance", version=1)
-def performance(inputs: Mapping[str, Stored]) -> dict[str, Any]:
-    """The performance of a trained model alone: a summary needs no weights."""
-    return {"test": inputs["model"].read("test")}
 
 
 @task("agreement/explained", version=1)
@@ -283,13 +230,7 @@ def _network(
     from trueness.models.pairs import BothTexts, JoinedPairs
     from trueness.models.transformer import TransformerModel, load_transformer
 
-    model: Any
-    if given is not None:
-        model = load_transformer(given, current_device())
-    elif inputs["model"].holds("files"):
-        model = read_transformer(inputs["model"])
-    else:
-        model = read_model(inputs["model"], seed)
+    model = read_any_model(inputs["model"], seed) if given is None else load_transformer(given, current_device())
     if isinstance(model, TransformerModel):
         coder = replace(model.coder, explain_special=special)
         return model.network, coder, lambda example: _parts(coder, example)
@@ -303,23 +244,6 @@ def _parts(coder: Any, example: TextExample) -> list[str]:
     coded = coder.code(example)
     shown = coder.tokenizer.convert_ids_to_tokens(list(coded.tokens))
     return [part for part, explained in zip(shown, coded.explained, strict=True) if explained]
-
-
-def read_transformer(stored: Stored) -> Any:
-    """The model that a `text/fine-tune` task left, on this worker's device."""
-    import tempfile
-
-    import torch
-    from safetensors.torch import save_file
-
-    from trueness.models.transformer import load_transformer
-
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in stored.read("files").items():
-            (Path(folder) / name).write_text(text, encoding="utf-8")
-        weights = {name: torch.from_numpy(array) for name, array in stored.read("weights").items()}
-        save_file(weights, Path(folder) / "model.safetensors", metadata={"format": "pt"})
-        return load_transformer(folder, current_device())
 
 
 @task("agreement/cell", version=1)

@@ -11,6 +11,7 @@ from trueness.registry import Registry
 from trueness.studies.agreement import AgreementStudy, plan_agreement
 from trueness.studies.attefa import AttefaStudy, plan_attefa
 from trueness.studies.attention import AttentionStudy, plan_attention
+from trueness.studies.ground_truth import GroundTruthStudy, plan_ground_truth
 from trueness.studies.roar_synthetic import RoarSynthetic, plan_roar_synthetic
 from trueness.studies.schema import Study
 
@@ -43,6 +44,11 @@ KINDS.add(
     "agreement",
     StudyKind(AgreementStudy, plan_agreement),
     "agreement of all pairs of explanation methods, about our models and transformers",
+)
+KINDS.add(
+    "ground-truth",
+    StudyKind(GroundTruthStudy, plan_ground_truth),
+    "evidence is planted in texts; which explanations find it, of models that had to use it?",
 )
 
 

@@ -41,7 +41,9 @@ def distinct(values: list[Any]) -> list[Any]:
     return values
 
 
-def _known(registry: Registry[Any]) -> Callable[[str], str]:
+def known(registry: Registry[Any]) -> Callable[[str], str]:
+    """A check that a registry has a name."""
+
     def check(name: str) -> str:
         try:
             registry[name]
@@ -63,7 +65,7 @@ def _findable(name: str) -> str:
 def _explainer(name: str) -> str:
     from trueness.explainers.catalogue import TEXT_EXPLAINERS  # loads torch
 
-    return _known(TEXT_EXPLAINERS)(name)
+    return known(TEXT_EXPLAINERS)(name)
 
 
 def _learned(name: str) -> str:
@@ -92,14 +94,14 @@ def _increasing(values: list[float]) -> list[float]:
     return values
 
 
-DatasetName = Annotated[str, AfterValidator(_known(VECTOR_DATASETS))]
-ModelName = Annotated[str, AfterValidator(_known(VECTOR_MODELS))]
-ExplainerName = Annotated[str, AfterValidator(_known(VECTOR_EXPLAINERS))]
+DatasetName = Annotated[str, AfterValidator(known(VECTOR_DATASETS))]
+ModelName = Annotated[str, AfterValidator(known(VECTOR_MODELS))]
+ExplainerName = Annotated[str, AfterValidator(known(VECTOR_EXPLAINERS))]
 Datasets = Annotated[list[DatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 Models = Annotated[list[ModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 TextDatasetName = Annotated[str, AfterValidator(_findable)]
 TextDatasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
-AttentionModelName = Annotated[str, AfterValidator(_known(TEXT_MODELS)), AfterValidator(_learned)]
+AttentionModelName = Annotated[str, AfterValidator(known(TEXT_MODELS)), AfterValidator(_learned)]
 AttentionModels = Annotated[
     list[AttentionModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)
 ]
@@ -107,7 +109,7 @@ TextExplainerName = Annotated[str, AfterValidator(_explainer)]
 TextExplainers = Annotated[
     list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=2)
 ]
-RecipeName = Annotated[str, AfterValidator(_known(RECIPES))]
+RecipeName = Annotated[str, AfterValidator(known(RECIPES))]
 WordVectors = Annotated[str, AfterValidator(_found)]
 Shape = Annotated[dict[str, int | str], AfterValidator(_shape)]
 """Changes of the models' shape, such as hidden=32: smaller than the papers', for a first look."""

@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 def dataset_task(name: str, vectors: str | None) -> Task:
     """The task that prepares a dataset; its key follows from what the files hold, not from where they lie."""
     from trueness.data.text_datasets import find_source
+
+    return dataset(name=name, source=find_source(name)[0], vectors=vectors_for(name, vectors))
+
+
+def vectors_for(name: str, vectors: str | None) -> str | Path | None:
+    """The word vectors that a dataset takes: none where its words are made up."""
+    from trueness.data.text_datasets import find_source
     from trueness.data.word_vectors import PACKAGED
 
-    source, words = find_source(name)
-    given: str | Path | None = vectors if words and vectors != "none" else None
-    return dataset(name=name, source=source, vectors=given if given in (None, PACKAGED) else Path(str(given)))
+    given = vectors if find_source(name)[1] and vectors != "none" else None
+    return given if given in (None, PACKAGED) else Path(str(given))
 
 
 @task("text/dataset", version=1)
@@ -37,21 +43,30 @@ def dataset(
     vectors: str | Path | None,
 ) -> dict[str, Any]:
     """A prepared dataset, and word vectors for its vocabulary."""
+    from trueness.data.text_datasets import load_text
+
+    return dataset_payloads(load_text(name, root=None if source is None else source.parent), vectors)
+
+
+def dataset_payloads(data: TextDataset, vectors: str | Path | None) -> dict[str, Any]:
+    """How a prepared dataset is kept in a store."""
     from dataclasses import asdict
 
     import pandas as pd
 
-    from trueness.data.text_datasets import load_text
     from trueness.data.word_vectors import load_vectors
 
-    data = load_text(name, root=None if source is None else source.parent)
+    def marks(values: tuple[bool, ...] | None) -> str | None:
+        return None if values is None else "".join("01"[mark] for mark in values)
+
     rows = [
         {
             "split": split,
             "tokens": " ".join(example.tokens),
             "label": example.label,
             "tokens_b": None if example.tokens_b is None else " ".join(example.tokens_b),
-            "evidence": None if example.evidence is None else "".join("01"[mark] for mark in example.evidence),
+            "evidence": marks(example.evidence),
+            **({} if example.decoys is None else {"decoys": marks(example.decoys)}),
         }
         for split, part in data.splits.items()
         for example in part
@@ -84,8 +99,11 @@ def read_dataset(stored: Stored) -> TextDataset:
     splits: dict[str, list[TextExample]] = {}
     for row in stored.read("examples").itertuples():
         other = None if row.tokens_b is None else tuple(row.tokens_b.split(" ")) if row.tokens_b else ()
-        evidence = None if row.evidence is None else tuple(mark == "1" for mark in row.evidence)
-        example = TextExample(tuple(row.tokens.split(" ")), int(row.label), other, evidence)
+        evidence, decoys = (
+            None if marks is None else tuple(mark == "1" for mark in marks)
+            for marks in (row.evidence, getattr(row, "decoys", None))
+        )
+        example = TextExample(tuple(row.tokens.split(" ")), int(row.label), other, evidence, decoys)
         splits.setdefault(row.split, []).append(example)
     vocabulary = Vocabulary(tuple(about["words"]))
     notes = tuple(about["notes"])

@@ -1,0 +1,251 @@
+"""Plant evidence in texts (Zhou et al. 2022): labels are drawn anew, then each text is changed so as to show its label.
+
+A model that predicts the new labels better than the old ones allow must use what was planted: where it stands is known.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trueness.data.examples import TextDataset, TextExample
+from trueness.data.vocabulary import Vocabulary
+from trueness.errors import UserError
+from trueness.registry import Registry
+
+Matrix = npt.NDArray[np.float64]
+Slots = Sequence[Sequence[int]]
+"""Groups of positions of one text; manipulations say which word goes into which group."""
+Where = Literal["articles", "halves", "places", "ordered places"]
+ARTICLES = ("a", "an", "the")
+
+
+@dataclass(frozen=True)
+class Manipulation:
+    """Puts words into groups of positions; without any it leaves the text as it is."""
+
+    name: str
+    words: Mapping[int, str]
+    """Group to word."""
+
+    def apply(self, tokens: Sequence[str], slots: Slots) -> tuple[str, ...]:
+        """The text with the words in their places."""
+        changed = list(tokens)
+        for group, word in self.words.items():
+            for place in slots[group]:
+                changed[place] = word
+        return tuple(changed)
+
+    def region(self, slots: Slots) -> set[int]:
+        """The positions that it may change."""
+        return {place for group in self.words for place in slots[group]}
+
+
+@dataclass(frozen=True)
+class Planting:
+    """Manipulations chosen by label, where they go, and words planted at random that tell nothing."""
+
+    where: Where
+    groups: int
+    """How many groups of positions a text needs."""
+    manipulations: tuple[Manipulation, ...]
+    chances: tuple[tuple[float, ...], ...]
+    """For each label the chance of each manipulation."""
+    decoys: tuple[Manipulation, ...] = ()
+    """One of them, whatever the label: similar words that do not correlate."""
+
+    def slots(self, tokens: Sequence[str], rng: np.random.Generator) -> Slots | None:
+        """Where it goes in a text; None where the text has no place for it."""
+        found: list[list[int]]
+        if self.where in ("articles", "halves"):
+            places = [place for place, token in enumerate(tokens) if token.lower() in ARTICLES]
+            half = len(tokens) // 2
+            found = [places]
+            if self.where == "halves":
+                found = [[place for place in places if place < half], [place for place in places if place >= half]]
+        else:
+            if len(tokens) < self.groups:
+                return None
+            drawn = rng.choice(len(tokens), self.groups, replace=False).tolist()
+            found = [[place] for place in (sorted(drawn) if self.where == "ordered places" else drawn)]
+        return found if all(found) else None
+
+    def plant(self, tokens: Sequence[str], label: int, rng: np.random.Generator) -> TextExample | None:
+        """The text showing a label. Evidence is all that any manipulation might have changed, also what it did not."""
+        slots = self.slots(tokens, rng)
+        if slots is None:
+            return None
+        chosen = self.manipulations[int(rng.choice(len(self.manipulations), p=self.chances[label]))]
+        changed = chosen.apply(tokens, slots)
+        if self.decoys:
+            changed = self.decoys[int(rng.integers(len(self.decoys)))].apply(changed, slots)
+        evidence, decoys = (
+            set().union(*(item.region(slots) for item in some)) for some in (self.manipulations, self.decoys)
+        )
+        marks = [tuple(place in region for place in range(len(tokens))) for region in (evidence, decoys)]
+        return TextExample(changed, label, evidence=marks[0], decoys=marks[1] if self.decoys else None)
+
+
+PLANTINGS: Registry[Callable[[int], Planting]] = Registry("planting")
+"""Name to a function from the number of classes."""
+
+
+def _two(classes: int, name: str) -> None:
+    if classes != 2:
+        raise UserError(f"The planting {name} is for two classes, not {classes}; use token.")
+
+
+def _articles(correlating: int | None) -> Callable[[int], Planting]:
+    """Articles become "a" (class 0) or "the" (class 1): all of them, or those of one half, the rest being decoys."""
+
+    def make(classes: int) -> Planting:
+        _two(classes, "articles")
+        group = correlating or 0
+        words = tuple(Manipulation(word, {group: word}) for word in ("a", "the"))
+        certain = ((1.0, 0.0), (0.0, 1.0))
+        if correlating is None:
+            return Planting("articles", 1, words, certain)
+        others = tuple(Manipulation(word, {1 - group: word}) for word in ("a", "the"))
+        return Planting("halves", 2, words, certain, others)
+
+    return make
+
+
+_NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def _marker(number: int) -> str:
+    """A word that no text has: zeroa, onea, ... (Bastings et al. 2022)."""
+    return "".join(_NAMES[int(digit)] for digit in str(number)) + "a"
+
+
+def _token(*, decoy: bool) -> Callable[[int], Planting]:
+    def make(classes: int) -> Planting:
+        words = tuple(Manipulation(_marker(label), {0: _marker(label)}) for label in range(classes))
+        certain = tuple(tuple(float(one == other) for other in range(classes)) for one in range(classes))
+        if not decoy:
+            return Planting("places", 1, words, certain)
+        others = tuple(Manipulation(f"decoy {word}", {1: word}) for word in ("zerob", "oneb"))
+        return Planting("places", 2, words, certain, others)
+
+    return make
+
+
+def _context(classes: int) -> Planting:
+    _two(classes, "token-in-context")
+    marker, context = {0: "onea"}, {1: "contexta"}
+    some = (
+        Manipulation("both", {**marker, **context}),
+        Manipulation("marker alone", marker),
+        Manipulation("context alone", context),
+    )
+    return Planting("places", 2, some, ((0.0, 0.5, 0.5), (1.0, 0.0, 0.0)))
+
+
+def _ordered(classes: int) -> Planting:
+    _two(classes, "ordered-pair")
+    some = tuple(
+        Manipulation(f"{one} {other}", {0: one, 1: other}) for one, other in (("zeroa", "onea"), ("onea", "zeroa"))
+    )
+    return Planting("ordered places", 2, some, ((1.0, 0.0), (0.0, 1.0)))
+
+
+def _suppressed(classes: int) -> Planting:
+    _two(classes, "suppressor")
+    pairs = [("zeroa", "plaina"), ("onea", "turneda"), ("onea", "plaina"), ("zeroa", "turneda")]
+    some = tuple(Manipulation(f"{one} {other}", {0: one, 1: other}) for one, other in pairs)
+    return Planting("places", 2, some, ((0.5, 0.5, 0.0, 0.0), (0.0, 0.0, 0.5, 0.5)))
+
+
+PLANTINGS.add("articles", _articles(None), "all articles become a (class 0) or the (class 1), as Zhou et al. 2022")
+PLANTINGS.add("articles-cn", _articles(0), "articles of the first half correlate, of the second half do not (CN)")
+PLANTINGS.add("articles-nc", _articles(1), "articles of the second half correlate, of the first half do not (NC)")
+PLANTINGS.add("token", _token(decoy=False), "one word of each text becomes the class's marker")
+PLANTINGS.add("token-with-decoy", _token(decoy=True), "the same, and another word becomes one of two markers at random")
+PLANTINGS.add("token-in-context", _context, "class 1 has a marker and a context word, class 0 only one of them")
+PLANTINGS.add("ordered-pair", _ordered, "two markers, whose order is the class")
+PLANTINGS.add("suppressor", _suppressed, "a marker that another word turns round: neither alone tells the class")
+
+
+def reassignment(classes: int, kept: float | None = None) -> Matrix:
+    """The chance of each new label given the old one: kept with that chance, otherwise any other alike.
+
+    By default the new label does not depend on the old one.
+    """
+    if classes < 2:
+        raise UserError("Labels can be drawn anew only where there are two classes or more.")
+    share = 1 / classes if kept is None else kept
+    if not 0 <= share <= 1:
+        raise UserError(f"The chance to keep a label lies between 0 and 1, not {share}.")
+    matrix = np.full((classes, classes), (1 - share) / (classes - 1))
+    np.fill_diagonal(matrix, share)
+    return matrix
+
+
+def bound(matrix: Matrix) -> float:
+    """p*: no model that is blind to what was planted has a higher expected accuracy."""
+    return float(np.asarray(matrix).max())
+
+
+def with_splits(data: TextDataset) -> TextDataset:
+    """The same with splits for training, development and test: made of what there is, 70, 15 and 15 percent."""
+    missing = [split for split in ("train", "dev", "test") if split not in data.splits]
+    if not missing:
+        return data
+    everything = [example for examples in data.splits.values() for example in examples]
+    order = np.random.default_rng(0).permutation(len(everything))
+    ends = [round(share * len(everything)) for share in (0.7, 0.85, 1.0)]
+    parts = np.split(order, ends[:-1])
+    splits = {
+        split: [everything[number] for number in part]
+        for split, part in zip(("train", "dev", "test"), parts, strict=True)
+    }
+    for split, examples in splits.items():
+        if not examples:
+            raise UserError(f"{data.name} has too few texts for a split {split}.")
+    notes = (*data.notes, f"no split {' and '.join(missing)}: all texts were split anew, 70, 15 and 15 percent")
+    return replace(data, splits=splits, notes=notes)
+
+
+def plant(
+    data: TextDataset,
+    planting: str | Planting,
+    *,
+    kept: float | None = None,
+    matrix: Matrix | None = None,
+    seed: int = 0,
+) -> TextDataset:
+    """The same texts with labels drawn anew and evidence planted; texts without a place for it are left out.
+
+    `kept` is the chance to keep a label (1 over the number of classes by default), or `matrix` gives all chances.
+    Every text is drawn by the seed, its split and its number alone. Of a pair of texts the first is changed.
+    """
+    classes = len(data.classes)
+    how = PLANTINGS[planting](classes) if isinstance(planting, str) else planting
+    chances = reassignment(classes, kept) if matrix is None else np.asarray(matrix, dtype=np.float64)
+    if chances.shape != (classes, classes) or (chances < 0).any() or not np.allclose(chances.sum(axis=1), 1):
+        raise UserError(f"The chances of new labels are a {classes} x {classes} matrix whose rows sum to 1.")
+    splits: dict[str, list[TextExample]] = {}
+    left = 0
+    for split, examples in data.splits.items():
+        splits[split] = []
+        for number, example in enumerate(examples):
+            rng = np.random.default_rng([seed, zlib.crc32(split.encode()), number])
+            label = int(rng.choice(classes, p=chances[example.label]))
+            changed = how.plant(example.tokens, label, rng)
+            if changed is None:
+                left += 1
+            else:
+                splits[split].append(replace(changed, tokens_b=example.tokens_b))
+        if not splits[split]:
+            raise UserError(f"{data.name}: no text of the split {split} has a place for this planting.")
+    name = planting if isinstance(planting, str) else "evidence"
+    total = sum(len(examples) for examples in data.splits.values())
+    notes = (*data.notes, f"{left} of {total} texts have no place for {name} and are left out") if left else data.notes
+    vocabulary = Vocabulary.of(splits.get("train") or next(iter(splits.values())), min_count=data.preparation.min_count)
+    return TextDataset(f"{data.name} with {name}", data.classes, splits, vocabulary, data.preparation, notes)

@@ -1,0 +1,126 @@
+"""One model on planted data: did it have to use the evidence, and which explanations find it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueness.data.batches import EncodedSplit
+from trueness.data.coding import Coder
+from trueness.data.examples import TextExample
+from trueness.models.looking import looking
+from trueness.models.network import TextNetwork
+from trueness.protocols.agreement.explaining import explain_all
+from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at
+from trueness.stats.undefined import Bools
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVEL = 0.01
+"""Of the test that a model's accuracy exceeds the bound."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Whether a model had to use the evidence."""
+
+    accuracy: float
+    bound: float
+    """What a model blind to the evidence has at best, in expectation."""
+    n: int
+    p_value: float
+    """Of so high an accuracy without the evidence: exact binomial."""
+    least_share: float
+    """At least this share of examples must have been decided by the evidence."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether the accuracy exceeds the bound."""
+        return self.p_value < LEVEL
+
+
+def usage(right: int, n: int, bound: float) -> Usage:
+    """The test of section 4: at most the bound is expected of a model that is blind to the evidence."""
+    from scipy.stats import binomtest
+
+    accuracy = right / n
+    p_value = float(binomtest(right, n, bound, alternative="greater").pvalue) if bound < 1 else 1.0
+    least = (accuracy - bound) / (1 - bound) if bound < 1 else 0.0
+    return Usage(accuracy, bound, n, p_value, max(0.0, least))
+
+
+def marks_of(coder: Coder, examples: Sequence[TextExample], which: str, width: int) -> Bools:
+    """(examples, width) marks of words as marks of a model's tokens; a marked word marks all of its parts."""
+    found = np.zeros((len(examples), width), dtype=bool)
+    for row, example in enumerate(examples):
+        marks = getattr(example, which)
+        if marks is None:
+            continue
+        words = coder.code(example).words
+        places = [-1, *range(len(marks))] if words is None else words
+        for place, word in enumerate(places):
+            found[row, place] = word >= 0 and marks[word]
+    return found
+
+
+def trial(
+    network: TextNetwork,
+    coder: Coder,
+    test: Sequence[TextExample],
+    explainers: Sequence[str],
+    *,
+    bound: float,
+    instances: int,
+    device: str,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """One row per explainer and instance, and what is known of the model: its usage of the evidence, and refusals.
+
+    Usage is tested on the whole test split; its first instances are explained.
+    """
+    import pandas as pd
+
+    whole = EncodedSplit(test, coder, device)
+    predicted = np.zeros(len(test), dtype=int)
+    with looking(network):
+        for rows, batch in whole.in_order():
+            predicted[rows] = network(batch).logits.argmax(dim=-1).cpu().numpy()
+    gold = np.array([example.label for example in test])
+    used = usage(int((predicted == gold).sum()), len(test), bound)
+    facts: dict[str, Any] = {**used.__dict__, "proven": used.proven, "refused": {}}
+    if not used.proven:
+        return pd.DataFrame(), facts
+    examples = test[:instances]
+    predicted, gold = predicted[:instances], gold[:instances]
+    found = explain_all(network, EncodedSplit(examples, coder, device), explainers, refuse=False)
+    facts["refused"] = found.refused
+    evidence, decoys = (marks_of(coder, examples, which, found.mask.shape[1]) for which in ("evidence", "decoys"))
+    sizes = found.mask.sum(axis=1)
+    frames = []
+    for name, scores in found.scores.items():
+        measured = {
+            "attribution share": attribution_share(scores, evidence, found.mask),
+            "AUROC": detection_auc(scores, evidence, found.mask),
+            "precision": precision_at(scores, evidence, found.mask),
+            "top token": precision_at(scores, evidence, found.mask, k=1),
+            "mean rank": mean_rank(scores, evidence, found.mask),
+            "decoy share": attribution_share(scores, decoys, found.mask),
+        }
+        columns = {key: values.values.filled(np.nan) for key, values in measured.items()}
+        frames.append(
+            pd.DataFrame(
+                {
+                    "instance": np.arange(len(examples)),
+                    "method": name,
+                    "label": gold,
+                    "right": predicted == gold,
+                    "evidence size": (evidence & found.mask).sum(axis=1) / np.maximum(sizes, 1),
+                    "decoy size": (decoys & found.mask).sum(axis=1) / np.maximum(sizes, 1),
+                    **columns,
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True), facts

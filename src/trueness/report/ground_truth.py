@@ -1,0 +1,101 @@
+"""The ranking of explainers by planted evidence, as a table and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trueness.protocols.result import Result
+from trueness.report.figure import BLUE, GREY, Figure, in_order, one_at_a_time
+from trueness.report.table import Table
+
+
+def ground_truth_tables(result: Result) -> list[Table]:
+    """The ranking, and whether the models had to use the evidence."""
+    ranking, usage = result.tables["ranking"], result.tables["usage"]
+    rows = []
+    for (dataset, model), some in ranking.groupby(["dataset", "model"], sort=False) if len(ranking) else []:
+        for place, row in enumerate(some.to_dict(orient="records"), start=1):
+            rows.append(
+                (
+                    str(dataset),
+                    str(model),
+                    str(place),
+                    str(row["method"]),
+                    f"{row['AUROC']:.3f}",
+                    f"{row['low']:.3f}",
+                    f"{row['least']:.3f}",
+                    f"{row['attribution share']:.1%} of {row['evidence size']:.1%}",
+                    f"{row['top token']:.0%}",
+                    str(row["models"]),
+                )
+            )
+    header = (
+        *("dataset", "model", "place", "explainer", "AUROC", "lower end", "least of a model"),
+        *("attribution share of evidence", "top token is evidence", "models"),
+    )
+    caption = (
+        "By the lower end of the 95 % interval of AUROC over models: the chance that a planted word ranks above "
+        "another, 0.5 for an explanation that knows nothing. Attribution share: of all magnitude, beside the share of "
+        "the words that are evidence, which a constant explanation would get. Only models that verifiably used it."
+    )
+    found = [Table("ranking", "Which explainers find the evidence", caption, header, tuple(rows))]
+    lines = [
+        (
+            str(row["dataset"]),
+            str(row["model"]),
+            str(row["seed"]),
+            f"{row['accuracy']:.3f}",
+            f"{row['bound']:.3f}",
+            f"{row['p_value']:.1e}",
+            f"{row['least_share']:.0%}",
+            "yes" if row["proven"] else "no: left out",
+        )
+        for row in usage.to_dict(orient="records")
+    ]
+    columns = ("dataset", "model", "seed", "accuracy", "blind at best", "p", "decided by evidence", "used it")
+    text = (
+        "Blind at best: no model that does not see the evidence has a higher expected accuracy; p: the exact binomial "
+        "chance of so many right answers without it; decided by evidence: the least share of examples that must be."
+    )
+    return [*found, Table("usage", "Did the models have to use it?", text, columns, tuple(lines))]
+
+
+def ground_truth_figures(result: Result) -> Iterator[Figure]:
+    """AUROC of every explainer with a dot for every model."""
+    records = result.records
+    if "AUROC" not in records:
+        return
+    means = records.groupby(["dataset", "model", "method", "seed"], as_index=False, sort=False)[["AUROC"]].mean()
+    means["place"] = means["dataset"] + ", " + means["model"]
+    ranking = result.tables["ranking"]
+    order = {
+        f"{row['dataset']}, {row['model']}, {row['method']}": number
+        for number, row in enumerate(ranking.to_dict(orient="records"))
+    }
+    means["rank"] = [
+        order[f"{row['dataset']}, {row['model']}, {row['method']}"] for row in means.to_dict(orient="records")
+    ]
+    x = {"field": "AUROC", "type": "quantitative", "scale": {"domain": [0, 1]}, "title": "AUROC"}
+    y = {"field": "method", "type": "nominal", "title": None, "sort": {"field": "rank"}}
+    spec = one_at_a_time(
+        means,
+        "place",
+        width=420,
+        height={"step": 22},
+        layer=[
+            {"mark": {"type": "rule", "color": GREY, "strokeDash": [4, 3]}, "encoding": {"x": {"datum": 0.5}}},
+            {
+                "mark": {"type": "tick", "color": BLUE, "thickness": 3, "size": 16},
+                "encoding": {"x": {**x, "aggregate": "mean"}, "y": y},
+            },
+            {
+                "mark": {"type": "circle", "color": BLUE, "opacity": 0.5, "size": 40},
+                "encoding": {"x": x, "y": y, "tooltip": [{"field": "seed"}, {"field": "AUROC", "format": ".3f"}]},
+            },
+        ],
+    )
+    caption = (
+        "How well each explanation separates planted words from the others: a dot is a model, the bar their mean, the "
+        f"dashed line chance. {len(in_order(means, 'place'))} combinations of planting and model; the menu chooses one."
+    )
+    yield Figure("ranking", "Which explainers find the evidence", caption, spec)

@@ -1,0 +1,127 @@
+"""Ground truth by planted evidence (Zhou et al. 2022) as a study, and the dry run: its file and its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from trueness.data.planting import PLANTINGS
+from trueness.engine import Stored, Task, task
+from trueness.engine.worker import current_device
+from trueness.studies.schema import (
+    Ratio,
+    RecipeName,
+    Shape,
+    Study,
+    TextDatasets,
+    TextExplainers,
+    WordVectors,
+    as_list,
+    distinct,
+    known,
+)
+from trueness.studies.text_tasks import (
+    dataset_payloads,
+    dataset_task,
+    read_dataset,
+    release_memory,
+    small,
+    vectors_for,
+)
+from trueness.studies.transformer_tasks import AnyModels, FineTuningName, read_any_model, trained_models
+
+PlantingName = Annotated[str, AfterValidator(known(PLANTINGS))]
+PlantingNames = Annotated[list[PlantingName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+
+
+class GroundTruthStudy(Study):
+    """A study of planted evidence: models are trained until they must have used it, then explained."""
+
+    datasets: TextDatasets
+    plantings: PlantingNames
+    kept: Ratio | None = None
+    """The chance to keep a text's own label; by default the new one does not depend on it."""
+    models: AnyModels
+    vectors: WordVectors
+    """Word vectors of our own models: a file, glove-6b-50d (in a package), or none."""
+    recipe: RecipeName
+    shape: Shape = Field(default_factory=dict)
+    pretrained: str
+    """The transformer that is fine-tuned: a folder, or minilm-l6 (in a package)."""
+    fine_tuning: FineTuningName
+    explainers: TextExplainers
+    """Those that a model cannot support are left out and named."""
+    instances: int = Field(ge=2)
+    """Test examples that are explained."""
+
+
+def plan_ground_truth(study: GroundTruthStudy) -> Task:
+    """Datasets, then evidence planted in them, then models, then a trial of each, then the summary."""
+    trials, at = [], []
+    for name in study.datasets:
+        source = dataset_task(name, None)
+        for planting in study.plantings:
+            data = planted(
+                {"dataset": source}, planting=planting, kept=study.kept, vectors=vectors_for(name, study.vectors)
+            )
+            for model in study.models:
+                models = trained_models(study, data, model, study.recipe)[False]
+                for seed, trained in models.items():
+                    inputs = {"dataset": data, "model": trained}
+                    how = {"explainers": study.explainers, "instances": study.instances}
+                    trials.append(trial(inputs, seed=seed, **how))
+                    at.append({"dataset": f"{Path(name).name} with {planting}", "model": model, "seed": seed})
+    return summary({"trials": trials}, at=at)
+
+
+@task("ground-truth/planted", version=1)
+def planted(
+    inputs: Mapping[str, Stored], *, planting: str, kept: float | None, vectors: str | Path | None
+) -> dict[str, Any]:
+    """A dataset with labels drawn anew and evidence planted."""
+    from trueness.data.planting import bound, plant, reassignment, with_splits
+
+    data = plant(with_splits(read_dataset(inputs["dataset"])), planting, kept=kept)
+    return {**dataset_payloads(data, vectors), "bound": {"bound": bound(reassignment(len(data.classes), kept))}}
+
+
+@task("ground-truth/trial", version=1)
+def trial(inputs: Mapping[str, Stored], *, seed: int, explainers: Sequence[str], instances: int) -> dict[str, Any]:
+    """Whether a model had to use the evidence, and how well explanations of its test examples find it."""
+    from trueness.protocols.ground_truth.trial import trial as measure
+
+    data = read_dataset(inputs["dataset"])
+    model = read_any_model(inputs["model"], seed)
+    bound = inputs["dataset"].read("bound")["bound"]
+    how: dict[str, Any] = {"bound": bound, "instances": instances, "device": current_device()}
+    records, facts = measure(model.network, model.coder, data["test"], explainers, **how)
+    release_memory()
+    payloads: dict[str, Any] = {"facts": {**facts, "classes": list(data.classes)}}
+    return {**payloads, "records": small(records)} if len(records) else payloads
+
+
+@task("ground-truth/summary", version=1)
+def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Scores, the ranking, warnings and checked claims of the whole study."""
+    import pandas as pd
+
+    from trueness.protocols.ground_truth.summary import Cell, summarise
+
+    cells = []
+    for dataset, model in dict.fromkeys((place["dataset"], place["model"]) for place in at):
+        here = [
+            (place["seed"], stored)
+            for place, stored in zip(at, inputs["trials"], strict=True)
+            if (place["dataset"], place["model"]) == (dataset, model)
+        ]
+        records = [stored.read("records").assign(seed=seed) for seed, stored in here if stored.holds("records")]
+        facts = [{**stored.read("facts"), "seed": seed} for seed, stored in here]
+        classes = tuple(facts[0].pop("classes"))
+        for fact in facts[1:]:
+            fact.pop("classes")
+        table = pd.concat(records, ignore_index=True) if records else pd.DataFrame()
+        cells.append(Cell(dataset, model, table, tuple(facts), classes))
+    return summarise(cells).payloads()

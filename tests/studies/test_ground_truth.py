@@ -1,0 +1,166 @@
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.stats import binom
+
+import trueness as tn
+from tests.models.test_attentive import VOCABULARY, build
+from trueness.data import TextExample
+from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
+from trueness.protocols.ground_truth.summary import Cell, summarise
+from trueness.protocols.ground_truth.trial import marks_of, trial, usage
+
+WORDS = ["film", "good", "bad", "plot", "scene", "dull"]
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory):
+    """A file of texts whose labels cannot be guessed from them."""
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("dry") / "mine.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        writer.writerows([" ".join(rng.choice(WORDS, rng.integers(4, 8))), row % 2] for row in range(300))
+    return path
+
+
+@pytest.fixture(scope="session")
+def dry_run(table, tmp_path_factory):
+    settings = {
+        "plantings": ["token-with-decoy", "suppressor"],
+        "models": "average-additive",
+        "seeds": 3,
+        "shape": {"hidden": 8, "embedding": 8},
+        "explainers": ["attention", "integrated-gradients", "deep-lift", "random"],
+        "instances": 30,
+    }
+    return tn.dry_run(table, store=tmp_path_factory.mktemp("dry") / "store", workers=2, **settings)
+
+
+def test_explainers_are_ranked_by_what_they_find(dry_run):
+    ranking = dry_run.result.tables["ranking"]
+    here = ranking[ranking["dataset"] == "mine.csv with token-with-decoy"]
+    assert here["method"].iloc[0] in ("integrated-gradients", "deep-lift")
+    assert abs(here.set_index("method").loc["random", "AUROC"] - 0.5) < 0.15
+    assert (here["low"].to_numpy()[:-1] >= here["low"].to_numpy()[1:]).all()
+    assert here["AUROC"].iloc[0] > 0.9
+    records = dry_run.to_pandas()
+    some = records[(records["method"] == "attention") & (records["dataset"] == "mine.csv with token-with-decoy")]
+    by_seed = some.groupby("seed")["attribution share"].mean()
+    (score,) = [
+        score
+        for score in dry_run.scores
+        if (score.quantity, score.method, score.dataset)
+        == ("attribution share", "attention", "mine.csv with token-with-decoy")
+    ]
+    assert score.value == pytest.approx(by_seed.mean(), abs=1e-6)
+    assert score.null == pytest.approx(some["evidence size"].mean(), abs=0.01)
+    assert (score.n, score.best) == (3, 1.0)
+
+
+def test_usage_is_verified_and_a_blind_model_is_left_out(dry_run):
+    used = dry_run.result.tables["usage"]
+    seen = used[used["dataset"] == "mine.csv with token-with-decoy"]
+    assert seen["proven"].all()
+    assert (seen["n"] == 45).all(), "the whole test split"
+    # An average cannot tell which of two words turns the other: it stays near chance, and is not explained.
+    blind = used[used["dataset"] == "mine.csv with suppressor"]
+    if not blind["proven"].any():
+        (item,) = [item for item in dry_run.result.abstentions if "suppressor" in item.where]
+        assert "3 of 3 models need not have used the evidence" in item.reason
+        assert not [score for score in dry_run.scores if score.method == "attention" and "suppressor" in score.dataset]
+
+
+def test_it_concludes_and_reports(dry_run, tmp_path):
+    assert {claim.claim.split(",")[0] for claim in dry_run.claims} >= {
+        "Attention gives the evidence less than half of its weight"
+    }
+    page, *figures = dry_run.report(tmp_path / "dry.html")
+    html = page.read_text()
+    for text in ("Which explainers find the evidence", "Did the models have to use it?", "leave", "mine.csv"):
+        assert text in html
+    assert len(figures) == 2
+
+
+def test_the_bound_is_an_exact_binomial_tail():
+    found = usage(60, 100, 0.5)
+    assert found.p_value == pytest.approx(binom.sf(59, 100, 0.5))
+    assert found.least_share == pytest.approx(0.2)
+    assert not found.proven or found.p_value < 0.01
+    assert usage(97, 100, 0.5).proven
+    assert not usage(55, 100, 0.5).proven
+    assert not usage(100, 100, 1.0).proven, "labels that can be known without the evidence prove nothing"
+
+
+def test_an_explainer_that_returns_the_evidence_gets_everything():
+    """The network predicts the planted label by construction: its output is a table over one word."""
+    rng = np.random.default_rng(0)
+    examples = []
+    for row in range(40):
+        words = rng.choice(VOCABULARY.words[7:], 6).tolist()
+        place, label = int(rng.integers(6)), row % 2
+        words[place] = VOCABULARY.words[5 + label]
+        examples.append(TextExample(tuple(words), label, evidence=tuple(at == place for at in range(6))))
+    model = build("average", "uniform", "linear", activation="identity", classes=2)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+        model.embedding.weight[5, 0], model.embedding.weight[6, 1] = 1, 1
+        model.encoder.projection.weight[:2, :2] = torch.eye(2, dtype=torch.float64)
+        model.output.weight[:2, :2] = 50 * torch.eye(2, dtype=torch.float64)
+    if "oracle" not in TEXT_EXPLAINERS:
+
+        @explainer("oracle")
+        def oracle(_, batch, __):
+            """The planted words."""
+            return ((batch.tokens == 5) | (batch.tokens == 6)).double()
+
+        @explainer("flat")
+        def flat(_, batch, __):
+            """Says nothing."""
+            return torch.ones(batch.mask.shape, dtype=torch.float64)
+
+    how = {"bound": 0.5, "instances": 30, "device": "cpu"}
+    records, facts = trial(model, VOCABULARY, examples, ["oracle", "flat", "integrated-gradients"], **how)
+    assert facts["accuracy"] == 1.0
+    means = records.groupby("method")[["attribution share", "AUROC", "precision", "evidence size"]].mean()
+    assert means.loc["oracle", ["attribution share", "AUROC", "precision"]].tolist() == [1, 1, 1]
+    assert means.loc["integrated-gradients", "AUROC"] == 1
+    assert means.loc["flat", "attribution share"] == pytest.approx(means.loc["flat", "evidence size"])
+    assert len(records) == 3 * 30
+    nobody, unused = trial(model, VOCABULARY, [examples[0]] * 3, ["oracle"], **how)
+    assert len(nobody) == 0
+    assert not unused["proven"], "three right answers prove nothing"
+
+
+def test_marks_follow_parts_of_words():
+    from tests.models.transformers import tokenizer
+    from trueness.models.transformer import Subwords
+
+    example = TextExample(("a", "goodness", "film"), 1, evidence=(False, True, False))
+    coder = Subwords(tokenizer(), 64)
+    width = len(coder.code(example).tokens)
+    assert marks_of(coder, [example], "evidence", width)[0].tolist() == [False, False, True, True, False, False]
+    assert marks_of(VOCABULARY, [example], "evidence", 5)[0].tolist() == [False, False, True, False, False]
+    assert not marks_of(coder, [example], "decoys", width).any()
+
+
+def test_decoys_that_are_attributed_are_named():
+    rows = [
+        {
+            "seed": seed, "instance": 0, "method": "gradient", "label": seed % 2, "right": True,
+            "evidence size": 0.1, "decoy size": 0.1, "attribution share": 0.5, "AUROC": 0.9, "precision": 0.5,
+            "top token": 0.5, "mean rank": 0.1, "decoy share": 0.3 + 0.01 * seed,
+        }
+        for seed in range(2)
+    ]  # fmt: skip
+    fact = {"accuracy": 1.0, "bound": 0.5, "n": 9, "p_value": 0.0, "least_share": 1.0, "proven": True, "refused": {}}
+    facts = tuple({**fact, "seed": seed} for seed in range(2))
+    result = summarise([Cell("texts", "model", pd.DataFrame(rows), facts, ("no", "yes"))])
+    assert {warning.code for warning in result.warnings} == {"few-models", "decoys-attributed"}
+    (decoys,) = [score for score in result.scores if score.quantity == "decoy share"]
+    assert (decoys.null, decoys.best, decoys.direction) == (0.1, 0.0, "lower is better")
