@@ -142,3 +142,10 @@ def test_package_datasets():
 
 def test_every_name_is_described():
     assert all(TEXT_DATASETS.describe(name) for name in TEXT_DATASETS)
+
+
+def test_texts_can_be_cut():
+    raw = {"train": [RawExample("a b c d e", 0, evidence=((1, 2), (3, 5))), RawExample("f g", 1)]}
+    data = prepare("cut", raw, Preparation(first=4))
+    assert [example.tokens for example in data["train"]] == [("a", "b", "c", "d"), ("f", "g")]
+    assert data["train"][0].evidence == (False, True, False, True)

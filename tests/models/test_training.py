@@ -251,3 +251,12 @@ def test_models_trained_together_equal_those_trained_alone(tmp_path):
         assert alone.history == model.history
         assert all(torch.equal(tensor, weights(alone)[name]) for name, tensor in weights(model).items())
     assert training.train_many("bilstm-additive", DATA, [], recipe=recipe, **SMALL) == []
+
+
+def test_frozen_parts_stay_as_they_begin():
+    table = np.random.default_rng(0).normal(size=(len(DATA.vocabulary), 8)).astype(np.float32)
+    model = train("bilstm-additive", DATA, recipe=Recipe(epochs=2, frozen=("embedding",)), vectors=table, hidden=8)
+    assert torch.equal(model.network.embedding.weight, torch.from_numpy(table))
+    assert model.network.embedding.weight.requires_grad, "and can be explained"
+    moved = train("bilstm-additive", DATA, recipe=Recipe(epochs=2), vectors=table, hidden=8)
+    assert not torch.equal(moved.network.embedding.weight, torch.from_numpy(table))

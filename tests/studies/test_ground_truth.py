@@ -13,6 +13,7 @@ from trueness.data import TextExample
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
 from trueness.protocols.ground_truth.summary import Cell, summarise
 from trueness.protocols.ground_truth.trial import marks_of, trial, usage
+from trueness.report.compare import published_values
 
 WORDS = ["film", "good", "bad", "plot", "scene", "dull"]
 
@@ -82,7 +83,13 @@ def test_it_concludes_and_reports(dry_run, tmp_path):
     }
     page, *figures = dry_run.report(tmp_path / "dry.html")
     html = page.read_text()
-    for text in ("Which explainers find the evidence", "Did the models have to use it?", "leave", "mine.csv"):
+    for text in (
+        "Which explainers find the evidence",
+        "Table 1",
+        "Did the models have to use it?",
+        "leave",
+        "mine.csv",
+    ):
         assert text in html
     assert len(figures) == 2
 
@@ -100,6 +107,17 @@ def test_one_command_ranks_and_reports(table, dry_run, tmp_path):
     refused = trueness("dryrun", tmp_path / "none.csv", "--store", tmp_path / "s")
     assert refused.returncode == 2
     assert "none.csv" in refused.stderr
+
+
+def test_published_values_name_scores_that_the_study_makes(dry_run):
+    """A misspelt quantity or method in the published table would silently compare nothing."""
+    made = {(score.quantity, score.method) for score in dry_run.scores}
+    study = tn.load_study("ground-truth-text")
+    places = {f"{name} with {planting}" for name in study.datasets for planting in study.plantings}
+    for quantity, dataset, model, method in published_values("ground-truth"):
+        assert (quantity, method) in made
+        assert dataset in places
+        assert model in study.models
 
 
 def test_the_bound_is_an_exact_binomial_tail():

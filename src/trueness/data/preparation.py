@@ -31,6 +31,8 @@ class Preparation:
     """Keep texts with more tokens than this."""
     below: int | None = None
     """Keep texts with fewer tokens than this."""
+    first: int | None = None
+    """Keep so many tokens of a text, the first ones."""
     drop_longest: bool = False
     """Also drop the longest texts of every split, as a strict comparison with the maximum does."""
     drop_shortest: bool = False
@@ -108,7 +110,7 @@ def _tokenised(example: RawExample, classes: tuple[str, ...], how: Preparation) 
         marks = [False] * len(tokens)
         for begin, end in example.evidence:
             marks[begin:end] = [True] * (end - begin)
-        evidence = tuple(marks)
+        evidence = tuple(marks[: len(tokens)])
     other = None if example.text_b is None else tuple(tokenise(example.text_b, how))
     return TextExample(tuple(tokens), classes.index(str(example.label)), other, evidence)
 
@@ -120,7 +122,7 @@ def tokenise(text: str, how: Preparation) -> list[str]:
         tokens = [token.lower() for token in tokens]
     if how.digits is not None:
         tokens = [how.digits if any(character.isdigit() for character in token) else token for token in tokens]
-    return tokens
+    return tokens[: how.first]
 
 
 def _fitting(examples: list[TextExample], how: Preparation) -> list[TextExample]:

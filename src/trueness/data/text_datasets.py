@@ -237,6 +237,7 @@ def _register() -> None:
         "imdb@jw2019": TextSource(read_folder, Preparation(above=6, drop_longest=True, min_count=10), "imdb"),
         "imdb@attefa2022": TextSource(read_folder, Preparation(min_count=10), "imdb"),
         "imdb@madsen2022": TextSource(read_folder, Preparation(digits="[DIGITS]", min_count=10), "imdb"),
+        "imdb@zhou2022": TextSource(read_folder, Preparation(min_count=5, first=256), "imdb"),
         "imdb@court2022": TextSource(read_folder, Preparation(below=241), "imdb"),
         "20news@jw2019": TextSource(read_folder, replace(_CLEAN, above=6, below=500, min_count=2), "20news-sports"),
         "20news@attefa2022": TextSource(read_folder, replace(_CLEAN, min_count=2), "20news-sports"),
@@ -253,6 +254,7 @@ def _register() -> None:
         "attefa2022": "AtteFa 2022",
         "madsen2022": "Madsen et al. 2022",
         "court2022": "Order in the Court 2022",
+        "zhou2022": "Zhou et al. 2022 prepared beer reviews",
     }
     for name, corpus in corpora.items():
         title, paper = name.split("@")

@@ -55,6 +55,13 @@ class Loop:
         self.network, self.recipe, self.train, self.seed = network, recipe, train, seed
         self._measure = measure
         self.progress = Progress()
+        self._frozen = [
+            parameter
+            for name, parameter in network.named_parameters()
+            if name.split(".")[0] in recipe.frozen and parameter.requires_grad
+        ]
+        for parameter in self._frozen:
+            parameter.requires_grad = False
         self.best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         self.optimiser = optimiser_of(network, recipe)
         self._stepper = Stepper(network, recipe, train, self.optimiser, objective)
@@ -87,6 +94,8 @@ class Loop:
 
     def finish(self) -> AttentiveClassifier:
         """The network as it was after its best epoch."""
+        for parameter in self._frozen:
+            parameter.requires_grad = True
         self.network.load_state_dict(self.best)
         return self.network.eval()
 
@@ -110,6 +119,8 @@ def optimiser_of(network: AttentiveClassifier, recipe: Recipe) -> torch.optim.Ad
     exempt: list[torch.nn.Parameter] = []
     decayed: list[torch.nn.Parameter] = []
     for name, parameter in network.named_parameters():
+        if name.split(".")[0] in recipe.frozen:
+            continue
         (exempt if name.split(".")[0] in recipe.exempt else decayed).append(parameter)
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": exempt, "weight_decay": 0.0}]
     cuda = network.output.weight.is_cuda  # there steps are recorded, see `stepping`

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trueness.protocols.result import Result
+from trueness.report.compare import published_values
 from trueness.report.figure import BLUE, GREY, Figure, in_order, one_at_a_time
 from trueness.report.table import Table
 
@@ -56,7 +57,34 @@ def ground_truth_tables(result: Result) -> list[Table]:
         "Blind at best: no model that does not see the evidence has a higher expected accuracy; p: the exact binomial "
         "chance of so many right answers without it; decided by evidence: the least share of examples that must be."
     )
-    return [*found, Table("usage", "Did the models have to use it?", text, columns, tuple(lines))]
+    return [*found, *_table_1(result), Table("usage", "Did the models have to use it?", text, columns, tuple(lines))]
+
+
+def _table_1(result: Result) -> Iterator[Table]:
+    """How magnitude is shared among evidence, decoys and other words: the paper's table, for all explainers."""
+    records, published = result.records, published_values("ground-truth")
+    if "attribution share" not in records:
+        return
+    rows = []
+    for (dataset, model, method), some in records.groupby(["dataset", "model", "method"], sort=False):
+        means = some.groupby("seed")[["attribution share", "evidence size", "decoy share", "decoy size"]].mean()
+        row = [str(dataset), str(model), str(method)]
+        for share, size in (("attribution share", "evidence size"), ("decoy share", "decoy size")):
+            fact = published.get((share, str(dataset), str(model), str(method)))
+            row.append("–" if fact is None else str(fact["published"]))
+            there = means[size].mean() > 0
+            spread = f"{means[share].mean():.1%} ± {means[share].std(ddof=0):.1%} at {means[size].mean():.1%}"
+            row.append(spread if there else "–")
+        other = 1 - means["attribution share"] - means["decoy share"].fillna(0.0)
+        rest = 1 - means["evidence size"] - means["decoy size"]
+        row.append(f"{other.mean():.1%} ± {other.std(ddof=0):.1%} at {rest.mean():.1%}")
+        rows.append(tuple(row))
+    header = ("dataset", "model", "explainer", "evidence: paper", "evidence", "decoys: paper", "decoys", "other words")
+    caption = (
+        "Share of all magnitude, mean over models ± standard deviation, at the share of the words. An explanation that "
+        "says nothing gives every word the same, so that both shares are equal."
+    )
+    yield Table("table-1", "Table 1: where the magnitude goes", caption, header, tuple(rows))
 
 
 def ground_truth_figures(result: Result) -> Iterator[Figure]:
