@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -29,37 +29,28 @@ Hiding = Literal["mask", "pad"]
 """The token in the place of a hidden one."""
 
 
-class MaskingExplainer(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class MaskingExplainer:
     """Draws masks, and explains from what the model says to them."""
 
-    @property
-    def output(self) -> Output:
-        """What of the target is explained."""
-        ...
+    output: Output = "probability"
+    """What of the target is explained."""
+    hiding: Hiding = "mask"
+    """What stands in the place of a hidden token."""
+    restart: bool = False
+    """Whether features are numbered anew in the second text of a pair: then equal places are one feature."""
+    seed: int = 0
+    """Of the masks."""
+    max_bytes: int | None = None
+    """Bound of what a batch of masked copies takes."""
 
-    @property
-    def max_bytes(self) -> int | None:
-        """Bound of what a batch of masked copies takes."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """Of the masks."""
-        ...
-
-    @property
-    def hiding(self) -> Hiding:
-        """What stands in the place of a hidden token."""
-        ...
-
-    @property
-    def restart(self) -> bool:
-        """Whether features are numbered anew in the second text of a pair: then equal places are one feature."""
-        ...
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+        """(batch, tokens)."""
+        return explain_together([self], model, batch, target)[0]
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """(masks, count) True where a token is kept."""
-        ...
+        raise NotImplementedError
 
     def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:
         """(texts, features) scores, from masks (texts, masks, features) and the outputs (texts, masks).
@@ -67,7 +58,7 @@ class MaskingExplainer(Protocol):
         `whole` and `empty` are the outputs of the unmasked and of the wholly masked text, `counts` the features of each
         text; the masks of shorter texts are padded with features that are never kept.
         """
-        ...
+        raise NotImplementedError
 
 
 def explain_together(
@@ -164,7 +155,7 @@ def _outputs(
 def _distinct(row: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
     """One place of every distinct (row, mask), and for all places the number of its distinct one.
 
-    Masks are told apart by a sum of random 64-bit numbers: that two of a million masks share it has a chance of 1e-8.
+    Masks are told apart by a sum of random 64-bit numbers: that two of a million masks share it has a chance of 3e-8.
     """
     drawn = torch.randint(-(2**63), 2**63 - 1, (keep.shape[1] + 1,), generator=torch.Generator().manual_seed(0))
     number = drawn.to(keep.device)
@@ -178,7 +169,7 @@ def _distinct(row: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True)
-class Lime:
+class Lime(MaskingExplainer):
     """A ridge regression of the target's output on which tokens are kept, nearby copies counting more: signed.
 
     Masks keep each token with probability one half; the weight of a copy is exp(-d^2 / (2 width^2)) with d the cosine
@@ -188,15 +179,6 @@ class Lime:
     samples: int = 1000
     width: float = 0.25
     ridge: float = 1.0
-    output: Output = "probability"
-    hiding: Hiding = "mask"
-    restart: bool = False
-    seed: int = 0
-    max_bytes: int | None = None
-
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
-        return explain_together([self], model, batch, target)[0]
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """Each token kept or not, by a fair coin."""
@@ -218,7 +200,7 @@ class Lime:
 
 
 @dataclass(frozen=True)
-class KernelShap:
+class KernelShap(MaskingExplainer):
     """Shapley values of the target's output, tokens outside a coalition being masked: signed (Lundberg and Lee 2017).
 
     They sum to the difference between the whole and the wholly masked text. With at most `samples` coalitions all are
@@ -226,15 +208,6 @@ class KernelShap:
     """
 
     samples: int = 1000
-    output: Output = "probability"
-    hiding: Hiding = "mask"
-    restart: bool = False
-    seed: int = 0
-    max_bytes: int | None = None
-
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
-        return explain_together([self], model, batch, target)[0]
 
     def _exact(self, count: int) -> bool:
         return count < 62 and 2**count - 2 <= self.samples
@@ -281,22 +254,13 @@ class KernelShap:
 
 
 @dataclass(frozen=True)
-class Occlusion:
+class Occlusion(MaskingExplainer):
     """Change of the target's output when a span is masked, averaged over the spans that hold a token: signed.
 
     A span of one token is leave-one-out by the mask; a text shorter than the span is masked whole.
     """
 
     span: int = 3
-    output: Output = "probability"
-    hiding: Hiding = "mask"
-    restart: bool = False
-    seed: int = 0
-    max_bytes: int | None = None
-
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
-        return explain_together([self], model, batch, target)[0]
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:  # noqa: ARG002  # there is nothing to draw
         """All spans."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.errors import UserError
-from trueness.explainers.catalogue import TEXT_EXPLAINERS, KernelShap, Lime, Occlusion, Target, TextExplainer
+from trueness.explainers.catalogue import TEXT_EXPLAINERS, Occlusion, Target, TextExplainer
 from trueness.explainers.masking import MaskingExplainer, explain_together
 from trueness.models.network import TextNetwork
 from trueness.stats.undefined import Bools, Floats
@@ -69,9 +69,7 @@ def explain_all(
 def _attribute(
     asked: Mapping[str, TextExplainer], network: TextNetwork, batch: Batch, target: Target
 ) -> Iterator[tuple[str, Tensor]]:
-    masking: dict[str, MaskingExplainer] = {
-        name: method for name, method in asked.items() if isinstance(method, Lime | KernelShap | Occlusion)
-    }
+    masking = {name: method for name, method in asked.items() if isinstance(method, MaskingExplainer)}
     if masking:
         yield from zip(masking, explain_together(list(masking.values()), network, batch, target), strict=True)
     for name, method in asked.items():
