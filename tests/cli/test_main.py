@@ -148,7 +148,9 @@ def test_an_interruption_is_told_and_resumed(tmp_path):
         "--workers",
         "1",
     ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # Whatever runs the tests may ignore interruptions, as shells do in the background; that would be inherited.
+    listening = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **listening)
     deadline = time.monotonic() + 60
     while not list((tmp_path / "s").glob("objects/*")) and time.monotonic() < deadline:
         time.sleep(0.05)

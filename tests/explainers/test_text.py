@@ -14,7 +14,7 @@ from trueness.errors import UserError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, LeaveOneOut, Random
 
 ONLY_TRANSFORMERS = {"attention-flow", "attention-rollout", "gradient-x-attention"}
-NAMES = [name for name in TEXT_EXPLAINERS if name not in ONLY_TRANSFORMERS]
+NAMES = [name for name in TEXT_EXPLAINERS if name not in {*ONLY_TRANSFORMERS, "rationale"}]
 KINDS = [("bilstm", "additive", "linear"), ("cnn", "dot", "linear"), ("average", "uniform", "linear")]
 KINDS += [("bilstm", "additive", "query"), ("bilstm", "dot", "query"), ("bilstm", "additive", "concat")]
 UNSIGNED = {"attention", "gradient", "gradient@jw2019", "gradient@madsen2022", "leave-one-out@jw2019"}

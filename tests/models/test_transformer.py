@@ -19,7 +19,7 @@ PAIRS = [
     TextExample(("good", "films"), 0, ("a", "plot")),
     TextExample(("bad", "scene", "the"), 1, ("dull", "scenes", "film")),
 ]
-EXPLAINERS = [name for name in TEXT_EXPLAINERS if name != "gradient@jw2019"]
+EXPLAINERS = [name for name in TEXT_EXPLAINERS if name not in ("gradient@jw2019", "rationale")]
 
 
 def batch_of(examples, **options):

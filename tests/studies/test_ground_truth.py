@@ -39,13 +39,16 @@ def dry_run(table, tmp_path_factory):
         "shape": {"hidden": 8, "embedding": 8},
         "explainers": ["attention", "integrated-gradients", "deep-lift", "random"],
         "instances": 30,
+        "rationales": ["hardkuma"],
+        "selections": {"token-with-decoy": [0.2]},
+        "rationale_recipe": "dry-run",
     }
     return tn.dry_run(table, store=tmp_path_factory.mktemp("dry") / "store", workers=2, **settings)
 
 
 def test_explainers_are_ranked_by_what_they_find(dry_run):
     ranking = dry_run.result.tables["ranking"]
-    here = ranking[ranking["dataset"] == "mine.csv with token-with-decoy"]
+    here = ranking[(ranking["dataset"] == "mine.csv with token-with-decoy") & (ranking["model"] == "average-additive")]
     assert here["method"].iloc[0] in ("integrated-gradients", "deep-lift")
     assert abs(here.set_index("method").loc["random", "AUROC"] - 0.5) < 0.25, "30 short texts"
     assert (here["low"].to_numpy()[:-1] >= here["low"].to_numpy()[1:]).all()
@@ -66,15 +69,34 @@ def test_explainers_are_ranked_by_what_they_find(dry_run):
 
 def test_usage_is_verified_and_a_blind_model_is_left_out(dry_run):
     used = dry_run.result.tables["usage"]
+    used = used[used["model"] == "average-additive"]
     seen = used[used["dataset"] == "mine.csv with token-with-decoy"]
     assert seen["proven"].all()
     assert (seen["n"] == 45).all(), "the whole test split"
     # An average cannot tell which of two words turns the other: it stays near chance, and is not explained.
     blind = used[used["dataset"] == "mine.csv with suppressor"]
     if not blind["proven"].any():
-        (item,) = [item for item in dry_run.result.abstentions if "suppressor" in item.where]
+        (item,) = [
+            item for item in dry_run.result.abstentions if item.where == "mine.csv with suppressor, average-additive"
+        ]
         assert "3 of 3 models need not have used the evidence" in item.reason
         assert not [score for score in dry_run.scores if score.method == "attention" and "suppressor" in score.dataset]
+
+
+def test_selections_have_precision_and_recall(dry_run):
+    records = dry_run.to_pandas()
+    chosen = records[records["method"] == "rationale"]
+    assert set(chosen["model"]) == {"rationale-hardkuma, 0.2"}
+    scores = {score.quantity: score for score in dry_run.scores if score.method == "rationale"}
+    means = chosen.groupby("seed")[["attribution share", "recall", "selected"]].mean().mean()
+    for quantity, column in (
+        ("precision of the selection", "attribution share"),
+        ("recall of the selection", "recall"),
+        ("selected words", "selected"),
+    ):
+        assert scores[quantity].value == pytest.approx(means[column], abs=1e-6)
+    assert scores["recall of the selection"].null == pytest.approx(means["selected"], abs=1e-6)
+    assert records.loc[records["method"] != "rationale", "recall"].isna().all()
 
 
 def test_it_concludes_and_reports(dry_run, tmp_path):
@@ -91,12 +113,13 @@ def test_it_concludes_and_reports(dry_run, tmp_path):
         "mine.csv",
     ):
         assert text in html
-    assert len(figures) == 2
+    assert len(figures) == 2 * 2
 
 
 def test_one_command_ranks_and_reports(table, dry_run, tmp_path):
     given = {"plantings": "token-with-decoy,suppressor", "models": "average-additive", "seeds": 3, "shape.hidden": 8}
     given |= {"shape.embedding": 8, "explainers": "attention,integrated-gradients,deep-lift,random", "instances": 30}
+    given |= {"rationales": '["hardkuma"]', "selections.token-with-decoy": "[0.2]", "rationale_recipe": "dry-run"}
     settings = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
     out = tmp_path / "dry.html"
     done = trueness("dryrun", table, "--store", dry_run.stored.store.path, "--out", out, *settings)

@@ -1,4 +1,4 @@
-"""Explanations that need no computation: attention itself, and chance."""
+"""Explanations that need no computation: attention itself, what a rationale model selected, and chance."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
+from trueness.errors import UserError
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of
 from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
+from trueness.models.rationale import RationaleClassifier
 
 
 @dataclass(frozen=True)
@@ -42,3 +44,19 @@ class Random:
 
 TEXT_EXPLAINERS.add("attention", Attention(), "the model's own attention weights")
 TEXT_EXPLAINERS.add("random", Random(), "random scores, fixed by a seed: the baseline")
+
+
+@dataclass(frozen=True)
+class Rationale:
+    """What a rationale model selected: 1 for words that its classifier saw, 0 for the others."""
+
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
+        """(batch, tokens)."""
+        if not isinstance(model, RationaleClassifier):
+            raise UserError("rationale needs a rationale model; this one selects nothing.")
+        with looking(model):
+            selected: Tensor = model(batch).attention
+        return selected
+
+
+TEXT_EXPLAINERS.add("rationale", Rationale(), "what a rationale model selected")

@@ -25,7 +25,7 @@ class Keeper:
         self.folder = None if folder is None else Path(folder)
         self.identity = digest(identity)
 
-    def keep(self, loop: Loop) -> None:
+    def keep(self, loop: Loop[Any]) -> None:
         """Save; the record last, so that it never names a file that is not complete."""
         if self.folder is None:
             return
@@ -44,7 +44,7 @@ class Keeper:
             if old.name != file:
                 old.unlink()
 
-    def restore(self, loop: Loop) -> None:
+    def restore(self, loop: Loop[Any]) -> None:
         """Continue where a saved training stopped, if there is one."""
         if self.folder is None or not (self.folder / "progress.json").is_file():
             return

@@ -5,19 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import torch
 
 from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
-from trueness.models.attentive import AttentiveClassifier
+from trueness.models.network import TextNetwork
 from trueness.models.recipes import Recipe
 from trueness.models.stepping import Objective, Stepper
 
 if TYPE_CHECKING:
     from trueness.models.keeper import Keeper
+
+Network = TypeVar("Network", bound=TextNetwork)
 
 
 @dataclass
@@ -30,7 +32,7 @@ class Progress:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-def run_loops(loops: Sequence[Loop], keepers: Sequence[Keeper]) -> None:
+def run_loops(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> None:
     """Train until every loop is finished, one step of each in turn: on a GPU none waits, so their work overlaps."""
     while going := [pair for pair in zip(loops, keepers, strict=True) if not pair[0].finished]:
         for _ in itertools.zip_longest(*(loop.steps() for loop, _ in going)):
@@ -40,16 +42,16 @@ def run_loops(loops: Sequence[Loop], keepers: Sequence[Keeper]) -> None:
             keeper.keep(loop)
 
 
-class Loop:
+class Loop(Generic[Network]):
     """One training: steps, a look at the selection split after every epoch, and the best weights so far."""
 
     def __init__(
         self,
-        network: AttentiveClassifier,
+        network: Network,
         recipe: Recipe,
         train: EncodedSplit,
         objective: Objective,
-        measure: Callable[[AttentiveClassifier], dict[str, float]],
+        measure: Callable[[Network], dict[str, float]],
         seed: int,
     ) -> None:
         self.network, self.recipe, self.train, self.seed = network, recipe, train, seed
@@ -92,12 +94,13 @@ class Loop:
             raise UserError(f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite.")
         self._select({"train_loss": total / len(self.train), **self._measure(self.network)})
 
-    def finish(self) -> AttentiveClassifier:
+    def finish(self) -> Network:
         """The network as it was after its best epoch."""
         for parameter in self._frozen:
             parameter.requires_grad = True
         self.network.load_state_dict(self.best)
-        return self.network.eval()
+        self.network.eval()
+        return self.network
 
     def _select(self, row: dict[str, float]) -> None:
         done = self.progress
@@ -114,7 +117,7 @@ class Loop:
         done.epoch += 1
 
 
-def optimiser_of(network: AttentiveClassifier, recipe: Recipe) -> torch.optim.Adam:
+def optimiser_of(network: TextNetwork, recipe: Recipe) -> torch.optim.Adam:
     """Adam with AMSGrad; parts of the model may be exempt from weight decay."""
     exempt: list[torch.nn.Parameter] = []
     decayed: list[torch.nn.Parameter] = []
@@ -123,7 +126,7 @@ def optimiser_of(network: AttentiveClassifier, recipe: Recipe) -> torch.optim.Ad
             continue
         (exempt if name.split(".")[0] in recipe.exempt else decayed).append(parameter)
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": exempt, "weight_decay": 0.0}]
-    cuda = network.output.weight.is_cuda  # there steps are recorded, see `stepping`
+    cuda = network.embedding.weight.is_cuda  # there steps are recorded, see `stepping`
     return torch.optim.Adam(
         [g for g in groups if g["params"]], lr=recipe.learning_rate, amsgrad=True, fused=True, capturable=cuda
     )

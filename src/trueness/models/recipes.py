@@ -67,6 +67,20 @@ RECIPES.add(
     Recipe(epochs=100, batch_size=250, exempt=(), frozen=("embedding",), clip=5.0, stop_at=0.97, shape={"hidden": 200}),
     "Zhou et al. 2022: word vectors stay as they are, until development accuracy 0.97",
 )
+RECIPES.add(
+    "rationale",
+    Recipe(
+        epochs=100,
+        batch_size=256,
+        learning_rate=4e-4,
+        weight_decay=2e-6,
+        exempt=(),
+        clip=5.0,
+        select="loss",
+        patience=10,
+    ),
+    "rationale models as Zhou et al. 2022, but for a patience of ten epochs",
+)
 RECIPES.add("jw2019", _JW, "Jain and Wallace 2019, single texts")
 RECIPES.add("jw2019-pair", _JW_PAIR, "Jain and Wallace 2019, SNLI")
 RECIPES.add(

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit
-from trueness.models.attentive import AttentiveClassifier
-from trueness.models.network import Prediction
+from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recipes import Recipe
 
 Shape = tuple[int, int, int]
@@ -49,7 +48,7 @@ class Stepper:
 
     def __init__(
         self,
-        network: AttentiveClassifier,
+        network: TextNetwork,
         recipe: Recipe,
         train: EncodedSplit,
         optimiser: torch.optim.Optimizer,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trueness.protocols.result import Result
 from trueness.report.compare import published_values
-from trueness.report.figure import BLUE, GREY, Figure, in_order, one_at_a_time
+from trueness.report.figure import BLUE, GREY, ORANGE, Figure, in_order, one_at_a_time
 from trueness.report.table import Table
 
 
@@ -126,3 +126,66 @@ def ground_truth_figures(result: Result) -> Iterator[Figure]:
         f"dashed line chance. {len(in_order(means, 'place'))} combinations of planting and model; the menu chooses one."
     )
     yield Figure("ranking", "Which explainers find the evidence", caption, spec)
+    yield from _selections(result)
+
+
+def _selections(result: Result) -> Iterator[Figure]:
+    """Precision and recall of rationales against the rate of selection, beside the best that is possible."""
+    import pandas as pd
+
+    records = result.records
+    if "selected" not in records:
+        return
+    some = records[records["method"] == "rationale"]
+    columns = {"attribution share": "precision", "recall": "recall"}
+    names = ["selected", "evidence size", *columns]
+    means = some.groupby(["dataset", "model", "seed"], as_index=False, sort=False)[names].mean().rename(columns=columns)
+    means["kind"] = [model.split(",")[0] for model in means["model"]]
+    dots = means.melt(["dataset", "model", "kind", "seed", "selected"], ["precision", "recall"], "measure", "value")
+    lines = []
+    for dataset, here in means.groupby("dataset", sort=False):
+        size = float(here["evidence size"].mean())
+        for rate in [step / 100 for step in range(1, 26)]:
+            best = {"precision": min(1.0, size / rate), "recall": min(1.0, rate / size)}
+            lines += [
+                {"dataset": dataset, "measure": name, "selected": rate, "best": value} for name, value in best.items()
+            ]
+    table = pd.concat([dots, pd.DataFrame(lines)], ignore_index=True)
+    x = {"field": "selected", "type": "quantitative", "title": "selected words", "axis": {"format": "%"}}
+    scale = {"domain": [0, 1]}
+    spec = one_at_a_time(
+        table,
+        "dataset",
+        facet={"column": {"field": "measure", "type": "nominal", "title": None}},
+        spec={
+            "width": 260,
+            "height": 200,
+            "layer": [
+                {
+                    "transform": [{"filter": "isValid(datum.best)"}],
+                    "mark": {"type": "line", "color": GREY},
+                    "encoding": {"x": x, "y": {"field": "best", "type": "quantitative", "scale": scale, "title": None}},
+                },
+                {
+                    "transform": [{"filter": "isValid(datum.value)"}],
+                    "mark": {"type": "point", "filled": True, "size": 50, "opacity": 0.8},
+                    "encoding": {
+                        "x": x,
+                        "y": {"field": "value", "type": "quantitative", "scale": scale, "title": None},
+                        "color": {
+                            "field": "kind",
+                            "type": "nominal",
+                            "title": None,
+                            "scale": {"range": [BLUE, ORANGE]},
+                        },
+                        "tooltip": [{"field": "model"}, {"field": "seed"}, {"field": "value", "format": ".3f"}],
+                    },
+                },
+            ],
+        },
+    )
+    caption = (
+        "A dot is a rationale model. The grey line is the best that is possible where the rate of selection holds for "
+        "the whole test split: all selected words are evidence, or all evidence is selected."
+    )
+    yield Figure("rationales", "Figures 12 and 13: precision and recall of rationales", caption, spec)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -27,6 +28,7 @@ from trueness.studies.text_tasks import (
     dataset_payloads,
     dataset_task,
     read_dataset,
+    read_vectors,
     release_memory,
     small,
     vectors_for,
@@ -56,6 +58,13 @@ class GroundTruthStudy(Study):
     """Those that a model cannot support are left out and named."""
     instances: int = Field(ge=2)
     """Test examples that are explained."""
+    rationales: list[Literal["reinforce", "hardkuma"]] = Field(default_factory=list)
+    """Rationale models to train as well."""
+    selections: dict[str, list[Annotated[float, Field(gt=0, lt=1)]]] = Field(default_factory=dict)
+    """For each planting the rates of selection that rationale models are trained to."""
+    rationale_recipe: RecipeName = "rationale"
+    by_text: bool = False
+    """Whether the rate of selection is held text by text, as in the code behind the paper's numbers."""
 
 
 def plan_ground_truth(study: GroundTruthStudy) -> Task:
@@ -74,6 +83,18 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                     how = {"explainers": study.explainers, "instances": study.instances}
                     trials.append(trial(inputs, seed=seed, **how))
                     at.append({"dataset": f"{Path(name).name} with {planting}", "model": model, "seed": seed})
+            for method, rate, seed in itertools.product(
+                study.rationales, study.selections.get(planting, []), study.seeds
+            ):
+                settings: dict[str, Any] = {
+                    "instances": study.instances,
+                    "by_text": study.by_text,
+                    "shape": study.shape,
+                }
+                settings["recipe"] = study.rationale_recipe
+                trials.append(rationale({"dataset": data}, method=method, selection=rate, seed=seed, **settings))
+                label = f"rationale-{method}, {rate:g}"
+                at.append({"dataset": f"{Path(name).name} with {planting}", "model": label, "seed": seed})
     return summary({"trials": trials}, at=at)
 
 
@@ -98,6 +119,32 @@ def trial(inputs: Mapping[str, Stored], *, seed: int, explainers: Sequence[str],
     bound = inputs["dataset"].read("bound")["bound"]
     how: dict[str, Any] = {"bound": bound, "instances": instances, "device": current_device()}
     records, facts = measure(model.network, model.coder, data["test"], explainers, **how)
+    release_memory()
+    payloads: dict[str, Any] = {"facts": {**facts, "classes": list(data.classes)}}
+    return {**payloads, "records": small(records)} if len(records) else payloads
+
+
+@task("ground-truth/rationale", version=1)
+def rationale(
+    inputs: Mapping[str, Stored],
+    *,
+    method: Literal["reinforce", "hardkuma"],
+    selection: float,
+    seed: int,
+    instances: int,
+    recipe: str,
+    by_text: bool,
+    shape: Mapping[str, Any],
+) -> dict[str, Any]:
+    """A rationale model trained to a rate of selection, and how well its selections fit the evidence."""
+    from trueness.models.rationale import train_rationale
+    from trueness.protocols.ground_truth.trial import trial as measure
+
+    data, device = read_dataset(inputs["dataset"]), current_device()
+    common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": device, "by_text": by_text}
+    model = train_rationale(method, data, selection=selection, seed=seed, recipe=recipe, **common, **shape)
+    how: dict[str, Any] = {"bound": inputs["dataset"].read("bound")["bound"], "instances": instances, "device": device}
+    records, facts = measure(model.network, model.coder, data["test"], ["rationale"], **how)
     release_memory()
     payloads: dict[str, Any] = {"facts": {**facts, "classes": list(data.classes)}}
     return {**payloads, "records": small(records)} if len(records) else payloads

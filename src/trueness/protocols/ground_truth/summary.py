@@ -103,12 +103,23 @@ def scores(cell: Cell) -> Iterator[Score]:
             here = float(cell.by_seed(method, "evidence size", label).mean()) if len(some) else 0.0
             quantity = f"attribution share, class {name}"
             yield from _score(cell, quantity, method, within(t_interval(some), 0, 1), "higher is better", here, 1.0)
+        if method == "rationale":
+            rate = float(cell.by_seed(method, "selected").mean())
+            yield from _selection(cell, "selected words", "selected", size, 1.0)
+            yield from _selection(cell, "precision of the selection", "attribution share", size, min(1.0, size / rate))
+            yield from _selection(cell, "recall of the selection", "recall", rate, min(1.0, rate / size))
         decoys = cell.by_seed(method, "decoy share")
         some_size = float(cell.by_seed(method, "decoy size").mean())
         if len(decoys) and some_size > 0:
             yield from _score(
                 cell, "decoy share", method, within(t_interval(decoys), 0, 1), "lower is better", some_size, 0.0
             )
+
+
+def _selection(cell: Cell, quantity: str, column: str, null: float, best: float) -> Iterator[Score]:
+    """Of a rationale: by chance precision is the evidence's share of the words, and recall the rate of selection."""
+    interval = within(t_interval(cell.by_seed("rationale", column)), 0, 1)
+    yield from _score(cell, quantity, "rationale", interval, "higher is better", null, best)
 
 
 def _score(

@@ -110,6 +110,10 @@ def trial(
             "decoy share": attribution_share(scores, decoys, found.mask),
         }
         columns = {key: values.values.filled(np.nan) for key, values in measured.items()}
+        if name == "rationale":
+            marked = (evidence & found.mask).sum(axis=1)
+            columns["selected"] = (scores > 0).sum(axis=1) / np.maximum(sizes, 1)
+            columns["recall"] = ((scores > 0) & evidence).sum(axis=1) / np.where(marked > 0, marked, np.nan)
         frames.append(
             pd.DataFrame(
                 {
