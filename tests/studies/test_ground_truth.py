@@ -12,7 +12,7 @@ from tests.models.test_attentive import VOCABULARY, build
 from trueness.data import TextExample
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
 from trueness.protocols.ground_truth.summary import Cell, summarise
-from trueness.protocols.ground_truth.trial import marks_of, trial, usage
+from trueness.protocols.ground_truth.trial import PLANTED, marks_of, trial, usage
 from trueness.report.compare import published_values
 
 WORDS = ["film", "good", "bad", "plot", "scene", "dull"]
@@ -105,6 +105,12 @@ def test_it_concludes_and_reports(dry_run, tmp_path):
     }
     page, *figures = dry_run.report(tmp_path / "dry.html")
     html = page.read_text()
+    strips = dry_run.result.tables["strips"]
+    one = strips[(strips["method"] == PLANTED) & (strips["model"] == "average-additive")].iloc[0]
+    assert len(one["words"]) == len(one["scores"])
+    shown = {word: score for word, score in zip(one["words"], one["scores"], strict=True) if score}
+    assert {word[-1]: score for word, score in shown.items()} == {"a": 1.0, "b": -1.0}, "marker and decoy"
+    assert "onea" in html or "zeroa" in html
     for text in (
         "Which explainers find the evidence",
         "Table 1",

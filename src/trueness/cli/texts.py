@@ -136,6 +136,9 @@ def agree_command(
     ] = None,
     split: Annotated[str, typer.Option("--split", help="The split to look at.")] = "test",
     instances: Annotated[int, typer.Option("--instances", min=2, help="How many examples, the first ones.")] = 200,
+    repeat: Annotated[
+        bool, typer.Option("--repeat", help="Also compare methods that draw at random with themselves.")
+    ] = False,
     root: Root = None,
     as_json: Json = False,
 ) -> None:
@@ -146,7 +149,7 @@ def agree_command(
 
     names = explainer or ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
     found = api.agreement(
-        api.load_classifier(model), load_text(data, root=root), names, split=split, instances=instances
+        api.load_classifier(model), load_text(data, root=root), names, split=split, instances=instances, repeat=repeat
     )
     put(as_json, found, lambda result: result.to_json(), show.result)
 

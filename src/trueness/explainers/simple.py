@@ -42,7 +42,11 @@ class Random:
         return torch.stack(rows).to(batch.tokens.device) * batch.mask
 
 
-TEXT_EXPLAINERS.add("attention", Attention(), "the model's own attention weights")
+TEXT_EXPLAINERS.add(
+    "attention",
+    Attention(),
+    "the model's own attention weights; of a transformer also attention[LAYER], attention[LAYER,HEAD]",
+)
 TEXT_EXPLAINERS.add("random", Random(), "random scores, fixed by a seed: the baseline")
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from trueness.data.batches import Batch, EncodedSplit
-from trueness.data.coding import Coded
+from trueness.data.coding import Coded, Coder
 from trueness.data.examples import TextExample
 from trueness.engine import disk
 from trueness.errors import UserError
@@ -144,6 +144,15 @@ class Subwords:
         ]
         # Tokenisers of models that do not tell two texts apart give no types.
         return Coded(coded["input_ids"], None, coded.get("token_type_ids"), words, explained)
+
+
+def words_of(coder: Coder, example: TextExample) -> list[str]:
+    """The explained tokens of a text as a person reads them: its words, or the parts that a transformer reads."""
+    if not isinstance(coder, Subwords):
+        return list(example.tokens)
+    coded = coder.code(example)
+    parts = coder.tokenizer.convert_ids_to_tokens(list(coded.tokens))
+    return [part for part, explained in zip(parts, coded.explained or (), strict=True) if explained]
 
 
 def by_word(

@@ -31,7 +31,6 @@ from trueness.studies.transformer_tasks import (
 )
 
 if TYPE_CHECKING:
-    from trueness.data import TextExample
     from trueness.data.coding import Coder
     from trueness.models.network import TextNetwork
 
@@ -228,22 +227,16 @@ def _network(
     from dataclasses import replace
 
     from trueness.models.pairs import BothTexts, JoinedPairs
-    from trueness.models.transformer import TransformerModel, load_transformer
+    from trueness.models.transformer import TransformerModel, load_transformer, words_of
 
     model = read_any_model(inputs["model"], seed) if given is None else load_transformer(given, current_device())
     if isinstance(model, TransformerModel):
         coder = replace(model.coder, explain_special=special)
-        return model.network, coder, lambda example: _parts(coder, example)
+        return model.network, coder, lambda example: words_of(coder, example)
     if pairs and model.network.config.head == "concat":
         joined = JoinedPairs(model.vocabulary)
         return BothTexts(model.network), joined, lambda example: [*example.tokens, *(example.tokens_b or ())]
-    return model.network, model.coder, lambda example: list(example.tokens)
-
-
-def _parts(coder: Any, example: TextExample) -> list[str]:
-    coded = coder.code(example)
-    shown = coder.tokenizer.convert_ids_to_tokens(list(coded.tokens))
-    return [part for part, explained in zip(shown, coded.explained, strict=True) if explained]
+    return model.network, model.coder, lambda example: words_of(model.coder, example)
 
 
 @task("agreement/cell", version=1)

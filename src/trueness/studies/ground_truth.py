@@ -58,6 +58,8 @@ class GroundTruthStudy(Study):
     """Those that a model cannot support are left out and named."""
     instances: int = Field(ge=2)
     """Test examples that are explained."""
+    examples: int = Field(ge=0, le=1000)
+    """How many instances of each first model are kept with their words."""
     rationales: list[Literal["reinforce", "hardkuma"]] = Field(default_factory=list)
     """Rationale models to train as well."""
     selections: dict[str, list[Annotated[float, Field(gt=0, lt=1)]]] = Field(default_factory=dict)
@@ -80,7 +82,8 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                 models = trained_models(study, data, model, study.recipe)[False]
                 for seed, trained in models.items():
                     inputs = {"dataset": data, "model": trained}
-                    how = {"explainers": study.explainers, "instances": study.instances}
+                    first = study.examples if seed == study.seeds[0] else 0
+                    how = {"explainers": study.explainers, "instances": study.instances, "examples": first}
                     trials.append(trial(inputs, seed=seed, **how))
                     at.append({"dataset": f"{Path(name).name} with {planting}", "model": model, "seed": seed})
             for method, rate, seed in itertools.product(
@@ -92,6 +95,7 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                     "shape": study.shape,
                 }
                 settings["recipe"] = study.rationale_recipe
+                settings["examples"] = study.examples if seed == study.seeds[0] else 0
                 trials.append(rationale({"dataset": data}, method=method, selection=rate, seed=seed, **settings))
                 label = f"rationale-{method}, {rate:g}"
                 at.append({"dataset": f"{Path(name).name} with {planting}", "model": label, "seed": seed})
@@ -110,14 +114,16 @@ def planted(
 
 
 @task("ground-truth/trial", version=1)
-def trial(inputs: Mapping[str, Stored], *, seed: int, explainers: Sequence[str], instances: int) -> dict[str, Any]:
+def trial(
+    inputs: Mapping[str, Stored], *, seed: int, explainers: Sequence[str], instances: int, examples: int
+) -> dict[str, Any]:
     """Whether a model had to use the evidence, and how well explanations of its test examples find it."""
     from trueness.protocols.ground_truth.trial import trial as measure
 
     data = read_dataset(inputs["dataset"])
     model = read_any_model(inputs["model"], seed)
     bound = inputs["dataset"].read("bound")["bound"]
-    how: dict[str, Any] = {"bound": bound, "instances": instances, "device": current_device()}
+    how: dict[str, Any] = {"bound": bound, "instances": instances, "device": current_device(), "shown": examples}
     records, facts = measure(model.network, model.coder, data["test"], explainers, **how)
     release_memory()
     payloads: dict[str, Any] = {"facts": {**facts, "classes": list(data.classes)}}
@@ -133,6 +139,7 @@ def rationale(
     seed: int,
     instances: int,
     recipe: str,
+    examples: int,
     by_text: bool,
     shape: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -143,7 +150,8 @@ def rationale(
     data, device = read_dataset(inputs["dataset"]), current_device()
     common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": device, "by_text": by_text}
     model = train_rationale(method, data, selection=selection, seed=seed, recipe=recipe, **common, **shape)
-    how: dict[str, Any] = {"bound": inputs["dataset"].read("bound")["bound"], "instances": instances, "device": device}
+    how: dict[str, Any] = {"instances": instances, "device": device, "shown": examples}
+    how["bound"] = inputs["dataset"].read("bound")["bound"]
     records, facts = measure(model.network, model.coder, data["test"], ["rationale"], **how)
     release_memory()
     payloads: dict[str, Any] = {"facts": {**facts, "classes": list(data.classes)}}
@@ -157,7 +165,8 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Mapping[str, Any
 
     from trueness.protocols.ground_truth.summary import Cell, summarise
 
-    cells = []
+    cells: list[Cell] = []
+    strips: list[dict[str, Any]] = []
     for dataset, model in dict.fromkeys((place["dataset"], place["model"]) for place in at):
         here = [
             (place["seed"], stored)
@@ -166,9 +175,18 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Mapping[str, Any
         ]
         records = [stored.read("records").assign(seed=seed) for seed, stored in here if stored.holds("records")]
         facts = [{**stored.read("facts"), "seed": seed} for seed, stored in here]
-        classes = tuple(facts[0].pop("classes"))
-        for fact in facts[1:]:
+        classes = tuple(facts[0]["classes"])
+        for fact in facts:
             fact.pop("classes")
+            strips += [
+                {
+                    **{"dataset": dataset, "model": model, "variant": f"seed {fact['seed']}"},
+                    **{"instance": one["instance"], "words": one["words"], "method": method, "scores": scores},
+                    **{name: classes[one[name]] for name in ("predicted", "gold")},
+                }
+                for one in fact.pop("shown", [])
+                for method, scores in one["rows"].items()
+            ]
         table = pd.concat(records, ignore_index=True) if records else pd.DataFrame()
         cells.append(Cell(dataset, model, table, tuple(facts), classes))
-    return summarise(cells).payloads()
+    return {**summarise(cells).payloads(), **({"strips": pd.DataFrame(strips)} if strips else {})}

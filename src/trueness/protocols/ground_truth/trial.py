@@ -13,6 +13,7 @@ from trueness.data.coding import Coder
 from trueness.data.examples import TextExample
 from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
+from trueness.models.transformer import words_of
 from trueness.protocols.agreement.explaining import explain_all
 from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at
 from trueness.stats.undefined import Bools
@@ -20,6 +21,7 @@ from trueness.stats.undefined import Bools
 if TYPE_CHECKING:
     import pandas as pd
 
+PLANTED = "planted (orange: decoys)"
 LEVEL = 0.01
 """Of the test that a model's accuracy exceeds the bound."""
 
@@ -76,10 +78,12 @@ def trial(
     bound: float,
     instances: int,
     device: str,
+    shown: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """One row per explainer and instance, and what is known of the model: its usage of the evidence, and refusals.
 
-    Usage is tested on the whole test split; its first instances are explained.
+    Usage is tested on the whole test split; its first instances are explained, and the first few of them `shown`: kept
+    with their words.
     """
     import pandas as pd
 
@@ -98,6 +102,19 @@ def trial(
     found = explain_all(network, EncodedSplit(examples, coder, device), explainers, refuse=False)
     facts["refused"] = found.refused
     evidence, decoys = (marks_of(coder, examples, which, found.mask.shape[1]) for which in ("evidence", "decoys"))
+    facts["shown"] = [
+        {
+            "instance": row,
+            "words": words_of(coder, examples[row]),
+            "predicted": int(predicted[row]),
+            "gold": int(gold[row]),
+            "rows": {
+                PLANTED: (evidence[row] * 1.0 - decoys[row])[found.mask[row]].tolist(),
+                **{name: scores[row][found.mask[row]].tolist() for name, scores in found.scores.items()},
+            },
+        }
+        for row in range(min(shown, len(examples)))
+    ]
     sizes = found.mask.sum(axis=1)
     frames = []
     for name, scores in found.scores.items():
