@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trueness.data.babi import read_babi, simulate_babi
+from trueness.data.beer import read_beer
 from trueness.data.examples import RawExample, TextDataset
 from trueness.data.folder import BadRow, find_splits, read_rows
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
@@ -237,6 +238,7 @@ def _register() -> None:
         "imdb@jw2019": TextSource(read_folder, Preparation(above=6, drop_longest=True, min_count=10), "imdb"),
         "imdb@attefa2022": TextSource(read_folder, Preparation(min_count=10), "imdb"),
         "imdb@madsen2022": TextSource(read_folder, Preparation(digits="[DIGITS]", min_count=10), "imdb"),
+        "beer@zhou2022": TextSource(read_beer, Preparation(first=256), "beer"),
         "imdb@zhou2022": TextSource(read_folder, Preparation(min_count=5, first=256), "imdb"),
         "imdb@court2022": TextSource(read_folder, Preparation(below=241), "imdb"),
         "20news@jw2019": TextSource(read_folder, replace(_CLEAN, above=6, below=500, min_count=2), "20news-sports"),
@@ -254,7 +256,7 @@ def _register() -> None:
         "attefa2022": "AtteFa 2022",
         "madsen2022": "Madsen et al. 2022",
         "court2022": "Order in the Court 2022",
-        "zhou2022": "Zhou et al. 2022 prepared beer reviews",
+        "zhou2022": "Zhou et al. 2022",
     }
     for name, corpus in corpora.items():
         title, paper = name.split("@")
