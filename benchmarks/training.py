@@ -86,24 +86,24 @@ def many(device: str = "cuda", models: int = 16) -> None:
         line(name, alone / together, "x", 1.0, at_least=True)
 
 
-def _loop(config: AttentiveConfig, train: EncodedSplit, select: EncodedSplit, seed: int) -> Loop:
+def _loop(config: AttentiveConfig, train: EncodedSplit, select: EncodedSplit, seed: int) -> Loop[AttentiveClassifier]:
     network = AttentiveClassifier(config).to(train.device)
     recipe = replace(RECIPES["jw2019"], epochs=99)
     objective = CrossEntropy(train, weigh_positive=recipe.weigh_positive)
     return Loop(network, recipe, train, objective, functools.partial(evaluate, split=select, classes=2), seed)
 
 
-def _one_after_the_other(loops: list[Loop]) -> None:
+def _one_after_the_other(loops: list[Loop[AttentiveClassifier]]) -> None:
     for loop in loops:
         _pass([loop])
 
 
-def _pass(loops: list[Loop]) -> None:
+def _pass(loops: list[Loop[AttentiveClassifier]]) -> None:
     for _ in itertools.zip_longest(*(loop.steps() for loop in loops)):
         pass
 
 
-def _epoch(loop: Loop) -> None:
+def _epoch(loop: Loop[AttentiveClassifier]) -> None:
     for _ in loop.steps():
         pass
     loop.look()
