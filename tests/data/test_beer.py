@@ -33,5 +33,5 @@ def test_bad_files_are_named(tmp_path):
     with pytest.raises(UserError, match="line 2: expected scores, a tab, and a review"):
         load_text("beer@zhou2022", root=tmp_path)
     write(tmp_path, ["0.9 0.5\tgood beer"])
-    with pytest.raises(UserError, match="too few good and bad reviews for a split dev"):
+    with pytest.raises(UserError, match="too few good and bad reviews for a split train"):
         load_text("beer@zhou2022", root=tmp_path)

@@ -109,3 +109,16 @@ def test_deep_shap_is_the_mean_over_its_baselines():
     assert not torch.allclose(single[0], single[1])
     whole = DeepShap(40).attribute(model, batch)
     assert torch.equal(whole, DeepShap(40).attribute(model, batch))
+
+
+def test_small_variances_are_shared_whole():
+    """A layer norm of small inputs: their differences are tiny, those of its output are not."""
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randn(2, 16, generator=generator) * torch.tensor([[0.03], [0.01]])
+    values.requires_grad_()
+    with _Rules():
+        found = torch.nn.functional.layer_norm(values, (16,), torch.ones(16), torch.zeros(16), 1e-12)
+    for place in range(4):
+        (multiplier,) = torch.autograd.grad(found[0, place], values, retain_graph=True)
+        shared = (multiplier[0] * (values[0] - values[1])).sum().detach()
+        assert torch.allclose(shared, (found[0, place] - found[1, place]).detach(), rtol=1e-3, atol=1e-4)

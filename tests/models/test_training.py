@@ -238,7 +238,7 @@ def test_evaluation_agrees_with_scikit_learn():
 def test_every_recipe_builds_a_model():
     for name in RECIPES:
         data = corpus(20, pairs="pair" in name or "babi" in name)
-        assert model_config("bilstm-additive", data, RECIPES[name]).hidden in (32, 128)
+        assert model_config("bilstm-additive", data, RECIPES[name]).hidden in (32, 128, 200)
         assert RECIPES.describe(name)
 
 

@@ -193,3 +193,49 @@ def test_second_draws_are_the_ceiling_of_one_model():
         for row, size in enumerate(LENGTHS)
     ]
     assert score.value == pytest.approx(np.mean(taus))
+
+
+def test_equal_numbers_of_other_rows_are_kept_apart():
+    """As many rows, but of other texts: half of the texts twice, and all of them once."""
+    some = cell(noise=1.0)
+    half = some.records[(some.records["instance"] < 20) & (some.records["seed"] < 2)].assign(second="attention-flow")
+    flow = half[half["first"] == "lime"].drop_duplicates(["seed", "instance"])
+    records = pd.concat([some.records[some.records["seed"] == 0], flow], ignore_index=True)
+    found = {
+        score.method: score.n
+        for score in cell_scores(replace(some, records=records))
+        if score.quantity == "Kendall tau"
+    }
+    assert found["lime and attention-flow"] == 40
+    assert found["lime and attention"] == 40
+
+
+def test_one_text_shows_no_difference():
+    some = cell(noise=1.0)
+    one = replace(some, records=some.records[some.records["instance"] == 0], own=some.own[some.own["instance"] == 0])
+    assert (one.differences()["p"] == 1).all()
+    assert one.groups() == []
+
+
+def test_an_explainer_that_refuses_a_text_is_left_out():
+    from tests.models.test_attentive import VOCABULARY, build, examples
+    from trueness.data.batches import EncodedSplit
+    from trueness.errors import UserError
+    from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
+    from trueness.protocols.agreement import explain_all
+
+    if "moody" not in TEXT_EXPLAINERS:
+
+        @explainer("moody")
+        def moody(_, batch, __):
+            """Refuses long texts."""
+            if batch.mask.shape[1] > 6:
+                raise UserError("moody does not like long texts.")
+            return batch.mask.double()
+
+    split = EncodedSplit(examples(pairs=False), VOCABULARY)
+    found = explain_all(build(), split, ["attention", "moody"], refuse=False)
+    assert list(found.scores) == ["attention"]
+    assert found.refused == {"moody": "moody does not like long texts."}
+    with pytest.raises(UserError, match="long texts"):
+        explain_all(build(), split, ["attention", "moody"])

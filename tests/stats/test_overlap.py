@@ -223,3 +223,4 @@ def test_top_k_tau_equals_the_pairs_and_its_chance_the_mean_over_all_rankings():
         found = top_k_kendall(first, every, k=k)
         assert found.value.values.mean() == pytest.approx(found.chance[0], abs=1e-12)
     assert not top_k_kendall(rows[0, :1], rows[1, :1], k=10).value.defined[0]
+    assert not top_k_kendall(rows[0, :1], rows[1, :1], k=1).value.defined[0], "one feature has no order"

@@ -88,14 +88,16 @@ def test_selections_have_precision_and_recall(dry_run):
     chosen = records[records["method"] == "rationale"]
     assert set(chosen["model"]) == {"rationale-hardkuma, 0.2"}
     scores = {score.quantity: score for score in dry_run.scores if score.method == "rationale"}
-    means = chosen.groupby("seed")[["attribution share", "recall", "selected"]].mean().mean()
-    for quantity, column in (
-        ("precision of the selection", "attribution share"),
-        ("recall of the selection", "recall"),
-        ("selected words", "selected"),
-    ):
-        assert scores[quantity].value == pytest.approx(means[column], abs=1e-6)
-    assert scores["recall of the selection"].null == pytest.approx(means["selected"], abs=1e-6)
+    found = []
+    for _, some in chosen.groupby("seed"):
+        words, share = some["words"], some["evidence size"]
+        both = (some["recall"] * share * words).sum()
+        found.append((both / (some["selected"] * words).sum(), both / (share * words).sum()))
+        assert (some["attribution share"] * some["selected"] * words).sum() == pytest.approx(both, abs=1e-3)
+    assert scores["precision of the selection"].value == pytest.approx(np.mean([one for one, _ in found]), abs=1e-5)
+    assert scores["recall of the selection"].value == pytest.approx(np.mean([one for _, one in found]), abs=1e-5)
+    assert scores["recall of the selection"].null == pytest.approx(scores["selected words"].value, abs=1e-6)
+    assert scores["precision of the selection"].value <= scores["precision of the selection"].best + 1e-6
     assert records.loc[records["method"] != "rationale", "recall"].isna().all()
 
 
@@ -215,7 +217,7 @@ def test_marks_follow_parts_of_words():
 def test_decoys_that_are_attributed_are_named():
     rows = [
         {
-            "seed": seed, "instance": 0, "method": "gradient", "label": seed % 2, "right": True,
+            "seed": seed, "instance": 0, "words": 10, "method": "gradient", "label": seed % 2, "right": True,
             "evidence size": 0.1, "decoy size": 0.1, "attribution share": 0.5, "AUROC": 0.9, "precision": 0.5,
             "top token": 0.5, "mean rank": 0.1, "decoy share": 0.3 + 0.01 * seed,
         }

@@ -38,8 +38,9 @@ def read_beer(folder: Path) -> dict[str, list[RawExample]]:
     found: dict[str, list[RawExample]] = {}
     begin = 0
     for split, size in SIZES.items():
-        found[split] = [example for some in by_label.values() for example in some[begin : begin + size]]
+        parts = [some[begin : begin + size] for some in by_label.values()]
+        found[split] = [example for part in parts for example in part]
         begin += size
-        if not found[split]:
+        if not all(parts):
             raise UserError(f"{files[0]} has too few good and bad reviews for a split {split}.")
     return found

@@ -24,7 +24,7 @@ from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of, with
 from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
 
-_NEAR = 1e-3  # differences below this take the slope at their middle: a quotient of two roundings would be noise
+_NEAR = 1e-3  # inputs and (relatively) outputs nearer than this: the quotient of two roundings would be noise
 _MISSED = 0.02  # of the change of the logit (of 1, where that is less): more is no rounding
 
 
@@ -43,7 +43,9 @@ class _OneInput(torch.autograd.Function):
         values, found = ctx.saved_tensors
         half = len(values) // 2
         change = values[:half] - values[half:]
-        far = change.abs() >= _NEAR  # false for the difference of two infinities, too
+        # False for the difference of two infinities, too.
+        step, size = (found[:half] - found[half:]).abs(), torch.maximum(found[:half].abs(), found[half:].abs())
+        far = (change.abs() >= _NEAR) | ((step >= _NEAR * size) & (change != 0) & change.isfinite())
         with torch.enable_grad():
             middle = ((values[:half] + values[half:]) / 2).detach().requires_grad_()
             (slope,) = torch.autograd.grad(ctx.function(middle).sum(), middle)

@@ -95,7 +95,7 @@ class AttentionFlow:
         return scores.to(batch.tokens.device, model.embedding.weight.dtype) * batch.mask
 
     def saturation(self, model: TextNetwork, batch: Batch) -> Tensor:
-        """(batch,) share of the tokens whose flow is all that the first layer lets through, and says no more."""
+        """(batch,) share of the tokens whose flow is all that the first layer (or the source) lets through: no news."""
         shares = []
         for layers in self._graphs(model, batch):
             most = np.minimum(layers[0].sum(axis=0), 1.0)

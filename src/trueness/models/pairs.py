@@ -56,6 +56,7 @@ class BothTexts(TextNetwork):
         if model.config.head != "concat":
             raise UserError(f"A model with a {model.config.head} head does not treat both texts alike.")
         self.model = model
+        self.train(model.training)
 
     @property
     def embedding(self) -> torch.nn.Embedding:  # type: ignore[override]

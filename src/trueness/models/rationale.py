@@ -62,7 +62,7 @@ class Selection:
 class RationaleClassifier(TextNetwork):
     """A selector and a classifier with encoders of their own; `attention` of a prediction is what was selected.
 
-    In training mode selections are drawn, in evaluation mode each token is selected if it more likely is than not. With
+    While it is trained selections are drawn; otherwise each token is selected if it more likely is than not. With
     `dependent` a token's chance also depends on the choices before it.
     """
 
@@ -87,6 +87,8 @@ class RationaleClassifier(TextNetwork):
         self.choice = nn.Linear(2 * hidden + (30 if dependent else 0), 1 if method == "reinforce" else 2)
         self.reader = BiLSTM(embedding, hidden)
         self.output = nn.Linear(2 * hidden, classes)
+        self.draws = False
+        """Whether selections are drawn in training mode: cuDNN needs that mode for gradients, too."""
         self.selection: Selection | None = None
         """Of the last forward pass."""
 
@@ -133,7 +135,7 @@ class RationaleClassifier(TextNetwork):
             rate = torch.sigmoid(logit)
             if given is not None:
                 chosen = given.to(rate.dtype)
-            elif self.training:
+            elif self.training and self.draws:
                 chosen = (torch.rand_like(rate) < rate.detach()).to(rate.dtype)
             else:
                 chosen = (rate > 0.5).to(rate.dtype)
@@ -143,7 +145,7 @@ class RationaleClassifier(TextNetwork):
         rate = 1 - chance_of_zero(a, b)
         if given is not None:
             chosen = given.to(rate.dtype)
-        elif self.training:
+        elif self.training and self.draws:
             chosen = stretched_sample(a, b, torch.rand_like(a) * 0.998 + 0.001)
         else:
             # A zero more likely than the rest is a zero; otherwise the word is seen whole.
@@ -154,8 +156,9 @@ class RationaleClassifier(TextNetwork):
 class RationaleObjective:
     """Cross-entropy, and `weight` times the distance of the rate of selection from its target.
 
-    The rate is that of a whole batch (Zhou et al. 2022); with `by_text` of each text, as the code behind their numbers
-    has it. REINFORCE learns the selector by the cost of its draw times the gradient of the draw's log-probability.
+    The rate is that of a whole batch (Zhou et al. 2022); with `by_text` it is what the code behind their numbers has:
+    of each text (reinforce), or the mean over texts (hardkuma). REINFORCE learns the selector by the cost of its draw
+    times the gradient of the draw's log-probability.
     """
 
     def __init__(
@@ -176,7 +179,9 @@ class RationaleObjective:
             apart = (amount.sum() / sizes.sum() - self.target).abs()
         penalty = (self.weight * apart).expand_as(error)
         if drawn:
-            return error + (error + penalty).detach() * selection.log_chance
+            # What is common to a batch depends on the draws of all its texts.
+            together = selection.log_chance if self.by_text else selection.log_chance.sum()
+            return error + error.detach() * selection.log_chance + penalty.detach() * together
         return error + penalty
 
 
@@ -224,7 +229,9 @@ def train_rationale(
         network.to(device)
         objective = RationaleObjective(network, selection, weight, by_text=by_text)
         loop = Loop(network, how, train, objective, _Measure(dev, selection, weight), seed)
+        network.draws = True
         run_loops([loop], [Keeper(None, {})])
+        network.draws = False
     return RationaleModel(loop.finish(), data.vocabulary, data.classes)
 
 

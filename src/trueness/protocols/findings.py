@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueness.protocols.result import Claim, Verdict
-from trueness.stats import Interval, Undefined
+from trueness.stats import Interval, Reason, Undefined
 
 FEWEST_SEEDS = 3
 GAIN = 0.01
@@ -31,6 +31,8 @@ def decide(interval: Interval, above: float | None = None, below: float | None =
     """Whether a mean lies above or below a limit; None where the interval holds the limit or there are few seeds."""
     if isinstance(interval.value, Undefined) or interval.n < FEWEST_SEEDS:
         return None
+    if isinstance(interval.low, Undefined) and interval.low.reason is not Reason.CONSTANT:
+        return None
     # The same value in every seed and instance is its own interval.
     low = interval.value if isinstance(interval.low, Undefined) else interval.low
     high = interval.value if isinstance(interval.high, Undefined) else interval.high
@@ -45,5 +47,6 @@ def shown(interval: Interval) -> str:
     if isinstance(interval.value, Undefined):
         return "undefined"
     if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined):
-        return f"{interval.value:.3f} (the same everywhere)"
+        same = isinstance(interval.low, Undefined) and interval.low.reason is Reason.CONSTANT
+        return f"{interval.value:.3f} ({'the same everywhere' if same else 'no interval'})"
     return f"{interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f})"

@@ -21,7 +21,7 @@ def agreement_figures(result: Result) -> Iterator[Figure]:
         place = f"{dataset}, {model}, {variant}"
         couples = zip(some["first"], some["second"], strict=True)
         means = some[TAU].groupby([frozenset(couple) for couple in couples]).mean()
-        tau = {pair: float(value) for pair, value in means.items()}
+        tau = {pair: float(value) for pair, value in means.dropna().items()}
         names = list(dict.fromkeys([*some["first"], *some["second"]]))
         ordered = order_by_likeness(names, lambda one, other, tau=tau: tau.get(frozenset((one, other)), 0.0))
         for down, one in enumerate(ordered):
@@ -82,7 +82,7 @@ def strips(result: Result) -> list[dict[str, Any]]:
         first = some.iloc[0]
         found.setdefault(f"{dataset}, {model}, {variant}", []).append(
             {
-                "about": f"test instance {instance}: predicted {first['predicted']}, gold {first['gold']}",
+                "about": f"instance {instance}: predicted {first['predicted']}, gold {first['gold']}",
                 # Made by `coloured`, which escapes every word.
                 "rows": [
                     (str(row["method"]), Markup(coloured(row["words"], row["scores"])))

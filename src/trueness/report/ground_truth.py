@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trueness.protocols.ground_truth.summary import pooled
 from trueness.protocols.result import Result
 from trueness.report.compare import published_values
 from trueness.report.figure import BLUE, GREY, ORANGE, Figure, in_order, one_at_a_time
@@ -100,8 +101,9 @@ def ground_truth_figures(result: Result) -> Iterator[Figure]:
         for number, row in enumerate(ranking.to_dict(orient="records"))
     }
     means["rank"] = [
-        order[f"{row['dataset']}, {row['model']}, {row['method']}"] for row in means.to_dict(orient="records")
+        order.get(f"{row['dataset']}, {row['model']}, {row['method']}") for row in means.to_dict(orient="records")
     ]
+    means = means.dropna(subset=["rank"])
     x = {"field": "AUROC", "type": "quantitative", "scale": {"domain": [0, 1]}, "title": "AUROC"}
     y = {"field": "method", "type": "nominal", "title": None, "sort": {"field": "rank"}}
     spec = one_at_a_time(
@@ -136,10 +138,7 @@ def _selections(result: Result) -> Iterator[Figure]:
     records = result.records
     if "selected" not in records:
         return
-    some = records[records["method"] == "rationale"]
-    columns = {"attribution share": "precision", "recall": "recall"}
-    names = ["selected", "evidence size", *columns]
-    means = some.groupby(["dataset", "model", "seed"], as_index=False, sort=False)[names].mean().rename(columns=columns)
+    means = pooled(records)
     means["kind"] = [model.split(",")[0] for model in means["model"]]
     dots = means.melt(["dataset", "model", "kind", "seed", "selected"], ["precision", "recall"], "measure", "value")
     lines = []

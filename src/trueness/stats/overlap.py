@@ -123,8 +123,9 @@ def top_k_kendall(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike = 
     """Kendall's tau-b over the features that either explanation has among its k top ones (Fagin et al. 2003).
 
     Those outside an explanation's top are tied below it, so that a pair of which both members are missing there counts
-    neither way. Range [-1, 1], higher means more agreement; `chance` is the expectation over random rankings, which is
-    below 0 because features that only one of two explanations has are discordant. Undefined as `top_k_agreement` is.
+    neither way; ties at the border are all inside. Range [-1, 1], higher means more agreement; `chance` is the
+    expectation over random rankings, which is below 0 because features that only one of two explanations has are
+    discordant. Undefined as `top_k_agreement` is, and for k below 2.
     """
     pair = _magnitudes(a, b, mask)
     top = np.broadcast_to(np.asarray(k, dtype=np.int64), pair.size.shape)
@@ -134,7 +135,7 @@ def top_k_kendall(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike = 
     first, second = (np.where(chosen, rows, -1.0) for chosen, rows in zip(inside, (pair.a, pair.b), strict=True))
     value = kendall(first, second, inside[0] | inside[1]).statistic
     reasons = pair.undefined()
-    reasons[Reason.TOO_FEW] = pair.size < top
+    reasons[Reason.TOO_FEW] = (pair.size < top) | (top < 2)
     for reason, where in value.undefined().items():
         reasons[reason] = reasons[reason] | where if reason in reasons else where
     chance = np.array([_top_k_chance(int(size), int(each)) for size, each in zip(pair.size, top, strict=True)])

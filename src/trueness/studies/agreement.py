@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
+from trueness.errors import UserError
 from trueness.studies.schema import (
     RecipeName,
     Shape,
@@ -182,7 +183,13 @@ def explained(
     asked = {name: f"{name}{suffix}" if f"{name}{suffix}" in TEXT_EXPLAINERS else name for name in names}
     found = explain_all(network, split, list(asked.values()), refuse=False)
     redrawn = (
-        explain_all(network, EncodedSplit(chosen[:again], coder, current_device()), list(found.scores), redraw=True)
+        explain_all(
+            network,
+            EncodedSplit(chosen[:again], coder, current_device()),
+            list(found.scores),
+            redraw=True,
+            refuse=False,
+        )
         if again
         else None
     )
@@ -197,7 +204,7 @@ def explained(
         "pairs": data.pairs,
         "examples": [
             {
-                "instance": int(order[row]),
+                "instance": row,
                 "words": words(chosen[row]),
                 "predicted": data.classes[predicted[row]] if predicted[row] < len(data.classes) else predicted[row],
                 "gold": data.classes[chosen[row].label],
@@ -267,6 +274,8 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
         if mask.shape == other.shape and (mask == other).all():
             own.append(own_records(first, second, mask).assign(against=SEED))
     facts = [stored.read("facts") for stored in inputs["explained"]]
+    if not any(len(part) for part in records):
+        raise UserError("Agreement needs two explainers that the model supports; see `trueness list explainer`.")
     payloads: dict[str, Any] = {
         "records": small(pd.concat(records, ignore_index=True)),
         "about": {

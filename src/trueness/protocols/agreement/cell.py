@@ -124,8 +124,9 @@ def _student(change: Floats) -> dict[str, float]:
     from scipy.stats import t
 
     size = len(change)
-    mean = float(change.mean()) if size else 0.0
-    error = float(change.std(ddof=1) / np.sqrt(size)) if size > 1 else 0.0
+    if size < 2:
+        return {"difference": float(change.mean()) if size else 0.0, "low": np.nan, "high": np.nan, "p": 1.0}
+    mean, error = float(change.mean()), float(change.std(ddof=1) / np.sqrt(size))
     if error == 0:
         return {"difference": mean, "low": mean, "high": mean, "p": 0.0 if mean else 1.0}
     half = float(t.ppf(1 - LEVEL / 2, size - 1)) * error

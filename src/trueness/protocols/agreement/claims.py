@@ -69,7 +69,7 @@ def _means(cell: Cell, methods: Sequence[str]) -> pd.Series:
 
 
 def _common(cells: Sequence[Cell]) -> list[str]:
-    """Attention and attribution methods that all cells have; a transformer's attention is its rollout."""
+    """Attention and attribution methods that all cells have."""
     return [name for name in (*ATTENTION, *ATTRIBUTION) if all(name in cell.methods for cell in cells)]
 
 
@@ -80,6 +80,8 @@ def _transformer_lower(cells: Sequence[Cell], dataset: str) -> Finding | None:
     if transformer is None or recurrent is None:
         return None
     methods = _common([transformer, recurrent])
+    if len(methods) < 2:
+        return None
     change = (_means(transformer, methods) - _means(recurrent, methods)).dropna()
     interval = mean_interval(change.to_numpy())
     return decide(interval, below=0.0), f"difference {shown(interval)} over {len(methods)} methods"

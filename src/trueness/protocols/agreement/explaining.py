@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
-from trueness.data.batches import Batch, EncodedSplit
+from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, Occlusion, Target, TextExplainer
 from trueness.explainers.masking import MaskingExplainer, explain_together
@@ -61,20 +60,20 @@ def explain_all(
     for rows, batch in split.in_order(_ON_GPU if split.device.type == "cuda" else _TOKENS):
         inside = batch.mask.cpu().numpy()
         mask[rows, : inside.shape[1]] = inside
-        for name, found in _attribute(asked, network, batch, target):
+        masking = {name: method for name, method in asked.items() if isinstance(method, MaskingExplainer)}
+        shared = explain_together(list(masking.values()), network, batch, target) if masking else []
+        together = dict(zip(masking, shared, strict=True))
+        for name, method in list(asked.items()):
+            try:
+                found = together[name] if name in together else method.attribute(network, batch, target)
+            except UserError as error:  # some refuse a text, not the model
+                if refuse:
+                    raise
+                refused[name] = str(error)
+                del asked[name], scores[name]
+                continue
             scores[name][rows, : inside.shape[1]] = found.double().cpu().numpy()
     return Explained(scores, mask, refused)
-
-
-def _attribute(
-    asked: Mapping[str, TextExplainer], network: TextNetwork, batch: Batch, target: Target
-) -> Iterator[tuple[str, Tensor]]:
-    masking = {name: method for name, method in asked.items() if isinstance(method, MaskingExplainer)}
-    if masking:
-        yield from zip(masking, explain_together(list(masking.values()), network, batch, target), strict=True)
-    for name, method in asked.items():
-        if name not in masking:
-            yield name, method.attribute(network, batch, target)
 
 
 def _redrawn(method: TextExplainer) -> TextExplainer | None:

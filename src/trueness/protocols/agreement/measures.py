@@ -36,6 +36,8 @@ def pair_records(scores: Mapping[str, Floats], mask: Bools, k: int) -> pd.DataFr
 
     pairs = list(itertools.combinations(scores, 2))
     texts = len(mask)
+    if not pairs:
+        return pd.DataFrame({"instance": [], "first": [], "second": [], "length": []})
     first, second = (np.concatenate([np.asarray(scores[pair[side]]) for pair in pairs]) for side in (0, 1))
     measured = _measures(first, second, np.tile(mask, (len(pairs), 1)), k)
     columns = {name: values.values.filled(np.nan) for name, values in measured.items()}

@@ -123,13 +123,13 @@ def cell_scores(cell: Cell) -> Iterator[Score]:
             if len(rows):
                 parts.append((f"{method} and itself, {against}", TAU, rows))
     # All columns that have the same rows are resampled together; the seeds of a text belong together.
-    for count in dict.fromkeys(len(rows) for _, _, rows in parts):
-        alike = [part for part in parts if len(part[2]) == count]
+    same: dict[bytes, list[tuple[str, str, pd.DataFrame]]] = {}
+    for part in parts:
+        same.setdefault(part[2]["instance"].to_numpy().tobytes(), []).append(part)
+    for alike in same.values():
         texts = alike[0][2]["instance"].to_numpy()
         values = np.stack([rows[name].to_numpy() for _, name, rows in alike], axis=1)
         for (method, name, rows), interval in zip(alike, mean_intervals(values, texts), strict=True):
-            if not (rows["instance"].to_numpy() == texts).all():
-                raise AssertionError("records are not in the same order")
             yield from _score(cell, rows, name, method, interval)
 
 

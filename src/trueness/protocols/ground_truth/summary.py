@@ -104,10 +104,7 @@ def scores(cell: Cell) -> Iterator[Score]:
             quantity = f"attribution share, class {name}"
             yield from _score(cell, quantity, method, within(t_interval(some), 0, 1), "higher is better", here, 1.0)
         if method == "rationale":
-            rate = float(cell.by_seed(method, "selected").mean())
-            yield from _selection(cell, "selected words", "selected", size, 1.0)
-            yield from _selection(cell, "precision of the selection", "attribution share", size, min(1.0, size / rate))
-            yield from _selection(cell, "recall of the selection", "recall", rate, min(1.0, rate / size))
+            yield from _selection(cell)
         decoys = cell.by_seed(method, "decoy share")
         some_size = float(cell.by_seed(method, "decoy size").mean())
         if len(decoys) and some_size > 0:
@@ -116,10 +113,37 @@ def scores(cell: Cell) -> Iterator[Score]:
             )
 
 
-def _selection(cell: Cell, quantity: str, column: str, null: float, best: float) -> Iterator[Score]:
+def pooled(records: pd.DataFrame) -> pd.DataFrame:
+    """Of each rationale model, over all words: rate of selection, share of evidence, precision and recall."""
+    some = records[records["method"] == "rationale"]
+    counts = some[["dataset", "model", "seed"]].assign(
+        words=some["words"],
+        chosen=some["selected"] * some["words"],
+        marked=some["evidence size"] * some["words"],
+        both=some["recall"].fillna(0.0) * some["evidence size"] * some["words"],
+    )
+    sums = counts.groupby(["dataset", "model", "seed"], as_index=False, sort=False).sum()
+    return sums[["dataset", "model", "seed"]].assign(
+        **{
+            "selected": sums["chosen"] / sums["words"],
+            "evidence size": sums["marked"] / sums["words"],
+            "precision": sums["both"] / sums["chosen"].where(sums["chosen"] > 0),
+            "recall": sums["both"] / sums["marked"].where(sums["marked"] > 0),
+        }
+    )
+
+
+def _selection(cell: Cell) -> Iterator[Score]:
     """Of a rationale: by chance precision is the evidence's share of the words, and recall the rate of selection."""
-    interval = within(t_interval(cell.by_seed("rationale", column)), 0, 1)
-    yield from _score(cell, quantity, "rationale", interval, "higher is better", null, best)
+    found = pooled(cell.records.assign(dataset=cell.dataset, model=cell.model))
+    size, rate = float(found["evidence size"].mean()), float(found["selected"].mean())
+    for quantity, column, direction, null, best in (
+        ("selected words", "selected", "neither", None, None),
+        ("precision of the selection", "precision", "higher is better", size, min(1.0, size / max(rate, 1e-9))),
+        ("recall of the selection", "recall", "higher is better", rate, min(1.0, rate / max(size, 1e-9))),
+    ):
+        interval = within(t_interval(found[column].dropna()), 0, 1)
+        yield from _score(cell, quantity, "rationale", interval, direction, null, best)  # type: ignore[arg-type]
 
 
 def _score(
@@ -127,9 +151,9 @@ def _score(
     quantity: str,
     method: str,
     interval: Interval,
-    direction: Literal["higher is better", "lower is better"],
-    null: float,
-    best: float,
+    direction: Literal["higher is better", "lower is better", "neither"],
+    null: float | None,
+    best: float | None,
 ) -> Iterator[Score]:
     if isinstance(interval.value, Undefined):
         return
@@ -216,7 +240,9 @@ def claims(cells: Sequence[Cell]) -> Iterator[Claim]:
         yield claim(text, attention, "plantings and models")
     best = []
     for cell in known:
-        first = ranking(cell)[0]
+        first = next(iter(ranking(cell)), None)
+        if first is None:
+            continue
         interval = within(t_interval(cell.by_seed(first["method"], "AUROC")), 0, 1)
         best.append((cell.where, (decide(interval, above=RELIABLE), f"{first['method']}, AUROC {shown(interval)}")))
     if best:

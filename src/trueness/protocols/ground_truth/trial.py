@@ -138,6 +138,7 @@ def trial(
                     "method": name,
                     "label": gold,
                     "right": predicted == gold,
+                    "words": sizes,
                     "evidence size": (evidence & found.mask).sum(axis=1) / np.maximum(sizes, 1),
                     "decoy size": (decoys & found.mask).sum(axis=1) / np.maximum(sizes, 1),
                     **columns,
