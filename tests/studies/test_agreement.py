@@ -156,7 +156,7 @@ def test_a_saved_folder_and_a_csv_are_enough(pretrained, tmp_path):
     loaded = tn.load_classifier(pretrained)
     first = int(np.random.default_rng(0).permutation(10)[0])  # instances are drawn once, by a fixed seed
     text = (tmp_path / "mine.csv").read_text().splitlines()[1 + first].rsplit(",", 1)[0]
-    assert list(run.result.tables["strips"]["words"].iloc[0])[0] == text.split()[0]
+    assert run.result.tables["strips"]["words"].iloc[0][0] == text.split()[0]
     scores = {name: tn.explain(loaded, [text], name)[0].scores for name in ("attention-rollout", "attention")}
     record = run.to_pandas().query("instance == 0 and first == 'attention' and second == 'attention-rollout'")
     assert record["Kendall tau"].iloc[0] == pytest.approx(kendalltau(*map(np.abs, scores.values())).statistic, abs=1e-5)
