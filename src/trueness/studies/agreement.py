@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trueness.engine import Stored, Task, task
-from trueness.engine.worker import current_device
 from trueness.errors import UserError
+from trueness.studies.explanations import PUBLISHED, explained, read_scores
 from trueness.studies.schema import (
     RecipeName,
     Shape,
@@ -21,22 +21,16 @@ from trueness.studies.schema import (
     as_list,
     distinct,
 )
-from trueness.studies.text_tasks import dataset_task, read_dataset, release_memory, small
+from trueness.studies.text_tasks import dataset_task, small
 from trueness.studies.transformer_tasks import (
     TRANSFORMER,
     AnyModels,
     FineTuningName,
     performance,
-    read_any_model,
     trained_models,
 )
 
-if TYPE_CHECKING:
-    from trueness.data.coding import Coder
-    from trueness.models.network import TextNetwork
-
 _FLOW = "attention-flow"
-_SUFFIX = "@court2022"
 
 Datasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct)]
 
@@ -137,7 +131,7 @@ def _explanations(
     names = list(study.explainers)
     if variant == "as-published":
         attention = ["attention-rollout"] if model == TRANSFORMER else ["attention"]
-        names = attention + [name for name in names if f"{name}{_SUFFIX}" in TEXT_EXPLAINERS]
+        names = attention + [name for name in names if f"{name}{PUBLISHED}" in TEXT_EXPLAINERS]
     else:
         names = [name for name in names if model == TRANSFORMER or not name.startswith("attention-")]
     common: dict[str, Any] = {"seed": seed, "variant": variant, "given": folder}
@@ -148,102 +142,6 @@ def _explanations(
     if model == TRANSFORMER and _FLOW in study.explainers and few:
         found.append(explained(inputs, names=[_FLOW], instances=few, examples=0, again=0, **common))
     return found
-
-
-@task("agreement/explained", version=1)
-def explained(
-    inputs: Mapping[str, Stored],
-    *,
-    names: Sequence[str],
-    variant: str,
-    instances: int,
-    again: int,
-    examples: int,
-    seed: int,
-    given: Path | None,
-) -> dict[str, Any]:
-    """What every method says of some test examples of one model."""
-    import numpy as np
-    import torch
-
-    from trueness.data.batches import EncodedSplit
-    from trueness.explainers.catalogue import TEXT_EXPLAINERS, AttentionFlow, IntegratedGradients
-    from trueness.protocols.agreement import explain_all
-    from trueness.protocols.agreement.measures import unsigned
-
-    data = read_dataset(inputs["dataset"])
-    texts = data.splits["test"] if "test" in data.splits else next(iter(data.splits.values()))
-    # Fewer instances are the first ones of more.
-    order = np.random.default_rng(0).permutation(len(texts))[:instances]
-    chosen = [texts[row] for row in order]
-    published = variant == "as-published"
-    network, coder, words = _network(inputs, seed, given, data.pairs, special=published)
-    split = EncodedSplit(chosen, coder, current_device())
-    suffix = _SUFFIX if published else ""
-    asked = {name: f"{name}{suffix}" if f"{name}{suffix}" in TEXT_EXPLAINERS else name for name in names}
-    found = explain_all(network, split, list(asked.values()), refuse=False)
-    redrawn = (
-        explain_all(
-            network,
-            EncodedSplit(chosen[:again], coder, current_device()),
-            list(found.scores),
-            redraw=True,
-            refuse=False,
-        )
-        if again
-        else None
-    )
-    plain = {other: name for name, other in asked.items()}
-    with torch.no_grad():
-        predicted = [int(network(split.batch([row])).logits.argmax()) for row in range(min(examples, len(chosen)))]
-    batches = [batch for _, batch in split.in_order()]
-    facts: dict[str, Any] = {
-        "methods": [plain[name] for name in found.scores],
-        "refused": {plain[name]: reason for name, reason in found.refused.items()},
-        "unsigned": [plain[name] for name in unsigned(found.scores, found.mask)],
-        "pairs": data.pairs,
-        "examples": [
-            {
-                "instance": row,
-                "words": words(chosen[row]),
-                "predicted": data.classes[predicted[row]] if predicted[row] < len(data.classes) else predicted[row],
-                "gold": data.classes[chosen[row].label],
-            }
-            for row in range(len(predicted))
-        ],
-    }
-    for name, other in asked.items():
-        method = TEXT_EXPLAINERS[other]
-        if other in found.scores and isinstance(method, IntegratedGradients):
-            errors = torch.cat([method.completeness_error(network, batch) for batch in batches])
-            facts["completeness_error"] = {name: float(errors.mean())}
-        if other in found.scores and isinstance(method, AttentionFlow):
-            facts["saturation"] = float(torch.cat([method.saturation(network, batch) for batch in batches]).mean())
-    scores = {plain[name]: values.astype(np.float32) for name, values in found.scores.items()}
-    payloads: dict[str, Any] = {"scores": {**scores, "mask": found.mask}, "facts": facts}
-    if redrawn is not None and redrawn.scores:
-        payloads["again"] = {plain[name]: values.astype(np.float32) for name, values in redrawn.scores.items()}
-    release_memory()
-    return payloads
-
-
-def _network(
-    inputs: Mapping[str, Stored], seed: int, given: Path | None, pairs: bool, *, special: bool
-) -> tuple[TextNetwork, Coder, Any]:
-    """The model, how it reads texts, and the tokens of a text as a person sees them."""
-    from dataclasses import replace
-
-    from trueness.models.pairs import BothTexts, JoinedPairs
-    from trueness.models.transformer import TransformerModel, load_transformer, words_of
-
-    model = read_any_model(inputs["model"], seed) if given is None else load_transformer(given, current_device())
-    if isinstance(model, TransformerModel):
-        coder = replace(model.coder, explain_special=special)
-        return model.network, coder, lambda example: words_of(coder, example)
-    if pairs and model.network.config.head == "concat":
-        joined = JoinedPairs(model.vocabulary)
-        return BothTexts(model.network), joined, lambda example: [*example.tokens, *(example.tokens_b or ())]
-    return model.network, model.coder, lambda example: words_of(model.coder, example)
 
 
 @task("agreement/cell", version=1)
@@ -260,13 +158,13 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
     parts = [inputs["explained"][begin : begin + each] for begin in range(0, len(inputs["explained"]), each)]
     records, own, by_seed = [], [], []
     for seed, (main, *more) in zip(seeds, parts, strict=True):
-        scores, mask = _scores(main)
+        scores, mask = read_scores(main)
         by_seed.append((scores, mask))
         records.append(pair_records(scores, mask, k).assign(seed=seed))
         if main.holds("again"):
             own.append(own_records(scores, main.read("again"), mask).assign(against=DRAW))
         for extra in more:  # a method of which only the first instances are known, against all others
-            some, few = _scores(extra)
+            some, few = read_scores(extra)
             cut = {name: values[: len(few), : few.shape[1]] for name, values in scores.items()}
             joined = pair_records({**cut, **some}, few, k)
             records.append(joined[joined["second"].isin(list(some))].assign(seed=seed))
@@ -295,12 +193,6 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
         for method, values in scores.items()
     ]
     return {**payloads, **({"strips": pd.DataFrame(strips)} if strips else {})}
-
-
-def _scores(stored: Stored) -> tuple[dict[str, Any], Any]:
-    """The scores of every method, in the order they were asked for, and the mask."""
-    found = stored.read("scores")
-    return {name: found[name] for name in stored.read("facts")["methods"]}, found["mask"]
 
 
 @task("agreement/summary", version=1)

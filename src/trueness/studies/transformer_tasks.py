@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
-from trueness.errors import UserError
-from trueness.studies.schema import AttentionModelName, as_list, distinct
+from trueness.studies.schema import AttentionModelName, as_list, distinct, known
 from trueness.studies.text_tasks import read_dataset, read_model, release_memory, training
 
 TRANSFORMER = "transformer"
@@ -23,11 +22,7 @@ AnyModels = Annotated[list[AnyModel], BeforeValidator(as_list), AfterValidator(d
 def _fine_tuning(name: str) -> str:
     from trueness.models.finetuning import FINE_TUNINGS  # loads torch
 
-    try:
-        FINE_TUNINGS[name]
-    except UserError as error:
-        raise ValueError(str(error)) from error
-    return name
+    return known(FINE_TUNINGS)(name)
 
 
 FineTuningName = Annotated[str, AfterValidator(_fine_tuning)]

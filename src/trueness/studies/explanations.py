@@ -1,0 +1,121 @@
+"""The task that asks many methods about the same texts of one model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueness.engine import Stored, task
+from trueness.engine.worker import current_device
+from trueness.studies.text_tasks import read_dataset, release_memory
+from trueness.studies.transformer_tasks import read_any_model
+
+if TYPE_CHECKING:
+    from trueness.data.coding import Coder
+    from trueness.models.network import TextNetwork
+
+PUBLISHED = "@court2022"
+"""How explainers are named that compute what the paper's code does."""
+
+
+@task("agreement/explained", version=1)
+def explained(
+    inputs: Mapping[str, Stored],
+    *,
+    names: Sequence[str],
+    variant: str,
+    instances: int,
+    again: int,
+    examples: int,
+    seed: int,
+    given: Path | None,
+) -> dict[str, Any]:
+    """What every method says of some test examples of one model."""
+    import numpy as np
+    import torch
+
+    from trueness.data.batches import EncodedSplit
+    from trueness.explainers.catalogue import TEXT_EXPLAINERS, AttentionFlow, IntegratedGradients
+    from trueness.protocols.agreement import explain_all
+    from trueness.protocols.agreement.measures import unsigned
+
+    data = read_dataset(inputs["dataset"])
+    texts = data.splits["test"] if "test" in data.splits else next(iter(data.splits.values()))
+    # Fewer instances are the first ones of more.
+    order = np.random.default_rng(0).permutation(len(texts))[:instances]
+    chosen = [texts[row] for row in order]
+    published = variant == "as-published"
+    network, coder, words = _network(inputs, seed, given, data.pairs, special=published)
+    split = EncodedSplit(chosen, coder, current_device())
+    suffix = PUBLISHED if published else ""
+    asked = {name: f"{name}{suffix}" if f"{name}{suffix}" in TEXT_EXPLAINERS else name for name in names}
+    found = explain_all(network, split, list(asked.values()), refuse=False)
+    redrawn = (
+        explain_all(
+            network,
+            EncodedSplit(chosen[:again], coder, current_device()),
+            list(found.scores),
+            redraw=True,
+            refuse=False,
+        )
+        if again
+        else None
+    )
+    plain = {other: name for name, other in asked.items()}
+    with torch.no_grad():
+        predicted = [int(network(split.batch([row])).logits.argmax()) for row in range(min(examples, len(chosen)))]
+    batches = [batch for _, batch in split.in_order()]
+    facts: dict[str, Any] = {
+        "methods": [plain[name] for name in found.scores],
+        "refused": {plain[name]: reason for name, reason in found.refused.items()},
+        "unsigned": [plain[name] for name in unsigned(found.scores, found.mask)],
+        "pairs": data.pairs,
+        "examples": [
+            {
+                "instance": row,
+                "words": words(chosen[row]),
+                "predicted": data.classes[predicted[row]] if predicted[row] < len(data.classes) else predicted[row],
+                "gold": data.classes[chosen[row].label],
+            }
+            for row in range(len(predicted))
+        ],
+    }
+    for name, other in asked.items():
+        method = TEXT_EXPLAINERS[other]
+        if other in found.scores and isinstance(method, IntegratedGradients):
+            errors = torch.cat([method.completeness_error(network, batch) for batch in batches])
+            facts["completeness_error"] = {name: float(errors.mean())}
+        if other in found.scores and isinstance(method, AttentionFlow):
+            facts["saturation"] = float(torch.cat([method.saturation(network, batch) for batch in batches]).mean())
+    scores = {plain[name]: values.astype(np.float32) for name, values in found.scores.items()}
+    payloads: dict[str, Any] = {"scores": {**scores, "mask": found.mask}, "facts": facts}
+    if redrawn is not None and redrawn.scores:
+        payloads["again"] = {plain[name]: values.astype(np.float32) for name, values in redrawn.scores.items()}
+    release_memory()
+    return payloads
+
+
+def _network(
+    inputs: Mapping[str, Stored], seed: int, given: Path | None, pairs: bool, *, special: bool
+) -> tuple[TextNetwork, Coder, Any]:
+    """The model, how it reads texts, and the tokens of a text as a person sees them."""
+    from dataclasses import replace
+
+    from trueness.models.pairs import BothTexts, JoinedPairs
+    from trueness.models.transformer import TransformerModel, load_transformer, words_of
+
+    model = read_any_model(inputs["model"], seed) if given is None else load_transformer(given, current_device())
+    if isinstance(model, TransformerModel):
+        coder = replace(model.coder, explain_special=special)
+        return model.network, coder, lambda example: words_of(coder, example)
+    if pairs and model.network.config.head == "concat":
+        joined = JoinedPairs(model.vocabulary)
+        return BothTexts(model.network), joined, lambda example: [*example.tokens, *(example.tokens_b or ())]
+    return model.network, model.coder, lambda example: words_of(model.coder, example)
+
+
+def read_scores(stored: Stored) -> tuple[dict[str, Any], Any]:
+    """The scores of every method, in the order they were asked for, and the mask."""
+    found = stored.read("scores")
+    return {name: found[name] for name in stored.read("facts")["methods"]}, found["mask"]
