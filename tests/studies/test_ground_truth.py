@@ -14,6 +14,9 @@ from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
 from trueness.protocols.ground_truth.summary import Cell, summarise
 from trueness.protocols.ground_truth.trial import PLANTED, marks_of, trial, usage
 from trueness.report.compare import published_values
+from trueness.report.figure import in_order
+from trueness.report.ground_truth import _best, ground_truth_figures
+from trueness.report.strips import selected
 
 WORDS = ["film", "good", "bad", "plot", "scene", "dull"]
 
@@ -99,6 +102,45 @@ def test_selections_have_precision_and_recall(dry_run):
     assert scores["recall of the selection"].null == pytest.approx(scores["selected words"].value, abs=1e-6)
     assert scores["precision of the selection"].value <= scores["precision of the selection"].best + 1e-6
     assert records.loc[records["method"] != "rationale", "recall"].isna().all()
+    possible = scores["selected evidence, of the possible"]
+    size, rate = scores["precision of the selection"].null, scores["selected words"].value
+    assert (possible.null, possible.best) == (pytest.approx(max(size, rate), abs=1e-6), 1.0)
+
+
+def test_best_selections_by_hand():
+    records = pd.DataFrame(
+        {"method": "rationale", "instance": [0, 1], "words": [10, 20], "evidence size": [0.4, 0.05], "seed": 0}
+    )
+    best = {(row["held"], row["measure"], row["selected"]): row["best"] for row in _best("d", records)}
+    # 5 pieces of evidence in 30 words. A tenth of them: 3 words, of which each can be evidence; text by text 1 of the
+    # first and 2 of the second, where there is only 1.
+    assert best["for the split", "precision", 0.1] == pytest.approx(1)
+    assert best["for the split", "recall", 0.1] == pytest.approx(3 / 5)
+    assert best["text by text", "precision", 0.1] == pytest.approx(2 / 3)
+    assert best["text by text", "recall", 0.1] == pytest.approx(2 / 5)
+    assert best["for the split", "precision", 0.2] == pytest.approx(5 / 6)
+    assert best["text by text", "recall", 0.25] == pytest.approx(3.5 / 5)
+
+
+def test_every_word_of_a_text_has_its_bar(dry_run):
+    (figure,) = [figure for figure in ground_truth_figures(dry_run.result) if figure.name == "words"]
+    table = pd.DataFrame(figure.spec["data"]["values"])
+    some = table[table["explainer"] == "attention"]
+    assert some.groupby("text")["share"].sum().to_numpy() == pytest.approx(1)
+    assert set(some["word is"]) == {"planted evidence", "a decoy", "another word"}
+    strips = dry_run.result.tables["strips"]
+    first = strips[strips["method"] == "attention"].iloc[0]
+    here = some[some["text"] == in_order(some, "text")[0]]
+    assert list(here["word"]) == list(first["words"])
+    assert not table["text"].str.contains("rationale").any()
+
+
+def test_a_rationale_is_marked_with_what_it_found_and_missed():
+    html = selected(["a", "b", "c", "<d>"], [1, 0, 1, 0], [1, 1, -1, 0])
+    assert html == (
+        '<span class="evidence selected">a</span> <span class="evidence">b</span> <span class="decoy selected">c</span>'
+        " &lt;d&gt;"
+    )
 
 
 def test_it_concludes_and_reports(dry_run, tmp_path):
@@ -121,7 +163,9 @@ def test_it_concludes_and_reports(dry_run, tmp_path):
         "mine.csv",
     ):
         assert text in html
-    assert len(figures) == 2 * 2
+    assert len(figures) == 2 * 3
+    assert '<span class="evidence' in html
+    assert "Rationales select decoys" in html
 
 
 def test_one_command_ranks_and_reports(table, dry_run, tmp_path):

@@ -23,6 +23,9 @@ _LARGEST = 1 << 15
 """Tokens of a batch that is still recorded: larger ones keep a GPU busy by themselves, and each model's recording of
 them would hold its memory."""
 
+_SPARE = 0.3
+"""Share of a GPU's memory that must be free for one more recording; the rest of its processes need room as well."""
+
 
 class CrossEntropy:
     """The usual objective; with `weigh_positive` class 1 of two counts N / N1 - 1 times."""
@@ -106,6 +109,10 @@ class Stepper:
                 self._step(index, rounded)
                 return
             if shape not in self._graphs:
+                free, total = torch.cuda.mem_get_info(index.device)
+                if free < total * _SPARE:
+                    self._step(index, rounded)
+                    return
                 self._graphs[shape] = self._record(torch.empty_like(index), rounded)
             graph, place = self._graphs[shape]
             place.copy_(index)

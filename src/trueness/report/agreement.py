@@ -1,4 +1,4 @@
-"""The pair matrix of agreement as a clustered figure, and the strips of Figure 1 of Order in the Court (2022)."""
+"""The pair matrix of agreement as a clustered figure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from trueness.protocols.agreement.measures import TAU
 from trueness.protocols.result import Result
 from trueness.report.agreement_tables import order_by_likeness
 from trueness.report.figure import Figure, one_at_a_time
-from trueness.report.heatmap import coloured
 
 
 def agreement_figures(result: Result) -> Iterator[Figure]:
@@ -66,28 +65,3 @@ def agreement_figures(result: Result) -> Iterator[Figure]:
         "linkage). 0 is what unrelated rankings get. That methods agree does not make them true to the model."
     )
     yield Figure("agreement", "Agreement of all pairs of methods", caption, spec)
-
-
-def strips(result: Result) -> list[dict[str, Any]]:
-    """For each dataset and model its examples with every method's heat map, one above the other."""
-    from markupsafe import Markup
-
-    table = result.tables.get("strips")
-    if table is None:
-        return []
-    found: dict[str, list[dict[str, Any]]] = {}
-    for (dataset, model, variant, instance), some in table.groupby(
-        ["dataset", "model", "variant", "instance"], sort=False
-    ):
-        first = some.iloc[0]
-        found.setdefault(f"{dataset}, {model}, {variant}", []).append(
-            {
-                "about": f"instance {instance}: predicted {first['predicted']}, gold {first['gold']}",
-                # Made by `coloured`, which escapes every word.
-                "rows": [
-                    (str(row["method"]), Markup(coloured(row["words"], row["scores"])))
-                    for row in some.to_dict(orient="records")
-                ],
-            }
-        )
-    return [{"where": where, "texts": texts} for where, texts in found.items()]

@@ -12,11 +12,11 @@ from typing import Any
 from trueness.engine import Stored, disk, write_atomically
 from trueness.errors import UserError
 from trueness.protocols.result import Result
-from trueness.report.agreement import strips
 from trueness.report.compare import compare
 from trueness.report.figure import Figure
 from trueness.report.figures import figures
 from trueness.report.heatmap import coloured
+from trueness.report.strips import strips
 from trueness.report.tables import tables
 from trueness.studies import Study
 from trueness.version import __version__

@@ -64,6 +64,8 @@ class GroundTruthStudy(Study):
     """Rationale models to train as well."""
     selections: dict[str, list[Annotated[float, Field(gt=0, lt=1)]]] = Field(default_factory=dict)
     """For each planting the rates of selection that rationale models are trained to."""
+    rationale_seeds: int = Field(default=3, ge=1)
+    """Rationale models of each rate: the first seeds of the study."""
     rationale_recipe: RecipeName = "rationale"
     by_text: bool = False
     """Whether the rate of selection is held text by text, as in the code behind the paper's numbers."""
@@ -87,7 +89,7 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                     trials.append(trial(inputs, seed=seed, **how))
                     at.append({"dataset": f"{Path(name).name} with {planting}", "model": model, "seed": seed})
             for method, rate, seed in itertools.product(
-                study.rationales, study.selections.get(planting, []), study.seeds
+                study.rationales, study.selections.get(planting, []), study.seeds[: study.rationale_seeds]
             ):
                 settings: dict[str, Any] = {
                     "instances": study.instances,

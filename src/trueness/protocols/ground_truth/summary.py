@@ -114,7 +114,10 @@ def scores(cell: Cell) -> Iterator[Score]:
 
 
 def pooled(records: pd.DataFrame) -> pd.DataFrame:
-    """Of each rationale model, over all words: rate of selection, share of evidence, precision and recall."""
+    """Of each rationale model, over all words: rate of selection, share of evidence, precision and recall.
+
+    At a given rate, precision and recall fall short of the best possible by the same share.
+    """
     some = records[records["method"] == "rationale"]
     counts = some[["dataset", "model", "seed"]].assign(
         words=some["words"],
@@ -129,6 +132,7 @@ def pooled(records: pd.DataFrame) -> pd.DataFrame:
             "evidence size": sums["marked"] / sums["words"],
             "precision": sums["both"] / sums["chosen"].where(sums["chosen"] > 0),
             "recall": sums["both"] / sums["marked"].where(sums["marked"] > 0),
+            "share of the possible": sums["both"] / sums[["chosen", "marked"]].min(axis=1).where(lambda most: most > 0),
         }
     )
 
@@ -141,6 +145,7 @@ def _selection(cell: Cell) -> Iterator[Score]:
         ("selected words", "selected", "neither", None, None),
         ("precision of the selection", "precision", "higher is better", size, min(1.0, size / max(rate, 1e-9))),
         ("recall of the selection", "recall", "higher is better", rate, min(1.0, rate / max(size, 1e-9))),
+        ("selected evidence, of the possible", "share of the possible", "higher is better", max(size, rate), 1.0),
     ):
         interval = within(t_interval(found[column].dropna()), 0, 1)
         yield from _score(cell, quantity, "rationale", interval, direction, null, best)  # type: ignore[arg-type]
@@ -227,7 +232,7 @@ def abstentions(cell: Cell) -> Iterator[Abstention]:
 
 
 def claims(cells: Sequence[Cell]) -> Iterator[Claim]:
-    """What the paper concludes of attention, and whether anything is reliable."""
+    """What the paper concludes of attention and of rationales, and whether anything is reliable."""
     known = [cell for cell in cells if cell.methods]
     attention = [
         (cell.where, (decide(interval, below=0.5), f"attribution share {shown(interval)}"))
@@ -238,10 +243,11 @@ def claims(cells: Sequence[Cell]) -> Iterator[Claim]:
     if attention:
         text = "Attention gives the evidence less than half of its weight, though the model needed it"
         yield claim(text, attention, "plantings and models")
+    yield from _of_rationales([cell for cell in known if "rationale" in cell.methods])
     best = []
     for cell in known:
         first = next(iter(ranking(cell)), None)
-        if first is None:
+        if first is None or "rationale" in cell.methods:
             continue
         interval = within(t_interval(cell.by_seed(first["method"], "AUROC")), 0, 1)
         best.append((cell.where, (decide(interval, above=RELIABLE), f"{first['method']}, AUROC {shown(interval)}")))
@@ -249,3 +255,24 @@ def claims(cells: Sequence[Cell]) -> Iterator[Claim]:
         yield claim(
             f"Some explainer finds the evidence reliably (AUROC above {RELIABLE})", best, "plantings and models"
         )
+
+
+def _of_rationales(cells: Sequence[Cell]) -> Iterator[Claim]:
+    """Section 7: near the best possible where nothing looks like the evidence, misled where decoys do."""
+    alone, misled = [], []
+    for cell in cells:
+        found = pooled(cell.records.assign(dataset=cell.dataset, model=cell.model))
+        reached = within(t_interval(found["share of the possible"].dropna()), 0, 1)
+        decoys = float(cell.by_seed("rationale", "decoy size").mean())
+        if decoys == 0:
+            alone.append((cell.where, (decide(reached, above=RELIABLE), f"{shown(reached)} of the possible")))
+            continue
+        chosen = within(t_interval(cell.by_seed("rationale", "decoy share")), 0, 1)
+        numbers = f"{shown(chosen)} of the selected words are decoys, {decoys:.3f} of all words"
+        misled.append((cell.where, (decide(chosen, above=decoys), numbers)))
+    if alone:
+        text = f"Rationales find more than {RELIABLE:.0%} of the evidence they could, where nothing looks like it"
+        yield claim(text, alone, "plantings and models")
+    if misled:
+        text = "Rationales select decoys that tell nothing, more often than chance would"
+        yield claim(text, misled, "plantings and models")
