@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import kendalltau
 
 import trueness as tn
-from tests.models.transformers import WORDS, model, tokenizer
+from tests.studies.conftest import rows_of
 from trueness.errors import UserError
 from trueness.report.compare import published_values
 from trueness.studies.agreement import TRANSFORMER
@@ -25,30 +25,13 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="session")
-def pretrained(tmp_path_factory):
-    """A tiny transformer with random weights."""
-    path = tmp_path_factory.mktemp("pretrained") / "tiny"
-    model("bert", 2).float().save_pretrained(path)
-    tokenizer().save_pretrained(path)
-    return path
-
-
-def _rows(rng, size, *, pairs):
-    for index in range(size):
-        texts = [rng.choice([word for word in WORDS if word[0] != "#"], rng.integers(4, 8)).tolist() for _ in "ab"]
-        texts[0][0] = ("bad", "good")[index % 2]
-        row = {"text": " ".join(texts[0]), "label": index % 2}
-        yield {**row, "text_b": " ".join(texts[1])} if pairs else row
-
-
-@pytest.fixture(scope="session")
 def folders(tmp_path_factory):
     """Single texts and pairs."""
     root, rng = tmp_path_factory.mktemp("agreement-data"), np.random.default_rng(0)
     for name, pairs in (("single", False), ("pair", True)):
         (root / name).mkdir()
         for split, size in (("train", 48), ("dev", 16), ("test", 16)):
-            rows = map(json.dumps, _rows(rng, size, pairs=pairs))
+            rows = map(json.dumps, rows_of(rng, size, pairs=pairs))
             (root / name / f"{split}.jsonl").write_text("\n".join(rows))
     return str(root / "single"), str(root / "pair")
 
@@ -147,7 +130,7 @@ def test_a_saved_folder_and_a_csv_are_enough(pretrained, tmp_path):
     with (tmp_path / "mine.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, ["text", "label"])
         writer.writeheader()
-        writer.writerows(_rows(rng, 10, pairs=False))
+        writer.writerows(rows_of(rng, 10, pairs=False))
     settings = {"model": str(pretrained), "data": str(tmp_path / "mine.csv"), "explainers": METHODS[:4]}
     run = tn.run(
         "agreement", store=tmp_path / "store", workers=1, instances=8, slow_instances=0, examples=1, **settings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.data.coding import MASK, Coder
+from trueness.data.coding import MASK, PAD, UNKNOWN, Coder
 from trueness.data.examples import TextExample
 
 
@@ -114,11 +116,15 @@ class _Block:
         self.explained = None if explained is None else _flat(explained, device).bool()
         self.pad, self.mask_token = coder.pad, coder.mask_token
 
+    def addresses(self, index: Tensor, width: int) -> Tensor:
+        position = torch.arange(width, device=self.flat.device)
+        return (self.starts[index][:, None] + position).clamp_(max=len(self.flat) - 1)
+
     def select(self, index: Tensor, width: int) -> Sequences:
         position = torch.arange(width, device=self.flat.device)
         lengths = self.lengths[index]
         inside = position < lengths[:, None]
-        address = (self.starts[index][:, None] + position).clamp_(max=len(self.flat) - 1)
+        address = self.addresses(index, width)
         tokens = torch.where(inside, self.flat[address], self.pad)
         types = None if self.types is None else torch.where(inside, self.types[address], 0)
         if self.explained is None:
@@ -154,6 +160,43 @@ class EncodedSplit:
     def sizes(self) -> npt.NDArray[np.int64]:
         """Length of every explained text, begin and end included."""
         return self._text.sizes
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all explained texts, begin and end included."""
+        return len(self._text.flat)
+
+    def addresses(self, rows: npt.NDArray[np.intp], width: int) -> Tensor:
+        """(rows, width): the number that each token has among all tokens of the split; beyond a text's end any."""
+        return self._text.addresses(torch.from_numpy(rows).to(self.device), width)
+
+    @functools.cached_property
+    def maskable(self) -> Tensor:
+        """(tokens,) which tokens may be hidden."""
+        found = torch.zeros(self.tokens, dtype=torch.bool, device=self.device)
+        for rows, batch in self.in_order():
+            found[self.addresses(rows, batch.mask.shape[1])[batch.mask]] = True
+        return found
+
+    def hidden(self, where: Tensor) -> EncodedSplit:
+        """The same texts with the mask token at some tokens: (tokens,) truth values, numbered as in `addresses`."""
+        other = copy.copy(self)
+        other._text = copy.copy(self._text)
+        other._text.flat = self._text.flat.masked_fill(where.to(self.device), self._text.mask_token)
+        return other
+
+    def hidden_at_random(self, seed: int) -> EncodedSplit:
+        """Every second text as it is, of the others a random share of tokens masked; drawn anew at every `shuffled`."""
+        return _HiddenAtRandom(self, seed)
+
+    def outline(self, where: Tensor) -> EncodedSplit:
+        """Only which tokens are hidden and how many there are: every token is the mask token or the unknown one."""
+        other = copy.copy(self)
+        other._text = copy.copy(self._text)
+        other._text.flat = torch.where(where.to(self.device), MASK, UNKNOWN)
+        other._text.pad, other._text.mask_token, other._text.types = PAD, MASK, None
+        other._other = None
+        return other
 
     def batch(self, rows: npt.ArrayLike) -> Batch:
         """The examples of those numbers."""
@@ -192,3 +235,26 @@ class EncodedSplit:
         order = np.argsort(noisy, kind="stable")
         pieces = [order[begin : begin + size] for begin in range(0, len(order), size)]
         return [pieces[piece] for piece in rng.permutation(len(pieces))]
+
+
+class _HiddenAtRandom(EncodedSplit):
+    """For training under all amounts of masking at once."""
+
+    def __init__(self, split: EncodedSplit, seed: int) -> None:
+        self.__dict__.update(split.__dict__)
+        self._clean, self._seed, self._draws = split._text, seed, 0
+        self._text = copy.copy(split._text)
+        self._text.flat = split._text.flat.clone()  # changed in place: recorded steps read from here
+        self._draw()
+
+    def shuffled(self, size: int, rng: np.random.Generator, *, noise: float = 0.1) -> list[npt.NDArray[np.intp]]:
+        self._draw()
+        return super().shuffled(size, rng, noise=noise)
+
+    def _draw(self) -> None:
+        rng = np.random.default_rng([self._seed, self._draws, *b"hidden"])
+        self._draws += 1
+        share = np.where(rng.random(len(self)) < 0.5, 0.0, rng.random(len(self)))
+        drawn = rng.random(self.tokens) < np.repeat(share, self.sizes)
+        where = torch.from_numpy(drawn).to(self.device) & self.maskable
+        self._text.flat.copy_(self._clean.flat.masked_fill(where, self._clean.mask_token))

@@ -1,5 +1,6 @@
 """All explainers of text, registered; importing this loads torch."""
 
+from trueness.explainers.blurred import Blurred
 from trueness.explainers.deep_lift import DeepLift, DeepShap
 from trueness.explainers.flow import AttentionFlow
 from trueness.explainers.gradients import Gradient, GradientJW2019, GradientMadsen2022, InputXGradient
@@ -21,6 +22,7 @@ __all__ = [
     "Attention",
     "AttentionFlow",
     "AttentionRollout",
+    "Blurred",
     "DeepLift",
     "DeepLiftCourt2022",
     "DeepShap",

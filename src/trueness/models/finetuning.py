@@ -14,7 +14,7 @@ import torch
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.errors import UserError
-from trueness.models.training import evaluate
+from trueness.models.training import View, evaluate
 from trueness.models.transformer import (
     Subwords,
     Transformer,
@@ -68,10 +68,12 @@ def fine_tune(
     device: str = "cpu",
     progress: Callable[[dict[str, float]], None] | None = None,
     uniform: bool = False,
+    view: View | None = None,
 ) -> TransformerModel:
     """A classifier of `data` from a pretrained model in a folder, as it was after its best epoch.
 
     With `uniform` its attention weights are all equal, in training and after: what attention adds is what is lost.
+    With `view` it sees the splits changed, for example with tokens masked.
     """
     how = FINE_TUNINGS[recipe] if isinstance(recipe, str) else recipe
     labels = dict(enumerate(data.classes))
@@ -86,6 +88,8 @@ def fine_tune(
         )
     network, coder = Transformer(model, uniform=uniform).to(device), Subwords(tokenizer, longest_text(model, tokenizer))
     train, dev = (EncodedSplit(data[split], coder, device) for split in ("train", "dev"))
+    if view is not None:
+        train, dev = view("train", train), view("dev", dev)
     optimiser = _optimiser(network, how)
     total = how.epochs * -(-len(train) // how.batch_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, total, how))

@@ -29,6 +29,9 @@ from trueness.models.text_model import TextModel
 from trueness.stats import Undefined
 from trueness.stats.classification import accuracy, macro_f1, roc_auc
 
+View = Callable[[str, EncodedSplit], EncodedSplit]
+"""A split as a model is to see it, from its name and what it is."""
+
 
 def model_config(name: str, data: TextDataset, recipe: Recipe, **changes: Any) -> AttentiveConfig:
     """The shape that a name such as `bilstm-additive` means for a dataset under a recipe."""
@@ -86,19 +89,22 @@ def train_many(
     missing: Missing = "zeros",
     states: Sequence[str | Path] | None = None,
     guide: Callable[[EncodedSplit], Tensor] | None = None,
+    views: Sequence[View] | None = None,
     **changes: Any,
 ) -> list[TextModel]:
     """One classifier per seed, the same as `train` gives; on a GPU they are trained at the same time.
 
     `guide` gives the attention (examples, tokens) over a split that models with frozen attention are trained under.
+    With `views` each seed's model sees the splits changed, for example with tokens masked.
     """
     how = _recipe(recipe, data)
-    splits = {split: EncodedSplit(data[split], data.vocabulary, device) for split in {"train", how.select_on}}
+    shown = {split: EncodedSplit(data[split], data.vocabulary, device) for split in {"train", how.select_on}}
     if guide is not None:
-        for split in splits.values():
+        for split in shown.values():
             split.guide = guide(split)
     loops, keepers, notes = [], [], list[str]()
     for number, seed in enumerate(seeds):
+        splits = shown if views is None else {split: views[number](split, shown[split]) for split in shown}
         table, notes = _table(vectors, data, missing, seed)
         if table is not None:
             changes = {**changes, "embedding": table.shape[1]}

@@ -15,6 +15,7 @@ MANY = 60
 HEADLINES = {
     "agreement": ("Kendall tau", "accuracy"),
     "attefa": ("AtteFa", "AtteFa*", "F1 of a guided model"),
+    "recursive-roar": ("faithfulness", "faithfulness, as published", "faithfulness (plain ROAR)"),
     "ground-truth": ("accuracy", "AUROC", "attribution share", "decoy share"),
 }
 """Of studies with many scores: the quantities that a terminal shows."""

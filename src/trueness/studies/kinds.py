@@ -12,6 +12,7 @@ from trueness.studies.agreement import AgreementStudy, plan_agreement
 from trueness.studies.attefa import AttefaStudy, plan_attefa
 from trueness.studies.attention import AttentionStudy, plan_attention
 from trueness.studies.ground_truth import GroundTruthStudy, plan_ground_truth
+from trueness.studies.recursive_roar import RecursiveRoarStudy, plan_recursive_roar
 from trueness.studies.roar_synthetic import RoarSynthetic, plan_roar_synthetic
 from trueness.studies.schema import Study
 
@@ -49,6 +50,11 @@ KINDS.add(
     "ground-truth",
     StudyKind(GroundTruthStudy, plan_ground_truth),
     "evidence is planted in texts; which explanations find it, of models that had to use it?",
+)
+KINDS.add(
+    "recursive-roar",
+    StudyKind(RecursiveRoarStudy, plan_recursive_roar),
+    "mask what is called important, train again, step by step: does performance fall faster than at random?",
 )
 
 

@@ -11,8 +11,8 @@ from trueness.data import VECTOR_DATASETS
 from trueness.engine import Stored, Task, task
 from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import VECTOR_MODELS
-from trueness.protocols.roar import Order, removal_curve
-from trueness.protocols.roar_synthetic import summarise
+from trueness.protocols.roar.synthetic import summarise
+from trueness.protocols.roar.vectors import Order, removal_curve
 from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Study, as_list, distinct
 
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from trueness.protocols.result import Result
-from trueness.protocols.roar_synthetic import summarise
+from trueness.protocols.roar.synthetic import summarise
 
 STEPS = 5
 

@@ -1,0 +1,149 @@
+"""The findings of Madsen et al. (2022), section 6 and appendix E, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueness.protocols.findings import FEWEST_SEEDS, claim, decide, shown
+from trueness.protocols.result import Claim, Verdict
+from trueness.protocols.roar.curves import Setting, over_seeds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GRADIENTS = ("gradient", "gradient@madsen2022", "input-x-gradient")
+
+
+def claims(settings: Sequence[Setting], sparsity: pd.DataFrame, unit: str) -> Iterator[Claim]:
+    """The findings of section 6 and of appendix E."""
+    if unit == "share":
+        yield from _faithful(settings)
+        yield from _depends(settings)
+        yield from _integrated(settings)
+    yield from _first_steps(settings)
+    yield from _sparse(sparsity)
+
+
+def _faithful(settings: Sequence[Setting]) -> Iterator[Claim]:
+    found = [
+        (setting.where, (decide(interval, above=0), f"faithfulness {shown(interval)}"))
+        for setting in settings
+        if "attention" in setting.methods("recursive")
+        for interval in [over_seeds(setting.faithfulness("recursive", "attention"))]
+    ]
+    if found:
+        yield claim("Attention is more faithful than random", found, "datasets and models")
+
+
+def _best(setting: Setting) -> tuple[str, bool]:
+    """The most faithful method, and whether it is surely better than each of the others."""
+    values = {method: setting.faithfulness("recursive", method) for method in setting.methods("recursive")}
+    first = max(values, key=lambda method: float(np.nan_to_num(values[method]).mean()))
+    gaps = [over_seeds(values[first] - other) for method, other in values.items() if method != first]
+    return first, all(decide(gap, above=0) for gap in gaps)
+
+
+def _depends(settings: Sequence[Setting]) -> Iterator[Claim]:
+    """On the task, and on the model: the best method is not the same everywhere."""
+    some = [setting for setting in settings if len(setting.methods("recursive")) > 1]
+    for text, field_, other in (
+        ("Which method is most faithful depends on the task", "model", "dataset"),
+        ("Which method is most faithful depends on the model", "dataset", "model"),
+    ):
+        groups: dict[str, list[Setting]] = {}
+        for setting in some:
+            groups.setdefault(getattr(setting, field_), []).append(setting)
+        for name, group in groups.items():
+            if len(group) < 2:
+                continue
+            bests = {getattr(setting, other): _best(setting) for setting in group}
+            sure = {first for first, certain in bests.values() if certain}
+            known = sum(certain for _, certain in bests.values())
+            holds = True if len(sure) > 1 else False if known == len(bests) else None
+            shown_ = ", ".join(
+                f"{place} {first}{'' if certain else ' (not surely)'}" for place, (first, certain) in bests.items()
+            )
+            verdict: Verdict = "cannot tell" if holds is None else "supported" if holds else "not supported"
+            yield Claim(claim=f"{text} ({name})", verdict=verdict, evidence=f"best: {shown_}")
+
+
+def _integrated(settings: Sequence[Setting]) -> Iterator[Claim]:
+    """That integrated gradients are not necessarily the best: as the authors' code has them, and corrected."""
+    for integrated, what in (
+        ("integrated-gradients@madsen2022", "Integrated gradients as the authors compute them"),
+        ("integrated-gradients", "Integrated gradients"),
+    ):
+        gaps = []
+        for setting in settings:
+            here = setting.methods("recursive")
+            if integrated not in here:
+                continue
+            for method in GRADIENTS:
+                if method in here:
+                    gap = over_seeds(
+                        setting.faithfulness("recursive", method) - setting.faithfulness("recursive", integrated)
+                    )
+                    gaps.append((f"{setting.where}: {method}", gap))
+        if not gaps:
+            continue
+        better = [(where, gap) for where, gap in gaps if decide(gap, above=0)]
+        surely_not = all(decide(gap, above=0) is False for _, gap in gaps)
+        verdict: Verdict = "supported" if better else "not supported" if surely_not else "cannot tell"
+        listed = "; ".join(f"{where} {shown(gap)}" for where, gap in better or gaps)
+        yield Claim(
+            claim=f"{what} are not always more faithful than gradients or input times gradient",
+            verdict=verdict,
+            evidence=f"{len(better)} of {len(gaps)} comparisons have the simpler one ahead. {listed}",
+        )
+    changes = []
+    for setting in settings:
+        here = setting.methods("recursive")
+        if {"integrated-gradients", "integrated-gradients@madsen2022"} <= set(here):
+            gap = over_seeds(
+                setting.faithfulness("recursive", "integrated-gradients")
+                - setting.faithfulness("recursive", "integrated-gradients@madsen2022")
+            )
+            changes.append((setting.where, (decide(gap, above=0), f"{shown(gap)}")))
+    if changes:
+        yield claim(
+            "Corrected integrated gradients are more faithful than the authors'", changes, "datasets and models"
+        )
+
+
+def _first_steps(settings: Sequence[Setting]) -> Iterator[Claim]:
+    """That the largest drop comes within the first fifth."""
+    found = []
+    for setting in settings:
+        early = int((setting.amounts <= 0.2 + 1e-9).sum()) - 1
+        if early < 1 or early >= len(setting.amounts) - 1:
+            continue
+        for method in setting.methods("recursive"):
+            drops = -np.diff(setting.curves["recursive", method], axis=1)
+            first, later = drops[:, :early].max(axis=1), drops[:, early:].max(axis=1)
+            gap = over_seeds(first - later)
+            found.append((f"{setting.where}, {method}", (decide(gap, above=0), f"{shown(gap)}")))
+    if found:
+        text = "The largest drop comes while the first 20 % are hidden (it less the largest later one)"
+        yield claim(text, found, "curves")
+
+
+def _sparse(sparsity: pd.DataFrame) -> Iterator[Claim]:
+    """That attention is the sparsest explanation: its top ten tokens hold most."""
+    found = []
+    for (dataset, model), some in sparsity.groupby(["dataset", "model"], sort=False) if len(sparsity) else []:
+        ten = some[(some["unit"] == "tokens") & (some["amount"] == 10)].set_index("method")
+        others = [method for method in ten.index if method != "attention" and not method.startswith(("random", "blur"))]
+        if "attention" not in ten.index or not others:
+            continue
+        densest = max(others, key=lambda method: float(str(ten["mean"][method])))
+        mine, theirs = ten.loc["attention"], ten.loc[densest]
+        holds: bool | None = None
+        if mine["n"] >= FEWEST_SEEDS and not any(row[end] is None for row in (mine, theirs) for end in ("low", "high")):
+            holds = True if mine["low"] > theirs["high"] else False if mine["high"] < theirs["low"] else None
+        numbers = f"top ten tokens hold {mine['mean']:.0%}, of {densest} {theirs['mean']:.0%}"
+        found.append((f"{dataset}, {model}", (holds, numbers)))
+    if found:
+        yield claim("Attention is the sparsest explanation", found, "datasets and models")

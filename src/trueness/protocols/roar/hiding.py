@@ -1,0 +1,82 @@
+"""Which tokens are hidden next: the most important ones by a model's explanations, those already hidden kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from trueness.data.batches import EncodedSplit
+from trueness.explainers.catalogue import Target, TextExplainer
+from trueness.models.network import TextNetwork
+
+Unit = Literal["share", "tokens"]
+_ROUNDING = 1e-9  # 0.7 * 90 must count 63 tokens, not 62
+_TOKENS = 1 << 12  # of one batch on a CPU
+_ON_GPU = 1 << 16
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much of every text is hidden in all: a share of its tokens, rounded down, or a number of them."""
+
+    value: float
+    unit: Unit = "share"
+
+    def of(self, maskable: Tensor) -> Tensor:
+        """For each text the number of tokens, from how many may be hidden."""
+        if self.unit == "tokens":
+            return maskable.clamp(max=int(self.value))
+        return (self.value * maskable.double() + _ROUNDING).long()
+
+
+def choose(scores: Tensor, mask: Tensor, hidden: Tensor, count: Tensor) -> Tensor:
+    """(texts, tokens): the hidden ones, then those of the highest score, `count` in each text; never fewer than before.
+
+    Equal scores are taken from left to right.
+    """
+    key = scores.double().masked_fill(hidden, torch.inf).masked_fill(~mask, -torch.inf)
+    place = key.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+    return (place < count[:, None]) & mask | hidden
+
+
+def hide(
+    network: TextNetwork,
+    explainer: TextExplainer,
+    split: EncodedSplit,
+    hidden: Tensor,
+    amounts: Sequence[Amount],
+    *,
+    target: Target = "gold",
+    signed: bool = False,
+) -> list[Tensor]:
+    """For each amount which tokens of a split are hidden, (tokens,) each, by explanations of the texts as they are now.
+
+    What speaks for the target comes first if `signed`; by default what speaks at all, for or against it.
+    """
+    found = [hidden.to(split.device).clone() for _ in amounts]
+    shown = split.hidden(hidden)
+    for rows, batch in shown.in_order(_ON_GPU if split.device.type == "cuda" else _TOKENS):
+        scores = explainer.attribute(network, batch, target)
+        address = split.addresses(rows, batch.mask.shape[1])
+        before = found[0][address] & batch.mask  # amounts only add, and this batch's texts are in no other
+        for result, amount in zip(found, amounts, strict=True):
+            after = choose(scores if signed else scores.abs(), batch.mask, before, amount.of(batch.mask.sum(dim=1)))
+            result[address[batch.mask]] = after[batch.mask]
+    return found
+
+
+def packed(hidden: Tensor) -> npt.NDArray[np.uint8]:
+    """Eight tokens a byte, to be kept."""
+    return np.packbits(hidden.cpu().numpy())
+
+
+def unpacked(bits: npt.NDArray[np.uint8], split: EncodedSplit) -> Tensor:
+    """The inverse, for the split it was made of."""
+    flags = np.unpackbits(bits, count=split.tokens).astype(bool)
+    return torch.from_numpy(flags).to(split.device)

@@ -1,0 +1,47 @@
+"""How much of the label the masks alone tell: a classifier that sees which tokens are hidden, and no word."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from torch import Tensor
+
+from trueness.data.batches import EncodedSplit
+from trueness.data.coding import SPECIAL
+from trueness.models.attentive import AttentiveConfig
+from trueness.models.keeper import Keeper
+from trueness.models.loop import Loop, run_loops
+from trueness.models.recipes import Recipe
+from trueness.models.stepping import CrossEntropy
+from trueness.models.training import build, evaluate
+
+RECIPE = Recipe(epochs=8, batch_size=256, learning_rate=0.005, select="accuracy")
+
+
+def mask_only(
+    splits: Mapping[str, EncodedSplit], hidden: Sequence[Mapping[str, Tensor]], seeds: Sequence[int], classes: int
+) -> list[float]:
+    """For each seed the test accuracy of a small BiLSTM that reads the outlines of masked texts: train, dev and test.
+
+    Beside the share of the largest class it says how far labels can be told from masks and lengths (Rong et al. 2022).
+    """
+    config = AttentiveConfig(
+        encoder="bilstm", attention="additive", vocabulary=len(SPECIAL), classes=classes, embedding=8, hidden=16
+    )
+    loops, tests = [], []
+    for seed, where in zip(seeds, hidden, strict=True):
+        outlines = {name: split.outline(where[name]) for name, split in splits.items()}
+        network = build(config, seed, None).to(splits["train"].device)
+        measure = functools.partial(evaluate, split=outlines["dev"], classes=classes)
+        loops.append(Loop(network, RECIPE, outlines["train"], CrossEntropy(outlines["train"]), measure, seed))
+        tests.append(outlines["test"])
+    run_loops(loops, [Keeper(None, {}) for _ in loops])
+    return [evaluate(loop.finish(), test, classes)["accuracy"] for loop, test in zip(loops, tests, strict=True)]
+
+
+def largest_class(split: EncodedSplit) -> float:
+    """The share of the most frequent label: what a classifier that knows nothing gets."""
+    labels = split.labels.cpu().numpy()
+    return float(np.bincount(labels).max() / len(labels))

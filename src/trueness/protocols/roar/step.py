@@ -1,0 +1,120 @@
+"""One step: train models on masked texts, measure them, and let explanations say what is hidden next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from trueness.data.batches import EncodedSplit
+from trueness.data.coding import Coder
+from trueness.data.examples import TextDataset
+from trueness.explainers.catalogue import TEXT_EXPLAINERS, Random, Target, TextExplainer
+from trueness.models.finetuning import FineTuning, fine_tune
+from trueness.models.network import TextNetwork
+from trueness.models.recipes import Recipe
+from trueness.models.training import View, evaluate, train_many
+from trueness.protocols.roar.hiding import Amount, hide
+from trueness.protocols.roar.leak import largest_class, mask_only
+
+SPLITS = ("train", "dev", "test")
+Hiding = Callable[[str, EncodedSplit], Tensor]
+"""Which tokens of a split are hidden, from its name and what it is."""
+
+
+@dataclass(frozen=True)
+class Maker:
+    """How models of one kind are made: a name of ours with its recipe, or a transformer with its own."""
+
+    model: str
+    recipe: str | Recipe | FineTuning
+    vectors: npt.NDArray[np.float32] | None = None
+    shape: Mapping[str, Any] | None = None
+    pretrained: Path | None = None
+
+    def train(
+        self, data: TextDataset, seeds: Sequence[int], views: Sequence[View] | None, device: str
+    ) -> list[tuple[TextNetwork, Coder]]:
+        """One model per seed, trained on what its view shows, with how it reads texts."""
+        if self.pretrained is not None:
+            assert not isinstance(self.recipe, Recipe)
+            found: list[tuple[TextNetwork, Coder]] = []
+            for number, seed in enumerate(seeds):
+                view = None if views is None else views[number]
+                tuned = fine_tune(self.pretrained, data, recipe=self.recipe, seed=seed, device=device, view=view)
+                found.append((tuned.network, tuned.coder))
+            return found
+        assert not isinstance(self.recipe, FineTuning)
+        settings: dict[str, Any] = {"vectors": self.vectors, "device": device, **(self.shape or {})}
+        models = train_many(self.model, data, seeds, recipe=self.recipe, views=views, **settings)
+        return [(model.network, model.coder) for model in models]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One retrained model: how it performs on test texts, and what is hidden from it."""
+
+    network: TextNetwork
+    splits: Mapping[str, EncodedSplit]
+    """Nothing hidden."""
+    hidden: Mapping[str, Tensor]
+    measured: dict[str, float]
+
+
+def everything(name: str, split: EncodedSplit) -> Tensor:  # noqa: ARG001  # a hiding
+    """Hide all that may be hidden."""
+    return split.maskable
+
+
+def nothing(name: str, split: EncodedSplit) -> Tensor:  # noqa: ARG001  # a hiding
+    """Hide no token."""
+    return torch.zeros(split.tokens, dtype=torch.bool, device=split.device)
+
+
+def retrain(
+    maker: Maker, data: TextDataset, seeds: Sequence[int], hidings: Sequence[Hiding], device: str, *, leak: bool
+) -> list[Trained]:
+    """Train on masked texts and measure on masked test texts; with `leak` also what the masks alone tell."""
+    views: list[View] = [
+        lambda name, split, hiding=hiding: split.hidden(hiding(name, split))  # type: ignore[misc]
+        for hiding in hidings
+    ]
+    classes, found = len(data.classes), []
+    coded: dict[int, dict[str, EncodedSplit]] = {}
+    for (network, coder), hiding in zip(maker.train(data, seeds, views, device), hidings, strict=True):
+        # All seeds of our own models share their vocabulary, and so the coded texts.
+        if id(coder) not in coded:
+            coded[id(coder)] = {name: EncodedSplit(data[name], coder, device) for name in SPLITS}
+        splits = coded[id(coder)]
+        hidden = {name: hiding(name, split) for name, split in splits.items()}
+        measured = evaluate(network, splits["test"].hidden(hidden["test"]), classes)
+        measured["hidden"] = float(hidden["test"].sum() / splits["test"].maskable.sum().clamp(min=1))
+        found.append(Trained(network, splits, hidden, measured))
+    if leak:
+        alone = mask_only(found[0].splits, [one.hidden for one in found], seeds, classes)
+        for one, accuracy in zip(found, alone, strict=True):
+            one.measured.update({"mask-only": accuracy, "largest-class": largest_class(one.splits["test"])})
+    return found
+
+
+def hide_next(
+    trained: Trained, explainer: str, amounts: Sequence[Amount], *, seed: int, target: Target, signed: bool
+) -> list[dict[str, Tensor]]:
+    """For each amount what is hidden from every split, by explanations of this model."""
+    method = method_of(explainer, seed)
+    by_split = {
+        name: hide(trained.network, method, split, trained.hidden[name], amounts, target=target, signed=signed)
+        for name, split in trained.splits.items()
+    }
+    return [{name: by_split[name][number] for name in by_split} for number in range(len(amounts))]
+
+
+def method_of(explainer: str, seed: int) -> TextExplainer:
+    """The explainer of that name; the random one draws by the model's seed."""
+    return Random(seed) if explainer == "random" else TEXT_EXPLAINERS[explainer]

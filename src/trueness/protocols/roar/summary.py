@@ -1,0 +1,253 @@
+"""What removal curves on texts say: faithfulness, guards, and the paper's conclusions, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from trueness.protocols.findings import FEWEST_SEEDS, decide, shown
+from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
+from trueness.protocols.roar.claims import claims
+from trueness.protocols.roar.curves import BASELINE, Setting, bands, over_seeds, settings_of
+from trueness.protocols.roar.sparsity import RANKS, SHARES
+from trueness.stats import Interval, Undefined, area_between_curves, mean_interval, t_interval, within
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SMALL_DENOMINATOR = 0.05
+RISE = 0.01
+"""A curve that rises by more than this while more is hidden."""
+LEAK = 0.02
+"""A classifier of masks that is better by more than this than one that knows nothing, and than one of random masks."""
+FAITHFULNESS = {"recursive": "faithfulness", "plain": "faithfulness (plain ROAR)"}
+AS_PUBLISHED = "faithfulness, as published"
+
+
+def summarise(
+    points: pd.DataFrame,
+    sparsity: pd.DataFrame,
+    refused: pd.DataFrame,
+    costs: pd.DataFrame,
+    *,
+    amounts: Sequence[float],
+    unit: Literal["share", "tokens"],
+    target: str,
+    metrics: Mapping[str, str],
+) -> Result:
+    """The result of a study, from one point per dataset, model, method, order, step and seed.
+
+    `points` has the test performance and the guards' measurements; `sparsity` how much of the explanations the top
+    tokens hold; `refused` the methods that a model cannot support; `costs` the seconds of every task.
+    """
+    import pandas as pd
+
+    points = points.assign(performance=[row[metrics[row["dataset"]]] for row in points.to_dict(orient="records")])
+    settings = list(settings_of(points, amounts, unit, metrics))
+    explained = _explanations(sparsity)
+    records = points.assign(
+        amount=[_amount(int(step), amounts, unit) for step in points["step"]],
+    )
+    return Result(
+        records=records,
+        scores=tuple(score for setting in settings for score in _scores(setting, unit, target)),
+        warnings=tuple(_warnings(settings, unit, target)),
+        abstentions=tuple(_abstentions(settings, refused, unit)),
+        claims=tuple(claims(settings, explained, unit)),
+        tables={
+            "curves": pd.DataFrame([row for setting in settings for row in bands(setting)]),
+            "sparsity": explained,
+            "costs": costs,
+        },
+    )
+
+
+def _amount(step: int, amounts: Sequence[float], unit: str) -> float:
+    """How much is hidden at a step: nothing at 0, everything at the last."""
+    if step > len(amounts):
+        return 1.0 if unit == "share" else float("inf")
+    return 0.0 if step == 0 else amounts[step - 1]
+
+
+def _score(
+    setting: Setting,
+    quantity: str,
+    method: str,
+    interval: Interval,
+    *,
+    target: str,
+    direction: Literal["higher is better", "lower is better", "neither"] = "higher is better",
+    null: float | None = None,
+    best: float | None = None,
+    published: bool = False,
+    note: str = "",
+) -> Iterator[Score]:
+    if isinstance(interval.value, Undefined):
+        return
+    fields = bounds(interval)
+    fields["note"] = fields["note"] or note
+    yield Score(
+        quantity=quantity,
+        dataset=setting.dataset,
+        model=setting.model,
+        method=method,
+        variant="as-published" if published else "corrected",
+        target=f"the {target} class",
+        value=interval.value,
+        direction=direction,
+        null=null,
+        best=best,
+        **fields,
+    )
+
+
+def _scores(setting: Setting, unit: str, target: str) -> Iterator[Score]:
+    """The model's performance, then of every method its faithfulness and what its masks alone tell."""
+    start = within(t_interval(setting.baseline()[:, 0]), 0, 1)
+    floor = float(setting.baseline()[:, -1].mean()) if unit == "share" else None
+    yield from _score(setting, f"performance ({setting.metric})", "the model", start, target=target, null=floor, best=1)
+    if unit == "share":
+        most = area_between_curves(setting.amounts, setting.baseline(), setting.baseline()).best
+        best = float(np.mean(most.compressed())) if len(most.compressed()) else None
+        for order, quantity in FAITHFULNESS.items():
+            for method in setting.methods(order):
+                values = setting.faithfulness(order, method)
+                values = values[np.isfinite(values)]
+                yield from _score(setting, quantity, method, over_seeds(values), target=target, null=0.0, best=best)
+                if order == "recursive":
+                    clipped = mean_interval(np.clip(values, -1, 1)) if len(values) else t_interval(values)
+                    yield from _score(
+                        setting, AS_PUBLISHED, method, clipped, target=target, null=0.0, best=best, published=True
+                    )
+    for order, method in setting.masks:
+        if order == "plain" and ("recursive", method) in setting.masks:
+            continue
+        excess, step = _leak(setting, order, method)
+        note = f"the largest of all steps, at step {step + 1}"
+        yield from _score(
+            setting,
+            "mask-only accuracy above chance",
+            method,
+            excess,
+            target=target,
+            direction="lower is better",
+            null=0.0,
+            best=0.0,
+            note=note,
+        )
+
+
+def _leak(setting: Setting, order: str, method: str) -> tuple[Interval, int]:
+    """By how much labels are told better from masks than without them, at the step where it is most."""
+    alone, largest = setting.masks[order, method]
+    step = int((alone - largest).mean(axis=0).argmax())
+    return t_interval((alone - largest)[:, step]), step
+
+
+def _explanations(sparsity: pd.DataFrame) -> pd.DataFrame:
+    """How much of the explanations the top tokens hold: a row per dataset, model, method and amount."""
+    import pandas as pd
+
+    rows = []
+    amounts = [*RANKS, *SHARES]
+    for (dataset, model, method), some in (
+        sparsity.groupby(["dataset", "model", "method"], sort=False) if len(sparsity) else []
+    ):
+        table = np.array([[np.nan if one is None else one for one in curve] for curve in some["curve"]])
+        for column, amount in enumerate(amounts):
+            interval = within(over_seeds(table[:, column]), 0, 1)
+            if isinstance(interval.value, Undefined):
+                continue
+            limits = bounds(interval)
+            rows.append(
+                {
+                    **{"dataset": dataset, "model": model, "method": method, "unit": amount.unit},
+                    **{"amount": float(amount.value), "mean": interval.value},
+                    **{"low": limits["low"], "high": limits["high"], "n": interval.n},
+                }
+            )
+    columns = ["dataset", "model", "method", "unit", "amount", "mean", "low", "high", "n"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _warnings(settings: Sequence[Setting], unit: str, target: str) -> Iterator[ResultWarning]:
+    """Reasons to read the curves with care."""
+    if target == "gold" and settings:
+        message = "explanations of the gold class can tell the label by what they hide; practice does not know it"
+        yield ResultWarning(code="gold-label", where="all methods", message=message)
+    for setting in settings:
+        if len(setting.seeds) < FEWEST_SEEDS:
+            message = f"{len(setting.seeds)} seeds: claims need at least {FEWEST_SEEDS}"
+            yield ResultWarning(code="few-seeds", where=setting.where, message=message)
+        if unit == "share":
+            area = area_between_curves(setting.amounts, setting.baseline(), setting.baseline()).denominator
+            small = int((area < SMALL_DENOMINATOR).sum())
+            if small:
+                message = (
+                    f"with {small} of {len(area)} seeds random masks cost less than {SMALL_DENOMINATOR} "
+                    f"{setting.metric} over the whole curve: faithfulness divides by little and is fragile"
+                )
+                yield ResultWarning(code="small-denominator", where=setting.where, message=message)
+        for order, method in setting.curves:
+            yield from _of_curve(setting, order, method)
+        yield from _foils(setting)
+
+
+def _of_curve(setting: Setting, order: str, method: str) -> Iterator[ResultWarning]:
+    curve = setting.curves[order, method]
+    what = f"{method}, {order}" if method != BASELINE else method
+    where = f"{setting.where}, {what}"
+    rises = [
+        (step, interval)
+        for step in range(curve.shape[1] - 1)
+        if decide(interval := t_interval(curve[:, step + 1] - curve[:, step]), above=RISE)
+    ]
+    if rises:
+        step, interval = max(rises, key=lambda rise: float(rise[1].value))
+        message = (
+            f"performance rises by {shown(interval)} from step {step} to {step + 1} though more is hidden: masks tell "
+            "the label, or training is unsteady"
+        )
+        yield ResultWarning(code="rising-curve", where=where, message=message)
+    if (order, method) in setting.masks and method != BASELINE:
+        alone, largest = setting.masks[order, method]
+        reference = np.maximum(largest, setting.masks.get(("plain", BASELINE), (largest, largest))[0])
+        step = int((alone - reference).mean(axis=0).argmax())
+        excess = t_interval((alone - reference)[:, step])
+        if decide(excess, above=LEAK):
+            message = (
+                f"at step {step + 1} the masks alone tell the label with accuracy {alone[:, step].mean():.3f}, "
+                f"{shown(excess)} above random masks and the largest class: the curve is too high by an unknown part"
+            )
+            yield ResultWarning(code="mask-leak", where=where, message=message)
+
+
+def _foils(setting: Setting) -> Iterator[ResultWarning]:
+    """Blurred copies that are not less faithful than what they were made of."""
+    for order in FAITHFULNESS:
+        for foil in setting.methods(order):
+            method = foil.removeprefix("blurred[").removesuffix("]")
+            if method == foil or method not in setting.methods(order) or len(setting.amounts) < 3:
+                continue
+            gap = over_seeds(setting.faithfulness(order, foil) - setting.faithfulness(order, method))
+            if not decide(gap, below=0):
+                message = f"its blurred copy is not less faithful (difference {shown(gap)}): exactness is not measured"
+                yield ResultWarning(code="blurred-foil", where=f"{setting.where}, {method}, {order}", message=message)
+
+
+def _abstentions(settings: Sequence[Setting], refused: pd.DataFrame, unit: str) -> Iterator[Abstention]:
+    """What a model cannot support, and what cannot be computed."""
+    for row in refused[refused["order"] == "explained"].to_dict(orient="records"):
+        where = f"{row['dataset']}, {row['model']}"
+        yield Abstention(quantity=str(row["method"]), where=where, reason=str(row["reason"]).rstrip("."))
+    if unit == "tokens":
+        reason = "counted in tokens the curves end before everything is hidden; read them as curves"
+        yield Abstention(quantity="faithfulness", where="all datasets", reason=reason)
+        return
+    for setting in settings:
+        value = area_between_curves(setting.amounts, setting.baseline(), setting.baseline()).value
+        for cause, count in value.reasons().items():
+            text = f"{cause.value} (of {count} of {len(setting.seeds)} seeds, which are left out)"
+            yield Abstention(quantity="faithfulness", where=setting.where, reason=text)

@@ -1,0 +1,162 @@
+import json
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from tests.studies.conftest import rows_of
+from trueness.data.text_datasets import load_text
+from trueness.errors import UserError
+from trueness.protocols.roar.hiding import Amount
+from trueness.protocols.roar.step import Maker, everything, hide_next, nothing, retrain
+from trueness.report.compare import published_values
+from trueness.studies.loading import load_study
+
+SEEDS, STEPS = [0, 1, 2], [0.3, 0.6]
+SETTINGS = {
+    "seeds": SEEDS,
+    "vectors": "none",
+    "recipe": "dry-run",
+    "shape": {"hidden": 8, "embedding": 8},
+    "explainers": ["attention", "input-x-gradient", "blurred[attention]"],
+    "orders": ["recursive", "plain"],
+    "steps": STEPS,
+}
+
+
+@pytest.fixture(scope="session")
+def roar_run(folder, tmp_path_factory):
+    store = tmp_path_factory.mktemp("roar") / "store"
+    return tn.run("recursive-roar", store=store, workers=2, datasets=str(folder), **SETTINGS)
+
+
+def test_the_study_is_train_explain_mask_again(roar_run, folder):
+    data = load_text(str(folder))
+    maker = Maker("bilstm-additive", "dry-run", shape=SETTINGS["shape"])
+    (whole,) = retrain(maker, data, [1], [nothing], "cpu", leak=False)
+    (empty,) = retrain(maker, data, [1], [everything], "cpu", leak=False)
+    now, curve = whole, [whole.measured["macro-f1"]]
+    for amount in STEPS:
+        mask = hide_next(now, "input-x-gradient", [Amount(amount)], seed=1, target="gold", signed=False)[0]
+        (now,) = retrain(maker, data, [1], [lambda name, split, mask=mask: mask[name]], "cpu", leak=True)
+        curve.append(now.measured["macro-f1"])
+    records = roar_run.to_pandas()
+    mine = records[(records["method"] == "input-x-gradient") & (records["order"] == "recursive")]
+    mine = mine[mine["seed"] == 1].sort_values("step")
+    assert mine["performance"].tolist() == pytest.approx(curve[1:])
+    assert mine["mask-only"].iloc[-1] == pytest.approx(now.measured["mask-only"])
+    ends = records[records["seed"] == 1].set_index("method")["performance"]
+    assert ends["nothing hidden"] == pytest.approx(curve[0])
+    assert ends["all hidden"] == pytest.approx(empty.measured["macro-f1"])
+    # Plain ROAR explains the first model only; its first step is Recursive ROAR's.
+    masks = hide_next(whole, "input-x-gradient", [Amount(each) for each in STEPS], seed=1, target="gold", signed=False)
+    (plain,) = retrain(maker, data, [1], [lambda name, split: masks[1][name]], "cpu", leak=False)
+    other = records[(records["method"] == "input-x-gradient") & (records["order"] == "plain")]
+    other = other[other["seed"] == 1].sort_values("step")["performance"].tolist()
+    assert other == pytest.approx([curve[1], plain.measured["macro-f1"]])
+
+
+def test_scores_warnings_and_claims(roar_run):
+    quantities = {score.quantity for score in roar_run.scores}
+    assert quantities == {
+        "performance (macro-f1)",
+        "faithfulness",
+        "faithfulness, as published",
+        "faithfulness (plain ROAR)",
+        "mask-only accuracy above chance",
+    }
+    assert {score.n for score in roar_run.scores if score.method == "the model"} == {3}
+    left_out = any(item.quantity == "faithfulness" for item in roar_run.result.abstentions)
+    assert left_out == (min(score.n for score in roar_run.scores) < 3)
+    codes = {warning.code for warning in roar_run.result.warnings}
+    assert "gold-label" in codes
+    claims = {claim.claim for claim in roar_run.claims}
+    assert "Attention is more faithful than random" in claims
+    assert "Attention is the sparsest explanation" in claims
+
+
+def test_the_first_step_of_both_orders_is_one_training(roar_run):
+    store = roar_run.stored.store
+    tasks = [store.get(key).meta["task"] for key in store.keys()]  # noqa: SIM118  # a store is no mapping
+    # 3 methods: two recursive steps and one more plain one; random: two plain ones.
+    assert tasks.count("roar/retrained") == 3 * 3 + 2
+    assert tasks.count("roar/hidden") == 4
+    assert tasks.count("roar/all-hidden") == 1
+
+
+def test_sparsity_and_costs_are_kept(roar_run):
+    sparsity = roar_run.result.tables["sparsity"]
+    whole = sparsity[(sparsity["unit"] == "tokens") & (sparsity["amount"] == 10)]
+    assert whole["mean"].to_numpy() == pytest.approx(1), "no text has more than ten words"
+    growing = sparsity[(sparsity["unit"] == "share") & (sparsity["method"] == "attention")]["mean"]
+    assert growing.is_monotonic_increasing
+    costs = roar_run.result.tables["costs"]
+    assert (costs["seconds"] >= 0).all()
+    assert set(costs["method"]) == {*SETTINGS["explainers"], "random", "nothing hidden", "all hidden"}
+
+
+def test_groups_of_seeds_change_nothing(roar_run, folder, tmp_path):
+    alone = tn.run(
+        "recursive-roar",
+        store=tmp_path / "store",
+        workers=2,
+        datasets=str(folder),
+        together=1,
+        **{**SETTINGS, "seeds": [1], "explainers": ["input-x-gradient"], "orders": ["recursive"]},
+    )
+    here, there = (
+        run.to_pandas().query("seed == 1 and order == 'recursive' and method == 'input-x-gradient'").set_index("step")
+        for run in (alone, roar_run)
+    )
+    assert here["performance"].to_dict() == there["performance"].to_dict()
+
+
+def test_transformers_pairs_refusals_and_tokens(pretrained, tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "pair"
+    path.mkdir()
+    for split, size in (("train", 32), ("dev", 12), ("test", 12)):
+        (path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows_of(rng, size, pairs=True))))
+    settings = {**SETTINGS, "seeds": 2, "unit": "tokens", "steps": [1, 2], "orders": "recursive"}
+    settings |= {"explainers": ["gradient", "attention-rollout"], "recipe": "madsen2022-pair"}
+    run = tn.run(
+        "recursive-roar",
+        store=tmp_path / "store",
+        workers=2,
+        datasets=str(path),
+        models=["transformer", "average-additive"],
+        pretrained=str(pretrained),
+        **settings,
+    )
+    records = run.to_pandas()
+    assert set(records["model"]) == {"transformer", "average-additive"}
+    refused = {(item.quantity, item.where) for item in run.result.abstentions}
+    assert refused == {("attention-rollout", "pair, average-additive"), ("faithfulness", "all datasets")}
+    hidden = records[(records["model"] == "transformer") & (records["method"] == "gradient")]
+    assert hidden.groupby("step")["hidden"].mean().is_monotonic_increasing
+    assert {"accuracy"} == set(run.result.tables["curves"]["metric"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"steps": [0.5, 0.2]}, "the steps must be above 0 and increase"),
+        ({"steps": [0.5, 1.0]}, "shares must be below 1"),
+        ({"explainers": ["random"]}, "random is always there as the baseline"),
+        ({"explainers": ["blurred[nonsense]"]}, "There is no explainer named 'nonsense'"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message, folder, tmp_path):
+    with pytest.raises(UserError, match=message.replace("[", r"\[")):
+        tn.run("recursive-roar", store=tmp_path, datasets=str(folder), **{**SETTINGS, **settings})
+
+
+def test_published_values_name_scores_that_the_study_makes():
+    known = published_values("recursive-roar")
+    methods = {key[3] for key in known if key[0] == "faithfulness, as published"}
+    study = load_study("recursive-roar")
+    assert methods <= set(study.explainers)
+    assert {key[1] for key in known} >= set(study.datasets)
+    assert {key[0] for key in known if key[3] == "the model"} == {
+        "performance (macro-f1)",
+        "performance (accuracy)",
+    }
