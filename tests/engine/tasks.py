@@ -34,6 +34,13 @@ def total(inputs, *, log="", seconds=0.0):
     return {"value": sum(stored.read("value") for stored in inputs["parts"])}
 
 
+@task("pause", version=1)
+def pause(inputs, *, kind, step, seconds):
+    """Take its time."""
+    time.sleep(seconds)
+    return {"value": 0}
+
+
 @task("every-payload", version=1)
 def every_payload(inputs, *, seed=0):
     """One payload of each format."""

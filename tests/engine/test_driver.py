@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from tests.engine import tasks
-from tests.engine.tasks import dies, double, echo, every_payload, fails, total, unstorable
+from tests.engine.tasks import dies, double, echo, every_payload, fails, pause, total, unstorable
 from trueness.engine import Listener, LocalExecutor, Store, StoreError, run, survey, walk
-from trueness.engine.timing import Timing, chains
+from trueness.engine.timing import Timing, chains, ends_after, kinds_of
 
 
 @pytest.fixture
@@ -209,12 +209,47 @@ def test_longest_chain_first():
     for _ in range(3):
         chain = total({"parts": [chain]})
     tasks = walk([short, chain])
-    timing = Timing.of([{"task": "double", "seconds": 2.0}, {"task": "total", "seconds": 1.0}])
-    priority = chains(tasks, timing, [task.key for task in tasks])
+    timing = Timing.of([(double(value=7), 2.0), (total({"parts": []}), 1.0)])
+    needed = [task.key for task in tasks]
+    priority = chains(tasks, timing, needed)
     assert priority[double(value=2).key] == 5.0
     assert priority[short.key] == 2.0
-    assert timing.total({"double": 3, "unknown": 2}) == pytest.approx(3 * 2 + 2 * 1.5)
-    assert Timing().total({"double": 1}) is None
+    assert timing.total({kinds_of(double(value=1)): 3, kinds_of(fails(reason="")): 2}) == pytest.approx(3 * 2 + 2 * 1.5)
+    assert Timing().total({kinds_of(short): 1}) is None
+    assert ends_after(tasks, timing, needed, 2) == 5.0, "the chain; the other one beside it"
+    assert ends_after(tasks, timing, needed, 1) == 7.0
+
+
+def test_tasks_are_timed_by_their_words_and_sources():
+    slow, fast = double(value=0, log="slow"), double(value=0, log="fast")
+    timing = Timing.of([(slow, 8.0), (fast, 2.0)])
+    assert timing.estimate(kinds_of(double(value=5, log="slow"))) == 8.0
+    assert timing.estimate(kinds_of(double(value=5, log="neither"))) == 5.0
+    large, small = double(value=100), double(value=1)
+    timing = Timing.of([(total({"parts": [large]}), 9.0), (total({"parts": [small]}), 1.0)])
+    assert timing.estimate(kinds_of(total({"parts": [large]}, seconds=0.5))) == 9.0
+
+
+def test_half_a_run_predicts_the_rest(store, local):
+    """Tasks of two kinds of length in chains: predicted within a quarter once half of them have run."""
+
+    def plan(numbers):
+        ends = []
+        for number in numbers:
+            chain = double(value=number, log="", seconds=0.05)
+            for step in range(3):
+                kind = ("a", "b")[number % 2]
+                chain = pause({"before": [chain]}, kind=kind, step=step, seconds=0.12 if kind == "a" else 0.3)
+            ends.append(chain)
+        return ends
+
+    run(plan(range(4)), store, local)
+    whole = plan(range(8))
+    found = survey(whole, store)
+    predicted = ends_after(found.tasks, found.timing, found.needed, 2)
+    begin = time.monotonic()
+    run(whole, store, local)
+    assert predicted == pytest.approx(time.monotonic() - begin, rel=0.25)
 
 
 def test_a_plan_is_walked_once_whatever_its_shape():

@@ -21,6 +21,7 @@ SETTINGS = {
     "explainers": ["attention", "input-x-gradient", "blurred[attention]"],
     "orders": ["recursive", "plain"],
     "steps": STEPS,
+    "bounded": 4,
 }
 
 
@@ -63,7 +64,12 @@ def test_scores_warnings_and_claims(roar_run):
         "faithfulness",
         "faithfulness, as published",
         "faithfulness (plain ROAR)",
+        "faithfulness (masked training)",
         "mask-only accuracy above chance",
+        "agreement of rankings (Kendall tau)",
+        "unusual texts (masked training)",
+        "comprehensiveness, normalised",
+        "sufficiency, normalised",
     }
     assert {score.n for score in roar_run.scores if score.method == "the model"} == {3}
     left_out = any(item.quantity == "faithfulness" for item in roar_run.result.abstentions)
@@ -92,7 +98,10 @@ def test_sparsity_and_costs_are_kept(roar_run):
     assert growing.is_monotonic_increasing
     costs = roar_run.result.tables["costs"]
     assert (costs["seconds"] >= 0).all()
-    assert set(costs["method"]) == {*SETTINGS["explainers"], "random", "nothing hidden", "all hidden"}
+    assert set(costs["method"]) == {
+        *SETTINGS["explainers"],
+        *("random", "nothing hidden", "all hidden", "all methods"),
+    }
 
 
 def test_groups_of_seeds_change_nothing(roar_run, folder, tmp_path):
@@ -132,6 +141,7 @@ def test_transformers_pairs_refusals_and_tokens(pretrained, tmp_path):
     refused = {(item.quantity, item.where) for item in run.result.abstentions}
     assert refused == {("attention-rollout", "pair, average-additive"), ("faithfulness", "all datasets")}
     hidden = records[(records["model"] == "transformer") & (records["method"] == "gradient")]
+    hidden = hidden[hidden["order"] == "recursive"]
     assert hidden.groupby("step")["hidden"].mean().is_monotonic_increasing
     assert {"accuracy"} == set(run.result.tables["curves"]["metric"])
 

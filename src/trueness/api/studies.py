@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import Counter
@@ -97,23 +98,21 @@ def run(
     store: str | Path = DEFAULT_STORE,
     workers: int | None = None,
     devices: Sequence[str] = ("cpu",),
-    executor: Executor | None = None,
+    executor: Executor | str | None = None,
     listener: Listener | None = None,
     **settings: Any,
 ) -> StudyRun:
     """Run a study and return its result; what the store already holds is not computed again.
 
     `settings` override the study file: `seeds=5`, `data={"train": 1000}`. `workers` processes (default: one per core)
-    share the `devices` in turn; any other PEP 3148 `executor` may take their place.
+    share the `devices` in turn. Instead, `executor` names another engine, `parsl:FILE` or `dask:ADDRESS`, or is any
+    PEP 3148 executor.
     """
     loaded = _load(study, settings)
     target = studies.plan(loaded)
-    place = Store.open(store, create=True)
-    if executor is not None:
-        summary = engine.run([target], place, executor, listener=listener)
-    else:
-        with _local(workers, devices) as local:
-            summary = engine.run([target], place, local, listener=listener)
+    with _executor(executor, workers, devices) as chosen:
+        place = Store.open(store, create=True)
+        summary = engine.run([target], place, chosen, listener=listener)
     if not summary.complete:
         raise TasksFailedError(summary)
     place.record_run(loaded.name, target.key, _plain(loaded))
@@ -128,6 +127,17 @@ def dry_run(data: str | Path, **settings: Any) -> StudyRun:
     `explainers`, `seeds`, `store`, `workers`, `devices`.
     """
     return run("dry-run", datasets=str(data), **settings)
+
+
+def _executor(
+    executor: Executor | str | None, workers: int | None, devices: Sequence[str]
+) -> contextlib.AbstractContextManager[Executor]:
+    """What computes the tasks; a given executor stays open."""
+    if isinstance(executor, str):
+        if workers is not None or tuple(devices) != ("cpu",):
+            raise UserError(f"{executor} has its own workers and devices; leave out both settings.")
+        return engine.open_engine(executor)
+    return _local(workers, devices) if executor is None else contextlib.nullcontext(executor)
 
 
 def _local(workers: int | None, devices: Sequence[str]) -> LocalExecutor:
@@ -194,10 +204,9 @@ def plan(
     total = Counter(task.type.name for task in found.tasks)
     needed = Counter(task.type.name for task in found.needed.values())
     slots = workers or max(1, len(os.sched_getaffinity(0)))
-    work = found.timing.total(needed)
-    longest = (
-        None if work is None else max(engine.chains(found.tasks, found.timing, found.needed).values(), default=0.0)
-    )
+    timed = bool(found.intact) or not found.needed
+    longest = max(engine.chains(found.tasks, found.timing, found.needed).values(), default=0.0) if timed else None
+    seconds = engine.ends_after(found.tasks, found.timing, found.needed, slots) if timed else None
     return Plan(
         study=loaded,
         tasks={
@@ -206,7 +215,7 @@ def plan(
         },
         damaged=tuple(error.key for error in found.damaged),
         workers=slots,
-        seconds=None if work is None or longest is None else max(work / slots, longest),
+        seconds=seconds,
         critical_path=longest,
     )
 

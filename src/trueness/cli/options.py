@@ -38,6 +38,10 @@ Settings = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
+Engine = Annotated[
+    str | None,
+    typer.Option("--engine", metavar="NAME", help="Instead of this machine: parsl:FILE or dask:ADDRESS."),
+]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes to use; default: one per core.")]
 
 

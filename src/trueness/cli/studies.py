@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from trueness.cli.options import (
+    Engine,
     Json,
     Settings,
     StorePath,
@@ -30,6 +31,7 @@ def run_command(
         list[str] | None,
         typer.Option("--device", help="A device the workers share, e.g. cuda:0; repeatable. Default: cpu."),
     ] = None,
+    engine: Engine = None,
     as_json: Json = False,
 ) -> None:
     """Run a study. Running it again continues where it stopped."""
@@ -40,7 +42,13 @@ def run_command(
     try:
         with Bar() as bar:
             finished = api.run(
-                study, store=store, workers=workers, devices=device or ["cpu"], listener=bar, **settings_of(settings)
+                study,
+                store=store,
+                workers=workers,
+                devices=device or ["cpu"],
+                executor=engine,
+                listener=bar,
+                **settings_of(settings),
             )
     except KeyboardInterrupt:
         print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)

@@ -4,12 +4,13 @@ A task is a pure function with a version, bound to parameters and inputs; its ke
 computes what a store does not hold yet; running again resumes.
 """
 
+from trueness.engine.clusters import open_engine
 from trueness.engine.driver import Failure, Listener, Summary, Survey, TasksFailedError, run, survey
 from trueness.engine.files import StoreError, disk, write_atomically
 from trueness.engine.local import LocalExecutor
 from trueness.engine.store import DamagedObjectError, Store, Stored
 from trueness.engine.task import Task, TaskType, task, walk
-from trueness.engine.timing import Timing, chains
+from trueness.engine.timing import Timing, chains, ends_after
 from trueness.engine.worker import current_device
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "chains",
     "current_device",
     "disk",
+    "ends_after",
+    "open_engine",
     "run",
     "survey",
     "task",

@@ -16,7 +16,7 @@ from typing import Any
 from trueness.engine.files import StoreError
 from trueness.engine.store import DamagedObjectError, Store
 from trueness.engine.task import Task, walk
-from trueness.engine.timing import Timing, chains
+from trueness.engine.timing import Timing, chains, kinds_of
 from trueness.engine.worker import Outcome, Request, execute
 
 _ATTEMPTS = 2  # a task whose worker process died is tried once more
@@ -98,7 +98,9 @@ class Survey:
     @property
     def timing(self) -> Timing:
         """Learnt from the tasks that have run."""
-        return Timing.of(self.intact.values())
+        return Timing.of(
+            (task, float(self.intact[task.key]["seconds"])) for task in self.tasks if task.key in self.intact
+        )
 
 
 def survey(targets: Sequence[Task], store: Store | None) -> Survey:
@@ -156,7 +158,7 @@ class _Run:
             cached=len(found.tasks) - len(found.needed),
             damaged=[error.key for error in found.damaged],
         )
-        self.left = Counter(task.type.name for task in found.needed.values())
+        self.left = Counter(kinds_of(task) for task in found.needed.values())
         self.missing = {
             key: {item.key for item in task.upstream() if item.key in found.needed}
             for key, task in found.needed.items()
@@ -238,10 +240,10 @@ class _Run:
     def _finish(self, task: Task, outcome: Outcome) -> None:
         if outcome.status == "computed":
             self.summary.computed += 1
-            self.timing.add(task.type.name, outcome.seconds)
+            self.timing.add(task, outcome.seconds)
         else:
             self.summary.found += 1
-        self.left[task.type.name] -= 1
+        self.left[kinds_of(task)] -= 1
         for dependent in self.dependents[task.key]:
             self.missing[dependent.key].discard(task.key)
             if not self.missing[dependent.key] and dependent.key not in self.settled:

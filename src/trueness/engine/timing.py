@@ -1,50 +1,56 @@
-"""How long tasks take, learnt from those that have run."""
+"""How long tasks take, learnt from those that have run, and when a plan would end."""
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from trueness.engine.task import Task
 
+Kinds = tuple[tuple[object, ...], ...]
+
 
 class Timing:
-    """Mean seconds per task name."""
+    """Mean seconds of tasks like one: of the same name, words among its parameters and sources, or of the same name."""
 
     def __init__(self) -> None:
-        self._seconds: Counter[str] = Counter()
-        self._count: Counter[str] = Counter()
+        self._seconds: Counter[tuple[object, ...]] = Counter()
+        self._count: Counter[tuple[object, ...]] = Counter()
 
     @classmethod
-    def of(cls, metas: Iterable[Mapping[str, Any]]) -> Timing:
-        """Learn from the meta data of stored objects."""
+    def of(cls, measured: Iterable[tuple[Task, float]]) -> Timing:
+        """Learn from tasks that took so many seconds."""
         timing = cls()
-        for meta in metas:
-            timing.add(str(meta["task"]), float(meta["seconds"]))
+        for task, seconds in measured:
+            timing.add(task, seconds)
         return timing
 
-    def add(self, name: str, seconds: float) -> None:
-        """One more task of that name took so long."""
-        self._seconds[name] += seconds  # type: ignore[assignment]  # a Counter sums floats as well
-        self._count[name] += 1
+    def add(self, task: Task, seconds: float) -> None:
+        """A task took so long."""
+        for kind in kinds_of(task):
+            self._seconds[kind] += seconds  # type: ignore[assignment]  # a Counter sums floats as well
+            self._count[kind] += 1
 
-    def estimate(self, name: str) -> float | None:
-        """Mean seconds of tasks of that name; None if none has run."""
-        return self._seconds[name] / self._count[name] if self._count[name] else None
+    def estimate(self, kinds: Kinds) -> float | None:
+        """Mean seconds of the tasks most like one; of any task, if none of its name has run; None if none at all."""
+        for kind in kinds:
+            if self._count[kind]:
+                return self._seconds[kind] / self._count[kind]
+        return None
 
-    def total(self, remaining: Mapping[str, int]) -> float | None:
-        """Seconds of work in `remaining` (task name to count); None while nothing at all has been timed.
+    def total(self, left: Mapping[Kinds, int]) -> float | None:
+        """Seconds of work in so many tasks of each kind; None while nothing at all has been timed."""
+        known = [(self.estimate(kinds), count) for kinds, count in left.items()]
+        return None if not self._count else sum(count * (seconds or 0.0) for seconds, count in known)
 
-        A kind of task that has not run yet is taken to last as long as the mean of those that have.
-        """
-        if not self._count:
-            return None
-        usual = sum(self._seconds.values()) / sum(self._count.values())
-        return sum(
-            count * (known if (known := self.estimate(name)) is not None else usual)
-            for name, count in remaining.items()
-        )
+
+def kinds_of(task: Task) -> Kinds:
+    """From most alike to least. Words (a model, a method) and sources (a dataset) tell tasks apart, numbers do not."""
+    name = task.type.name
+    words = tuple(sorted((key, value) for key, value in task.parameters.items() if isinstance(value, str)))
+    sources = tuple(sorted(item.key for item in task.upstream() if not item.inputs))
+    return (name, words, sources), (name, sources), (name, words), (name,), ()
 
 
 def chains(tasks: Sequence[Task], timing: Timing, needed: Iterable[str]) -> dict[str, float]:
@@ -56,9 +62,39 @@ def chains(tasks: Sequence[Task], timing: Timing, needed: Iterable[str]) -> dict
     longest: dict[str, float] = {}
     below: dict[str, float] = {}
     for task in reversed(tasks):
-        known = timing.estimate(task.type.name)
-        own = (known if known is not None else 1.0) if task.key in to_do else 0.0
+        own = _seconds(task, timing) if task.key in to_do else 0.0
         longest[task.key] = own + below.get(task.key, 0.0)
         for upstream in task.upstream():
             below[upstream.key] = max(below.get(upstream.key, 0.0), longest[task.key])
     return longest
+
+
+def ends_after(tasks: Sequence[Task], timing: Timing, needed: Iterable[str], slots: int) -> float:
+    """Seconds until the needed tasks are done, so many at a time, the longest remaining chain first."""
+    to_do = set(needed)
+    priority = chains(tasks, timing, to_do)
+    known = {task.key: task for task in tasks if task.key in to_do}
+    waiting = {key: {item.key for item in task.upstream() if item.key in to_do} for key, task in known.items()}
+    after: dict[str, list[str]] = {key: [] for key in known}
+    for key, before in waiting.items():
+        for other in before:
+            after[other].append(key)
+    ready = [(-priority[key], key) for key, before in waiting.items() if not before]
+    heapq.heapify(ready)
+    running: list[tuple[float, str]] = []
+    now = 0.0
+    while ready or running:
+        while ready and len(running) < slots:
+            _, key = heapq.heappop(ready)
+            heapq.heappush(running, (now + _seconds(known[key], timing), key))
+        now, done = heapq.heappop(running)
+        for key in after[done]:
+            waiting[key].discard(done)
+            if not waiting[key]:
+                heapq.heappush(ready, (-priority[key], key))
+    return now
+
+
+def _seconds(task: Task, timing: Timing) -> float:
+    found = timing.estimate(kinds_of(task))
+    return 1.0 if found is None else found

@@ -10,6 +10,7 @@ from trueness.report.attefa import attefa_figures
 from trueness.report.attention import attention_figures
 from trueness.report.figure import Figure
 from trueness.report.ground_truth import ground_truth_figures
+from trueness.report.recursive_roar import recursive_roar_figures
 from trueness.report.roar_synthetic import roar_synthetic_figures
 
 _OF: dict[str, Callable[[Result], Iterable[Figure]]] = {
@@ -17,6 +18,7 @@ _OF: dict[str, Callable[[Result], Iterable[Figure]]] = {
     "attefa": attefa_figures,
     "attention-is-not-explanation": attention_figures,
     "ground-truth": ground_truth_figures,
+    "recursive-roar": recursive_roar_figures,
     "roar-synthetic": roar_synthetic_figures,
 }
 

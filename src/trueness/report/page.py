@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueness.engine import Stored, disk, write_atomically
 from trueness.errors import UserError
@@ -21,19 +21,37 @@ from trueness.report.tables import tables
 from trueness.studies import Study
 from trueness.version import __version__
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _INTERVALS = {
     "roar-synthetic": "bias-corrected and accelerated bootstrap of a mean, exact (Clopper–Pearson) of a share",
     "attention-is-not-explanation": "Student's over seeds and normal over instances, in quadrature; n counts seeds",
     "agreement": "bias-corrected and accelerated bootstrap over texts with all their seeds; of accuracy Student's",
     "ground-truth": "Student's over models (seeds) that used the evidence; n counts them",
     "attefa": "Student's over seeds; n counts them",
+    "recursive-roar": "Student's over seeds; as published: bias-corrected and accelerated bootstrap; n counts seeds",
 }
 
 
 def read_result(stored: Stored) -> Result:
     """The result that a study left in the store."""
     names = [file.rsplit(".", 1)[0] for file in stored.meta["payloads"]]
-    return Result.from_payloads({name: stored.read(name) for name in names})
+    return Result.from_payloads({**{name: stored.read(name) for name in names}, "costs": _costs(stored)})
+
+
+def _costs(stored: Stored) -> pd.DataFrame:
+    """The seconds of the tasks that a result was made from, as far as they are still there; no part of the result."""
+    import pandas as pd
+
+    places = stored.meta["parameters"].get("at", [])
+    keys = next((keys for keys in stored.meta["inputs"].values() if isinstance(keys, list)), [])
+    rows = [
+        {**place, "seconds": float(stored.store.get(key).meta["seconds"])}
+        for place, key in zip(places, keys, strict=False)
+        if stored.store.has(key)
+    ]
+    return pd.DataFrame(rows)
 
 
 def write_report(study: Study, stored: Stored, out: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from trueness.report.agreement_tables import agreement_tables
 from trueness.report.attefa_tables import attefa_tables
 from trueness.report.attention_tables import attention_tables
 from trueness.report.ground_truth import ground_truth_tables
+from trueness.report.recursive_roar import recursive_roar_tables
 from trueness.report.table import Table
 
 _OF: dict[str, Callable[[Result], list[Table]]] = {
@@ -16,6 +17,7 @@ _OF: dict[str, Callable[[Result], list[Table]]] = {
     "attefa": attefa_tables,
     "attention-is-not-explanation": attention_tables,
     "ground-truth": ground_truth_tables,
+    "recursive-roar": recursive_roar_tables,
 }
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from trueness.protocols.roar.step import Hiding, Maker
 
 BASELINE = "random"
+MASKED = "masked training"
+"""The order of the companion: one explanation of one model, which is not trained again."""
 Order = Literal["recursive", "plain"]
 Orders = Annotated[list[Order], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 Explainers = Annotated[list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
@@ -68,6 +70,12 @@ class RecursiveRoarStudy(Study):
     """Whether only what speaks for the target is important; by default, what speaks for or against it."""
     leak: bool = True
     """Whether to measure what the masks alone tell of the label."""
+    companion: bool = True
+    """Whether to measure the same curves on one model per seed that was trained under all amounts of masking."""
+    bounded: int = Field(default=50, ge=0)
+    """Test texts of which comprehensiveness and sufficiency are measured, between their bounds, on the companion."""
+    beam: int = Field(default=5, ge=1)
+    """Width of the search for those bounds; short texts are searched completely."""
 
     @model_validator(mode="after")
     def _steps_increase(self) -> RecursiveRoarStudy:
@@ -106,6 +114,12 @@ def plan_recursive_roar(study: RecursiveRoarStudy) -> Task:
                 base = trained_models(some, data, model, study.recipes.get(name, study.recipe))[False][group[0]]
                 add(performance({"model": base}), where, group, 0, method="nothing hidden", order="both")
                 add(all_hidden({"dataset": data}, **how), where, group, last, method="all hidden", order="both")
+                if study.companion:
+                    names = [BASELINE, *study.explainers]
+                    explain = {"explainers": names, "amounts": study.steps, "unit": study.unit, "target": study.target}
+                    bounds = {"signed": study.signed, "bounded": study.bounded, "beam": study.beam}
+                    alone = companion({"dataset": data}, **how, **explain, **bounds)
+                    add(alone, where, group, 0, method="all methods", order=MASKED)
                 for method in (BASELINE, *study.explainers):
                     orders = ["plain"] if method == BASELINE else study.orders
                     for done, step, order in _chains(study, data, base, how, method, orders):
@@ -265,6 +279,36 @@ def all_hidden(
     return {"facts": {"test": test, "metric": metric}}
 
 
+@task("roar/companion", version=1)
+def companion(
+    inputs: Mapping[str, Stored],
+    *,
+    model: str,
+    recipe: str,
+    pretrained: str | Path | None,
+    shape: Mapping[str, Any],
+    seeds: Sequence[int],
+    explainers: Sequence[str],
+    amounts: Sequence[float],
+    unit: Literal["share", "tokens"],
+    target: Literal["gold", "predicted"],
+    signed: bool,
+    bounded: int,
+    beam: int,
+) -> dict[str, Any]:
+    """The curves of all methods on models that were trained under all amounts of masking."""
+    from trueness.protocols.roar.companion import measure
+    from trueness.protocols.roar.hiding import Amount
+
+    data = read_dataset(inputs["dataset"])
+    maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
+    steps = [Amount(each, unit) for each in amounts]
+    how: dict[str, Any] = {"target": target, "signed": signed, "bounded": bounded, "beam": beam}
+    found = list(measure(maker, data, seeds, explainers, steps, current_device(), **how))
+    release_memory()
+    return {"facts": {"companion": found}}
+
+
 @task("roar/summary", version=1)
 def summary(
     inputs: Mapping[str, list[Stored]],
@@ -279,11 +323,10 @@ def summary(
 
     from trueness.protocols.roar.summary import summarise
 
-    points, sparsity, refused, costs = [], [], [], []
+    points, sparsity, refused, bounded = [], [], [], []
     metrics: dict[str, str] = {}
     for place, stored in zip(at, inputs["steps"], strict=True):
         where = {name: place[name] for name in ("dataset", "model", "method", "order", "step")}
-        costs.append({**where, "seeds": len(place["seeds"]), "seconds": float(stored.meta["seconds"])})
         if stored.holds("test"):
             measured = stored.read("test")
         else:
@@ -296,12 +339,22 @@ def summary(
             sparsity += [
                 {**where, "seed": int(seed), "curve": curve} for seed, curve in facts.get("sparsity", {}).items()
             ]
+            for one in facts.get("companion", []):
+                here = {**where, "method": one["method"], "seed": one["seed"]}
+                if "refused" in one:
+                    continue  # known from the other orders
+                unusual = [None, *one["unusual"], None]
+                points += [
+                    {**here, "step": step, **measured_here, "unusual": share}
+                    for step, (measured_here, share) in enumerate(zip(one["test"], unusual, strict=True))
+                ]
+                bounded += [{**here, "text": text, "pair": pair} for text, pair in enumerate(one["bounded"])]
         points += [{**where, "seed": seed, **measured[str(seed)]} for seed in place["seeds"] if str(seed) in measured]
     return summarise(
         pd.DataFrame(points),
         pd.DataFrame(sparsity),
         pd.DataFrame(refused, columns=["dataset", "model", "method", "order", "step", "reason"]),
-        pd.DataFrame(costs),
+        pd.DataFrame(bounded),
         amounts=amounts,
         unit=unit,
         target=target,

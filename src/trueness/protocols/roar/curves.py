@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BASELINE = "random"
+MASKED = "masked training"
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Setting:
     """By order and method: (seeds, steps) performance; random alike under every order."""
     masks: Mapping[tuple[str, str], tuple[Floats, Floats]] = field(default_factory=dict)
     """By order and method: (seeds, inner steps) accuracy of a classifier of masks, and the largest class's share."""
+    unusual: Mapping[str, Floats] = field(default_factory=dict)
+    """By method: (seeds, inner steps) share of masked texts that look unusual to the companion."""
 
     @property
     def where(self) -> str:
@@ -42,13 +45,13 @@ class Setting:
         """Those that were followed under an order, the baseline left out."""
         return [method for one, method in self.curves if one == order and method != BASELINE]
 
-    def baseline(self) -> Floats:
-        """Performance under random masks."""
-        return self.curves["plain", BASELINE]
+    def baseline(self, order: str = "plain") -> Floats:
+        """Performance under random masks: of retrained models, or of the companion."""
+        return self.curves[order if order == MASKED else "plain", BASELINE]
 
     def faithfulness(self, order: str, method: str) -> Floats:
         """Of each seed; not a number where it is undefined."""
-        found = area_between_curves(self.amounts, self.curves[order, method], self.baseline())
+        found = area_between_curves(self.amounts, self.curves[order, method], self.baseline(order))
         return np.asarray(found.value.values.filled(np.nan))
 
 
@@ -69,9 +72,9 @@ def settings_of(
             for method in ("nothing hidden", "all hidden")
         }
         seeds = [seed for seed in ends["nothing hidden"].index if seed in ends["all hidden"].index]
-        curves, masks = {}, {}
-        between = here[(here["step"] > 0) & (here["step"] <= inner)]
-        for (order, method), some in between.groupby(["order", "method"], sort=False):
+        curves, masks, unusual = {}, {}, {}
+        retrained = here[(here["step"] > 0) & (here["step"] <= inner) & (here["order"] != MASKED)]
+        for (order, method), some in retrained.groupby(["order", "method"], sort=False):
             table = some.pivot(index="seed", columns="step", values="performance").reindex(seeds)
             if table.shape[1] < inner or table.isna().any(axis=None):
                 continue  # not complete
@@ -84,8 +87,16 @@ def settings_of(
                     for column in ("mask-only", "largest-class")
                 ]
                 masks[str(order), str(method)] = (pair[0], pair[1])
+        for method, some in here[here["order"] == MASKED].groupby("method", sort=False):
+            table = some.pivot(index="seed", columns="step", values="performance").reindex(seeds)
+            odd = some.pivot(index="seed", columns="step", values="unusual").reindex(seeds)
+            if table.isna().any(axis=None):
+                continue
+            curves[MASKED, str(method)] = table.to_numpy()[:, : len(axis)]
+            unusual[str(method)] = odd.to_numpy(dtype=float)[:, 1 : inner + 1]
         if ("plain", BASELINE) in curves:
-            yield Setting(str(dataset), str(model), metrics[str(dataset)], axis, tuple(map(int, seeds)), curves, masks)
+            name, kind = str(dataset), str(model)
+            yield Setting(name, kind, metrics[name], axis, tuple(map(int, seeds)), curves, masks, unusual)
 
 
 def bands(setting: Setting) -> Iterator[dict[str, Any]]:

@@ -10,9 +10,9 @@ import numpy as np
 from trueness.protocols.findings import FEWEST_SEEDS, decide, shown
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
 from trueness.protocols.roar.claims import claims
-from trueness.protocols.roar.curves import BASELINE, Setting, bands, over_seeds, settings_of
+from trueness.protocols.roar.curves import BASELINE, MASKED, Setting, bands, over_seeds, settings_of
 from trueness.protocols.roar.sparsity import RANKS, SHARES
-from trueness.stats import Interval, Undefined, area_between_curves, mean_interval, t_interval, within
+from trueness.stats import Interval, Undefined, area_between_curves, kendall, mean_interval, t_interval, within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,15 @@ RISE = 0.01
 """A curve that rises by more than this while more is hidden."""
 LEAK = 0.02
 """A classifier of masks that is better by more than this than one that knows nothing, and than one of random masks."""
-FAITHFULNESS = {"recursive": "faithfulness", "plain": "faithfulness (plain ROAR)"}
+FAITHFULNESS = {
+    "recursive": "faithfulness",
+    "plain": "faithfulness (plain ROAR)",
+    MASKED: "faithfulness (masked training)",
+}
+RANKING = "agreement of rankings (Kendall tau)"
+FEWEST_METHODS = 3
+UNUSUAL = 0.1
+"""More masked texts than this look unusual to the companion, where 0.05 would by chance."""
 AS_PUBLISHED = "faithfulness, as published"
 
 
@@ -30,7 +38,7 @@ def summarise(
     points: pd.DataFrame,
     sparsity: pd.DataFrame,
     refused: pd.DataFrame,
-    costs: pd.DataFrame,
+    bounded: pd.DataFrame,
     *,
     amounts: Sequence[float],
     unit: Literal["share", "tokens"],
@@ -40,7 +48,8 @@ def summarise(
     """The result of a study, from one point per dataset, model, method, order, step and seed.
 
     `points` has the test performance and the guards' measurements; `sparsity` how much of the explanations the top
-    tokens hold; `refused` the methods that a model cannot support; `costs` the seconds of every task.
+    tokens hold; `refused` the methods that a model cannot support; `bounded` the comprehensiveness and sufficiency of
+    single texts.
     """
     import pandas as pd
 
@@ -52,14 +61,18 @@ def summarise(
     )
     return Result(
         records=records,
-        scores=tuple(score for setting in settings for score in _scores(setting, unit, target)),
+        scores=tuple(
+            score
+            for setting in settings
+            for some in (_scores(setting, unit, target), _companion(setting, bounded, unit, target))
+            for score in some
+        ),
         warnings=tuple(_warnings(settings, unit, target)),
         abstentions=tuple(_abstentions(settings, refused, unit)),
         claims=tuple(claims(settings, explained, unit)),
         tables={
             "curves": pd.DataFrame([row for setting in settings for row in bands(setting)]),
             "sparsity": explained,
-            "costs": costs,
         },
     )
 
@@ -109,9 +122,11 @@ def _scores(setting: Setting, unit: str, target: str) -> Iterator[Score]:
     floor = float(setting.baseline()[:, -1].mean()) if unit == "share" else None
     yield from _score(setting, f"performance ({setting.metric})", "the model", start, target=target, null=floor, best=1)
     if unit == "share":
-        most = area_between_curves(setting.amounts, setting.baseline(), setting.baseline()).best
-        best = float(np.mean(most.compressed())) if len(most.compressed()) else None
         for order, quantity in FAITHFULNESS.items():
+            if not setting.methods(order):
+                continue
+            most = area_between_curves(setting.amounts, setting.baseline(order), setting.baseline(order)).best
+            best = float(np.mean(most.compressed())) if len(most.compressed()) else None
             for method in setting.methods(order):
                 values = setting.faithfulness(order, method)
                 values = values[np.isfinite(values)]
@@ -137,6 +152,55 @@ def _scores(setting: Setting, unit: str, target: str) -> Iterator[Score]:
             best=0.0,
             note=note,
         )
+
+
+def _companion(setting: Setting, bounded: pd.DataFrame, unit: str, target: str) -> Iterator[Score]:
+    """What the companion adds: how far its ranking of methods is that of retraining, and measures between bounds."""
+    both = [method for method in setting.methods("recursive") if method in setting.methods(MASKED)]
+    if unit == "share" and len(both) >= FEWEST_METHODS:
+        values = [
+            np.array([setting.faithfulness(order, method) for method in both]).T for order in ("recursive", MASKED)
+        ]
+        tau = kendall(*values).statistic
+        note = f"over {len(both)} methods"
+        pair = "masked training and recursive"
+        yield from _score(
+            setting, RANKING, pair, over_seeds(tau.values.filled(np.nan)), target=target, null=0.0, best=1.0, note=note
+        )
+    for method, share in setting.unusual.items():
+        step = int(share.mean(axis=0).argmax())
+        yield from _score(
+            setting,
+            "unusual texts (masked training)",
+            method,
+            within(over_seeds(share[:, step]), 0, 1),
+            target=target,
+            direction="neither",
+            null=0.05,
+            note=f"the largest of all steps, at step {step + 1}",
+        )
+    if not len(bounded):
+        return
+    here = bounded[(bounded["dataset"] == setting.dataset) & (bounded["model"] == setting.model)]
+    for place, quantity in enumerate(("comprehensiveness, normalised", "sufficiency, normalised")):
+        means = {
+            str(method): np.array(
+                [
+                    np.mean(known)
+                    if (known := [pair[place] for pair in some["pair"] if pair[place] is not None])
+                    else np.nan
+                    for _, some in texts.groupby("seed")
+                ]
+            )
+            for method, texts in here.groupby("method", sort=False)
+        }
+        null = (
+            float(np.nanmean(means[BASELINE])) if np.isfinite(means.get(BASELINE, np.array([np.nan]))).any() else None
+        )
+        for method, values_ in means.items():
+            yield from _score(
+                setting, quantity, method, within(over_seeds(values_), 0, 1), target=target, null=null, best=1.0
+            )
 
 
 def _leak(setting: Setting, order: str, method: str) -> tuple[Interval, int]:
@@ -193,6 +257,15 @@ def _warnings(settings: Sequence[Setting], unit: str, target: str) -> Iterator[R
         for order, method in setting.curves:
             yield from _of_curve(setting, order, method)
         yield from _foils(setting)
+        for method, share in setting.unusual.items():
+            step = int(share.mean(axis=0).argmax())
+            excess = over_seeds(share[:, step])
+            if decide(excess, above=UNUSUAL):
+                message = (
+                    f"at step {step + 1} {shown(excess)} of the masked texts look unusual to the model trained under "
+                    "masks, where 0.05 would: its curve may show surprise instead of importance"
+                )
+                yield ResultWarning(code="unusual-texts", where=f"{setting.where}, {method}", message=message)
 
 
 def _of_curve(setting: Setting, order: str, method: str) -> Iterator[ResultWarning]:

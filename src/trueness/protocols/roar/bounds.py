@@ -1,0 +1,129 @@
+"""Comprehensiveness and sufficiency of one model's explanations, between the least and the most that any order gets.
+
+With f(H) the probability of the target when the tokens H are hidden, and H_k the first k tokens of an order of all T,
+A(order) = 1/T sum_k f(nothing) - f(H_k), k = 1..T. Comprehensiveness is A of the order by importance; sufficiency is A
+of the reversed order, which hides the least important first: what is kept suffices if it is low.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch
+from trueness.explainers.catalogue import Target
+from trueness.explainers.text import target_class, within_memory
+from trueness.models.looking import looking
+from trueness.models.network import TextNetwork
+from trueness.stats.undefined import Floats
+
+EXACT = 10
+"""Texts of so many tokens or fewer are searched completely: all subsets."""
+_FLAT = 1e-6  # a range of probabilities that small cannot be divided by
+
+
+class Drops:
+    """How much of the target's probability is lost when tokens of one text are hidden, for many sets at once."""
+
+    def __init__(self, network: TextNetwork, batch: Batch, target: Target) -> None:
+        self._network, self._batch = network, batch
+        self._places = batch.mask[0].nonzero()[:, 0]
+        self.size = len(self._places)
+        with looking(network):
+            logits = network(batch).logits
+        self._chosen = int(target_class(logits, batch, target)[0])
+        self._whole = float(logits.softmax(dim=-1)[0, self._chosen])
+
+    def __call__(self, sets: npt.NDArray[np.bool_]) -> Floats:
+        """(sets,) from truth values (sets, tokens that may be hidden)."""
+        width = self._batch.mask.shape[1]
+        each = 4 * width * self._network.numbers_per_token(width)
+        step = within_memory(each, None, self._batch.mask.device)
+        found = []
+        with looking(self._network):
+            for begin in range(0, len(sets), step):
+                some = torch.from_numpy(sets[begin : begin + step]).to(self._batch.mask.device)
+                where = torch.zeros(len(some), width, dtype=torch.bool, device=some.device)
+                where[:, self._places] = some
+                rows: Tensor = torch.zeros(len(some), dtype=torch.long, device=some.device)
+                logits = self._network(self._batch.rows(rows).masked(where)).logits
+                found.append(self._whole - logits.double().softmax(dim=-1)[:, self._chosen].cpu().numpy())
+        return np.concatenate(found)
+
+    def along(self, order: npt.NDArray[np.intp]) -> float:
+        """A(order)."""
+        place = np.argsort(order)
+        return float(self(place[None, :] < np.arange(1, self.size + 1)[:, None]).mean())
+
+
+@dataclass(frozen=True)
+class Range:
+    """The least and the most that any order of hiding gets; found by a beam where not exact."""
+
+    low: float
+    high: float
+    exact: bool
+
+
+def attainable(drops: Drops, *, beam: int = 5) -> Range:
+    """Search the orders: all of them for short texts, else the best and the worst few of every length."""
+    if drops.size <= EXACT:
+        return _complete(drops)
+    return Range(_beam(drops, beam, -1.0), _beam(drops, beam, 1.0), exact=False)
+
+
+def _complete(drops: Drops) -> Range:
+    """Over the lattice of subsets: the best sum to a set is its own drop and the best sum to a set of one less."""
+    size = drops.size
+    numbers = np.arange(1 << size)
+    members = (numbers[:, None] >> np.arange(size)) & 1 == 1
+    value = drops(members)
+    value[0] = 0.0
+    ends = {}
+    for sign in (-1.0, 1.0):
+        best = np.full(1 << size, -np.inf)
+        best[0] = 0.0
+        for count in range(1, size + 1):
+            of_size = numbers[members.sum(axis=1) == count]
+            before = np.stack(
+                [np.where(members[of_size, bit], best[of_size ^ (1 << bit)], -np.inf) for bit in range(size)]
+            )
+            best[of_size] = sign * value[of_size] + before.max(axis=0)
+        ends[sign] = sign * best[-1] / size
+    return Range(float(ends[-1.0]), float(ends[1.0]), exact=True)
+
+
+def _beam(drops: Drops, width: int, sign: float) -> float:
+    """The largest (or with sign -1 the smallest) A found by keeping the best few sets of every size."""
+    size = drops.size
+    sets, sums = np.zeros((1, size), dtype=bool), np.zeros(1)
+    for _ in range(size):
+        parent, added = np.nonzero(~sets)
+        grown = sets[parent].copy()
+        grown[np.arange(len(grown)), added] = True
+        unique, first, back = np.unique(grown, axis=0, return_index=True, return_inverse=True)
+        reached = np.full(len(unique), -np.inf)
+        np.maximum.at(reached, back.ravel(), sums[parent])
+        del first
+        total = reached + sign * drops(unique)
+        keep = np.argsort(-total, kind="stable")[:width]
+        sets, sums = unique[keep], total[keep]
+    return float(sign * sums.max() / size)
+
+
+def normalised(drops: Drops, scores: Floats, found: Range) -> tuple[float, float]:
+    """Comprehensiveness and sufficiency of magnitudes, each from 0 (the worst order) to 1 (the best one).
+
+    Not a number where hiding hardly changes anything. A beam may miss the extremes; what lies beyond counts as 0 or 1.
+    """
+    if found.high - found.low < _FLAT:
+        return float("nan"), float("nan")
+    order = np.argsort(-np.abs(scores), kind="stable")
+    spread = found.high - found.low
+    comprehensive = (drops.along(order) - found.low) / spread
+    sufficient = (found.high - drops.along(order[::-1].copy())) / spread
+    return float(np.clip(comprehensive, 0, 1)), float(np.clip(sufficient, 0, 1))

@@ -1,0 +1,287 @@
+"""Curves, sparsity and tables of Recursive ROAR (Madsen et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from trueness.protocols.result import Result, Score
+from trueness.report.compare import published_values
+from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, in_order, one_at_a_time, values
+from trueness.report.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLOURS = [BLUE, ORANGE, GREEN, VERMILION, "#CC79A7", "#56B4E9", "#F0E442", "#000000"]
+_ORDERS = {
+    "recursive": "Recursive ROAR",
+    "plain": "plain ROAR (explained once)",
+    "masked training": "masked training (no retraining)",
+}
+_HOURS = 3600
+
+
+def recursive_roar_figures(result: Result) -> Iterator[Figure]:
+    """Figures 4 to 9."""
+    curves = result.tables["curves"]
+    if len(curves):
+        yield from _curves(curves)
+    yield from _sparsity(result.tables["sparsity"])
+
+
+def _methods(table: pd.DataFrame) -> dict[str, str]:
+    """A colour for every method; chance is grey."""
+    names = [method for method in in_order(table, "method") if method != "random"]
+    return {"random": GREY, **{name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(names)}}
+
+
+def _curves(curves: pd.DataFrame) -> Iterator[Figure]:
+    tokens = bool((curves["amount"] > 1).any())
+    colours = _methods(curves)
+    random = curves[(curves["method"] == "random") & (curves["order"] == "plain")]
+    followed = {
+        order: _joined(
+            [random.assign(order=order), curves[(curves["order"] == order) & (curves["method"] != "random")]]
+        )
+        for order in ("recursive", "plain")
+        if ((curves["order"] == order) & (curves["method"] != "random")).any()
+    }
+    masked = curves[curves["order"] == "masked training"]
+    if len(masked):
+        followed["masked training"] = masked
+    layer = _layer(colours, tokens)
+    if "recursive" in followed:
+        table = followed["recursive"].assign(
+            panel=followed["recursive"]["dataset"] + ", " + followed["recursive"]["model"]
+        )
+        spec = {
+            "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+            "data": {"values": values(table)},
+            "facet": {"field": "panel", "type": "nominal", "title": None, "sort": in_order(table, "panel")},
+            "columns": 2,
+            "spec": {"width": 330, "height": 210, "layer": layer},
+            "resolve": {"scale": {"y": "independent"}},
+            "config": _config(),
+        }
+        n = int(table["n"].max())
+        caption = (
+            f"Test performance after retraining without what is masked: mean and 95 % interval over {n} seeds. A curve "
+            "below the grey one of random masks means that the explanation points at what the data needs; above or "
+            "along it, that it does not."
+        )
+        name = "Figure 7: one token at a time" if tokens else "Figure 4: Recursive ROAR"
+        yield Figure("curves", name, caption, spec)
+    if len(followed) > 1:
+        table = _joined([some.assign(how=_ORDERS[order]) for order, some in followed.items()])
+        table["place"] = table["dataset"] + ", " + table["model"]
+        names = [_ORDERS[order] for order in followed]
+        spec = one_at_a_time(
+            table,
+            "place",
+            facet={"column": {"field": "how", "type": "nominal", "title": None, "sort": names}},
+            spec={"width": 250, "height": 210, "layer": layer},
+        )
+        caption = (
+            "The same methods under each order. Plain ROAR explains once, so that a copy of what is masked can take "
+            "its place; masked training measures one model that was trained under masks, against its own random curve."
+        )
+        yield Figure("orders", "Figures 8 and 9: orders compared", caption, spec)
+
+
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """One after the other."""
+    import pandas as pd
+
+    return pd.concat(frames, ignore_index=True)
+
+
+def _config() -> dict[str, Any]:
+    return {
+        "background": "white",
+        "view": {"stroke": "#DDDDDD"},
+        "axis": {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
+        "legend": {"labelFontSize": 11, "orient": "bottom", "columns": 4, "labelLimit": 300},
+        "header": {"labelFontSize": 11, "labelFontWeight": "bold", "labelLimit": 400},
+    }
+
+
+def _layer(colours: dict[str, str], tokens: bool) -> list[dict[str, Any]]:
+    axis: dict[str, Any] = {"grid": False} if tokens else {"grid": False, "format": "%"}
+    x = {
+        "field": "amount",
+        "type": "quantitative",
+        "title": "masked tokens of every text" if tokens else "masked share of every text",
+        "axis": axis,
+    }
+    y = {"type": "quantitative", "scale": {"zero": False}, "title": "test performance"}
+    colour = {
+        "field": "method",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": list(colours), "range": list(colours.values())},
+        "legend": {"symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1},
+    }
+    tooltip = [
+        {"field": "method"},
+        {"field": "amount"},
+        {"field": "mean", "format": ".3f"},
+        {"field": "low", "format": ".3f", "title": "95 % from"},
+        {"field": "high", "format": ".3f", "title": "to"},
+        {"field": "metric"},
+    ]
+    return [
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "area", "opacity": 0.15},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
+        },
+        {
+            "mark": {"type": "line", "point": {"size": 18}},
+            "encoding": {"x": x, "y": {**y, "field": "mean"}, "color": colour, "tooltip": tooltip},
+        },
+    ]
+
+
+def _sparsity(sparsity: pd.DataFrame) -> Iterator[Figure]:
+    if not len(sparsity):
+        return
+    table = sparsity.copy()
+    colours = _methods(table)
+    table["place"] = table["dataset"] + ", " + table["model"]
+    for unit, name, title, x_title, axis in (
+        ("tokens", "sparsity-tokens", "Figure 5: what the top tokens hold", "top tokens of a text", {}),
+        ("share", "sparsity-share", "Figure 6: what the top share holds", "top share of a text", {"format": "%"}),
+    ):
+        some = table[table["unit"] == unit]
+        spec = one_at_a_time(
+            some,
+            "place",
+            width=420,
+            height=220,
+            mark={"type": "line", "point": {"size": 18}},
+            encoding={
+                "x": {"field": "amount", "type": "quantitative", "title": x_title, "axis": axis},
+                "y": {
+                    "field": "mean",
+                    "type": "quantitative",
+                    "scale": {"domain": [0, 1]},
+                    "title": "share of all magnitude",
+                    "axis": {"format": "%"},
+                },
+                "color": {
+                    "field": "method",
+                    "type": "nominal",
+                    "title": None,
+                    "scale": {"domain": list(colours), "range": list(colours.values())},
+                },
+                "tooltip": [{"field": "method"}, {"field": "amount"}, {"field": "mean", "format": ".1%"}],
+            },
+        )
+        caption = (
+            "How much of an explanation's magnitude its top tokens hold, mean over development texts and seeds, of the "
+            "models that saw everything. The higher at the left, the sparser; grey is what random scores hold."
+        )
+        yield Figure(name, title, caption, spec)
+
+
+def recursive_roar_tables(result: Result) -> list[Table]:
+    """Table 2 beside the published values, the companion, and Table 7 with our seconds."""
+    return [*_table_2(result), *_companion(result), *_costs(result)]
+
+
+def _value(score: Score | None) -> str:
+    if score is None:
+        return "–"
+    if score.low is None or score.high is None:
+        return f"{score.value:.1%}"
+    return f"{score.value:.1%} ({score.low:.1%} to {score.high:.1%})"
+
+
+def _scores(result: Result) -> dict[tuple[str, str, str, str], Score]:
+    return {(score.quantity, score.dataset, score.model, score.method): score for score in result.scores}
+
+
+def _places(result: Result) -> list[tuple[str, str, str]]:
+    wanted = ("faithfulness", "faithfulness (plain ROAR)", "faithfulness (masked training)")
+    return list(dict.fromkeys((one.dataset, one.model, one.method) for one in result.scores if one.quantity in wanted))
+
+
+def _table_2(result: Result) -> Iterator[Table]:
+    scores, published = _scores(result), published_values("recursive-roar")
+    rows = []
+    for place in _places(result):
+        fact = published.get(("faithfulness, as published", *place))
+        given = (
+            "–"
+            if fact is None
+            else "{:.1%} ({:.1%} to {:.1%})".format(
+                *(float(fact[name]) for name in ("published", "published_low", "published_high"))
+            )
+        )
+        shown = [
+            _value(scores.get((quantity, *place)))
+            for quantity in ("faithfulness, as published", "faithfulness", "faithfulness (plain ROAR)")
+        ]
+        rows.append((*place, given, *shown))
+    header = ("dataset", "model", "method", "paper", "ours, as published", "ours", "plain ROAR")
+    caption = (
+        "Area between the curve and that of random masks, of what is possible (equation 3); 0 is chance, below it is "
+        "worse. As published: clipped to -1 and 1, bootstrap interval. Ours: not clipped, Student's over seeds."
+    )
+    if rows:
+        yield Table("table-2", "Table 2: faithfulness", caption, header, tuple(rows))
+
+
+def _companion(result: Result) -> Iterator[Table]:
+    scores = _scores(result)
+    rows = []
+    for place in _places(result):
+        shown = [
+            _value(scores.get((quantity, *place)))
+            for quantity in (
+                "faithfulness",
+                "faithfulness (masked training)",
+                "comprehensiveness, normalised",
+                "sufficiency, normalised",
+                "unusual texts (masked training)",
+                "mask-only accuracy above chance",
+            )
+        ]
+        rows.append((*place, *shown))
+    header = (
+        *("dataset", "model", "method", "Recursive ROAR", "masked training", "comprehensiveness", "sufficiency"),
+        *("unusual texts", "mask-only above chance"),
+    )
+    caption = (
+        "What retraining costs and one model per seed, trained under masks, gives for less. Comprehensiveness and "
+        "sufficiency: 0 the worst and 1 the best order of hiding this model's tokens. Unusual: 5 % by chance. "
+        "Mask-only: how much better than the largest class a classifier is that sees only which tokens are hidden."
+    )
+    if rows and any(score.quantity == "faithfulness (masked training)" for score in result.scores):
+        yield Table("companion", "The cheap companion, and the guards", caption, header, tuple(rows))
+
+
+def _costs(result: Result) -> Iterator[Table]:
+    costs = result.tables.get("costs")
+    if costs is None or not len(costs):
+        return
+    rows = []
+    for (dataset, model, method, order), some in costs.groupby(["dataset", "model", "method", "order"], sort=False):
+        if order == "explained":
+            continue
+        before = costs[
+            (costs["dataset"] == dataset)
+            & (costs["model"] == model)
+            & (costs["method"] == method)
+            & (costs["order"] == "explained")
+        ]["seconds"].sum()
+        seconds, models = float(some["seconds"].sum() + before), sum(map(len, some["seeds"]))
+        each = f"{seconds / models:.1f}"
+        rows.append((str(dataset), str(model), str(method), str(order), str(models), each, f"{seconds / _HOURS:.2f} h"))
+    header = ("dataset", "model", "method", "order", "models", "seconds a model", "all of it")
+    caption = (
+        "Seconds of tasks as this run took them, training and explaining together; tasks that shared a device waited "
+        "for one another. The paper's Table 7, on a V100, has for one model 2 to 3 minutes (SST) and 5 to 20 (IMDB)."
+    )
+    yield Table("costs", "Table 7: what it cost", caption, header, tuple(rows))

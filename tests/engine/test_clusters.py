@@ -1,0 +1,121 @@
+"""The same work on Parsl and on Dask, each on this machine with two worker processes."""
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import trueness as tn
+from tests.cli.test_main import trueness
+from tests.engine.tasks import dies, double, every_payload, total
+from trueness.engine import Store, open_engine, run
+from trueness.errors import UserError
+
+PARSL = """
+from parsl import Config
+from parsl.executors import HighThroughputExecutor
+from parsl.providers import LocalProvider
+
+provider = LocalProvider(init_blocks=1, min_blocks=1, max_blocks=1, worker_init={init!r})
+executor = HighThroughputExecutor(
+    max_workers_per_node=2, cores_per_worker=0.1, provider=provider, address="127.0.0.1", encrypted=False,
+    heartbeat_period=1, heartbeat_threshold=10, poll_period=10,
+)
+config = Config(executors=[executor], run_dir={folder!r}, usage_tracking=0, initialize_logging=False, strategy="none")
+"""
+
+
+@pytest.fixture(scope="module")
+def dask():
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        yield f"dask:{cluster.scheduler_address}"
+
+
+@pytest.fixture
+def parsl(tmp_path):
+    file = tmp_path / "config.py"
+    root = Path(__file__).resolve().parents[2]
+    file.write_text(PARSL.format(folder=str(tmp_path / "parsl-runs"), init=f"export PYTHONPATH={root}:$PYTHONPATH"))
+    return f"parsl:{file}"
+
+
+def digests(store):
+    return {key: store.get(key).meta["payloads"] for key in store.keys()}  # noqa: SIM118  # a store is no mapping
+
+
+SETTINGS = {
+    "seeds": 2,
+    "vectors": "none",
+    "recipe": "madsen2022",
+    "shape": {"hidden": 4, "embedding": 4},
+    "explainers": "gradient",
+    "steps": [0.4],
+    "together": 1,
+    "bounded": 0,
+    "companion": False,
+}
+
+
+def test_a_study_has_the_same_digests_on_every_engine(folder, dask, parsl, tmp_path):
+    stores = {}
+    for name, engine in (("local", None), ("dask", dask), ("parsl", parsl)):
+        how = {"workers": 2} if engine is None else {"executor": engine}
+        finished = tn.run("recursive-roar", store=tmp_path / name, datasets=str(folder), **how, **SETTINGS)
+        assert finished.summary.computed == finished.summary.total
+        stores[name] = digests(finished.stored.store)
+    assert len(stores["local"]) == 16
+    assert stores["local"] == stores["dask"]
+    assert stores["local"] == stores["parsl"]
+
+
+@pytest.mark.parametrize("engine", ["dask", "parsl"])
+def test_a_worker_that_is_killed_costs_its_task_only(engine, request, tmp_path):
+    store = Store.open(tmp_path / "store", create=True)
+    killed = dies(flag=str(tmp_path / "flag"), times=1)
+    with open_engine(request.getfixturevalue(engine)) as executor:
+        assert executor.slots == 2
+        work = [total({"parts": [killed, *(double(value=i) for i in range(6))]}), every_payload()]
+        summary = run(work, store, executor)
+    assert summary.complete
+    assert (tmp_path / "flag").read_text() == "x", "it was killed once"
+    assert summary.computed == 9
+    assert store.get(every_payload().key).read("plain") == {"device": "cpu", "threads": "1"}
+
+
+def test_a_driver_that_is_killed_resumes(dask, folder, tmp_path):
+    settings = [f"{name}={value}" for name, value in (("seeds", 2), ("vectors", "none"), ("recipe", "madsen2022"))]
+    settings += ["shape.hidden=4", "shape.embedding=4", "explainers=gradient", "steps=[0.4]", "together=1"]
+    settings += ["bounded=0", "companion=false", f"datasets={folder}"]
+    command = ["run", "recursive-roar", "--store", str(tmp_path / "store"), "--engine", dask]
+    command += [part for setting in settings for part in ("--set", setting)]
+    process = subprocess.Popen([sys.executable, "-m", "trueness", *command], stderr=subprocess.DEVNULL)
+    objects, deadline = tmp_path / "store" / "objects", time.monotonic() + 60
+    while time.monotonic() < deadline and (not objects.is_dir() or len(list(objects.iterdir())) < 3):
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    done = trueness(*command)
+    assert done.returncode == 0, done.stderr
+    assert "in the store already" in done.stdout
+    assert "16 tasks" in done.stdout
+
+
+def test_engines_that_are_not_there_are_named(tmp_path):
+    for name, message in (
+        ("slurm", "There is no engine 'slurm'"),
+        (f"parsl:{tmp_path}/none.py", "There is no file"),
+        ("dask:tcp://127.0.0.1:1", "There is no Dask scheduler at"),
+    ):
+        with pytest.raises(UserError, match=message), open_engine(name):
+            pass
+    (tmp_path / "empty.py").write_text("x = 1")
+    with pytest.raises(UserError, match="must define config"), open_engine(f"parsl:{tmp_path}/empty.py"):
+        pass
+    with pytest.raises(UserError, match="has its own workers"):
+        tn.run("roar-synthetic", store=tmp_path / "store", executor="dask:somewhere", workers=2)
+    assert threading.active_count() < 50

@@ -1,0 +1,121 @@
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.test_attentive import VOCABULARY, build
+from tests.protocols.roar.test_hiding import texts
+from tests.protocols.roar.test_step import MAKER, Words, one_decides
+from trueness.data import TextExample
+from trueness.data.batches import EncodedSplit
+from trueness.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.protocols.roar import bounds
+from trueness.protocols.roar.bounds import Drops, attainable, normalised
+from trueness.protocols.roar.companion import measure
+from trueness.protocols.roar.hiding import Amount
+from trueness.protocols.roar.usual import Usual, inner_values
+
+
+def drops_of(size, seed=0):
+    rng = np.random.default_rng(seed)
+    words = list(VOCABULARY.words[5:])
+    example = TextExample(tuple(rng.choice(words, size)), 1)
+    network = build("bilstm", "additive")
+    with torch.no_grad():  # so that hiding a token changes something
+        network.output.weight.mul_(40)
+    return Drops(network, EncodedSplit([example], VOCABULARY).batch([0]), "gold"), network, example
+
+
+def literal(network, example, order):
+    """A(order): hide one token after the other and look."""
+    batch = EncodedSplit([example], VOCABULARY).batch([0])
+    whole = network(batch).logits.softmax(-1)[0, 1]
+    total, where = 0.0, torch.zeros_like(batch.mask)
+    for token in order:
+        where[0, token + 1] = True
+        total += float(whole - network(batch.masked(where)).logits.softmax(-1)[0, 1])
+    return total / len(order)
+
+
+def test_all_orders_of_short_texts_are_searched():
+    drops, network, example = drops_of(4)
+    with torch.no_grad():
+        known = [literal(network, example, order) for order in itertools.permutations(range(4))]
+        assert drops.along(np.array([2, 0, 3, 1])) == pytest.approx(literal(network, example, [2, 0, 3, 1]), abs=1e-6)
+    found = attainable(drops)
+    assert found.exact
+    assert (found.low, found.high) == pytest.approx((min(known), max(known)), abs=1e-6)
+
+
+def test_a_wide_beam_is_exact_and_a_narrow_one_inside(monkeypatch):
+    drops, _, _ = drops_of(5, seed=3)
+    exact = attainable(drops)
+    monkeypatch.setattr(bounds, "EXACT", 1)
+    wide, narrow = attainable(drops, beam=200), attainable(drops, beam=1)
+    assert not wide.exact
+    assert (wide.low, wide.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
+    assert exact.low - 1e-9 <= narrow.low
+    assert narrow.high <= exact.high + 1e-9
+
+
+def test_the_best_order_is_1_and_the_worst_0():
+    drops, _, _ = drops_of(4, seed=1)
+    found = attainable(drops)
+    orders = list(itertools.permutations(range(4)))
+    by_value = sorted(orders, key=lambda order: drops.along(np.array(order)))
+    for order, wanted in ((by_value[-1], 1.0), (by_value[0], 0.0)):
+        scores = np.zeros(4)
+        scores[list(order)] = [4, 3, 2, 1]
+        comprehensive, _ = normalised(drops, scores, found)
+        assert comprehensive == pytest.approx(wanted, abs=1e-6)
+        # Sufficiency hides the least important first: the order reversed, and low is good.
+        _, sufficient = normalised(drops, scores[::1].max() + 1 - scores, found)
+        assert sufficient == pytest.approx(1 - wanted, abs=1e-6)
+
+
+def test_a_model_that_ignores_its_words_has_no_bounds():
+    drops, network, example = drops_of(4)
+    with torch.no_grad():
+        network.output.weight.zero_()
+    drops = Drops(network, EncodedSplit([example], VOCABULARY).batch([0]), "gold")
+    assert np.isnan(normalised(drops, np.arange(4.0), attainable(drops))).all()
+
+
+def test_usual_texts_have_uniform_p_values_and_others_small_ones():
+    rng = np.random.default_rng(0)
+    reference, same, other = ([rng.normal(shift, 1, (400, 6)), rng.normal(0, 1, (400, 2))] for shift in (0, 0, 3))
+    usual = Usual(reference)
+    assert np.mean(usual.p_values(same) < 0.05) < 0.1
+    assert np.mean(usual.p_values(same)) == pytest.approx(0.5, abs=0.08)
+    assert np.mean(usual.p_values(other) < 0.05) > 0.8
+
+
+def test_inner_values_keep_the_order_of_the_texts():
+    network, split = build("bilstm", "additive"), EncodedSplit(texts(), VOCABULARY)
+    mean, most, logits = inner_values(network, split)
+    batch = split.batch([5])
+    with torch.no_grad():
+        seen = network(batch)
+    states = seen.states[0][batch.mask[0]]
+    assert mean[5] == pytest.approx(states.mean(0).numpy(), abs=1e-5)
+    assert most[5] == pytest.approx(states.amax(0).numpy(), abs=1e-5)
+    assert logits[5] == pytest.approx(seen.logits[0].numpy(), abs=1e-5)
+
+
+def test_one_model_trained_under_masks_tells_good_explainers_from_bad(monkeypatch):
+    data = one_decides(twice=False)
+    monkeypatch.setitem(TEXT_EXPLAINERS._things, "perfect", Words(data, ("no", "yes")))
+    how = {"target": "gold", "signed": False, "bounded": 4, "beam": 2}
+    amounts = [Amount(0.1), Amount(0.5)]
+    perfect, random, refused = measure(
+        MAKER, data, [0], ["perfect", "random", "attention-rollout"], amounts, "cpu", **how
+    )
+    assert perfect["test"][0]["accuracy"] > 0.95
+    assert perfect["test"][1]["accuracy"] < 0.65
+    assert random["test"][1]["accuracy"] > 0.8
+    assert perfect["test"][-1] == random["test"][-1], "all hidden"
+    assert len(perfect["unusual"]) == 2
+    assert "attention-rollout" in refused["refused"]
+    mean = [np.mean([pair[0] for pair in one["bounded"] if pair[0] is not None]) for one in (perfect, random)]
+    assert mean[0] > mean[1]
