@@ -5,7 +5,18 @@ import sys
 
 from benchmarks.report import failures
 
-NAMES = ("kendall", "engine", "leave_one_out", "training", "attention", "twins", "flow", "agreement", "explainers")
+NAMES = (
+    "kendall",
+    "engine",
+    "leave_one_out",
+    "training",
+    "attention",
+    "twins",
+    "flow",
+    "agreement",
+    "explainers",
+    "roar",
+)
 
 for name in sys.argv[1:] or NAMES:
     importlib.import_module(f"benchmarks.{name}").main()

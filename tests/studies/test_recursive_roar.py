@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from tests.studies.conftest import rows_of
+from tests.conftest import rows_of
 from trueness.data.text_datasets import load_text
 from trueness.errors import UserError
 from trueness.protocols.roar.hiding import Amount
@@ -102,6 +102,16 @@ def test_sparsity_and_costs_are_kept(roar_run):
         *SETTINGS["explainers"],
         *("random", "nothing hidden", "all hidden", "all methods"),
     }
+
+
+def test_the_report_has_the_papers_figures_and_tables(roar_run, tmp_path):
+    page, *figures = roar_run.report(tmp_path / "roar.html")
+    assert len(figures) == 2 * 4
+    html = page.read_text()
+    for text in ("Figure 4", "Figure 5", "Figure 6", "Figures 8 and 9", "Table 2", "Table 7", "cheap companion"):
+        assert text in html
+    compared = roar_run.compare()
+    assert compared["agreement"]["compared"] == 0, "nothing was published of this dataset"
 
 
 def test_groups_of_seeds_change_nothing(roar_run, folder, tmp_path):

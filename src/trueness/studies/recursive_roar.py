@@ -72,7 +72,7 @@ class RecursiveRoarStudy(Study):
     """Whether to measure what the masks alone tell of the label."""
     companion: bool = True
     """Whether to measure the same curves on one model per seed that was trained under all amounts of masking."""
-    bounded: int = Field(default=50, ge=0)
+    bounded: int = Field(default=20, ge=0)
     """Test texts of which comprehensiveness and sufficiency are measured, between their bounds, on the companion."""
     beam: int = Field(default=5, ge=1)
     """Width of the search for those bounds; short texts are searched completely."""

@@ -1,0 +1,90 @@
+"""Masking a split by gradients against the same text by text; on a GPU also a step of five seeds against one by one."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from benchmarks.report import line
+from trueness.data import TextDataset, TextExample, Vocabulary
+from trueness.data.batches import EncodedSplit
+from trueness.data.preparation import Preparation
+from trueness.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.recipes import Recipe
+from trueness.protocols.roar.hiding import Amount, hide
+from trueness.protocols.roar.step import Maker, nothing, retrain
+
+WORDS, TEXTS, TOKENS = 2000, 400, 20
+SEEDS = (0, 1, 2, 3, 4)
+
+
+def main() -> None:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    rng = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(WORDS)]
+    vocabulary = Vocabulary.of([TextExample(tuple(words), 0)])
+    texts = [TextExample(tuple(rng.choice(words, TOKENS)), number % 2) for number in range(TEXTS)]
+    split = EncodedSplit(texts, vocabulary, device)
+    network = AttentiveClassifier(AttentiveConfig(len(vocabulary), 2)).to(device)
+    method, amount = TEXT_EXPLAINERS["gradient"], Amount(0.1)
+    start = torch.zeros(split.tokens, dtype=torch.bool, device=device)
+
+    def ours() -> None:
+        hide(network, method, split, start, [amount])
+
+    def text_by_text() -> None:
+        for row in range(TEXTS):
+            batch = split.batch([row])
+            scores = method.attribute(network, batch, "gold")[0]
+            inside = batch.mask[0].nonzero()[:, 0].tolist()
+            inside.sort(key=lambda place: -float(scores[place]))
+            inside[: int(0.1 * len(inside))]
+
+    ours()
+    line(
+        f"masking {TEXTS} texts by gradients, {device}, against text by text",
+        _ratio(text_by_text, ours),
+        "x",
+        5,
+        at_least=True,
+    )
+    if device == "cuda":
+        _together(texts, vocabulary, device)
+
+
+def _together(texts: list[TextExample], vocabulary: Vocabulary, device: str) -> None:
+    splits = {"train": texts * 8, "dev": texts, "test": texts}
+    data = TextDataset("benchmark", ("0", "1"), splits, vocabulary, Preparation())
+    maker = Maker("bilstm-additive", Recipe(epochs=4))
+
+    def step(seeds: tuple[int, ...]) -> None:
+        retrain(maker, data, seeds, [nothing] * len(seeds), device, leak=True)
+
+    def one_by_one() -> None:
+        for seed in SEEDS:
+            step((seed,))
+
+    step(SEEDS)
+    line(
+        "a step of five seeds together, against one by one",
+        _ratio(one_by_one, lambda: step(SEEDS)),
+        "x",
+        1.2,
+        at_least=True,
+    )
+
+
+def _ratio(slow: Callable[[], None], fast: Callable[[], None]) -> float:
+    return min(_seconds(slow) for _ in range(3)) / min(_seconds(fast) for _ in range(3))
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    begin = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - begin
