@@ -2,8 +2,20 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
-from tests.models.transformers import WORDS, model, tokenizer
+import trueness as tn
+
+settings.register_profile("here", deadline=None, derandomize=True)
+settings.load_profile("here")
+
+TINY = {"seeds": 5, "data": {"train": 600, "test": 4000}}
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory):
+    """The synthetic study at a size that takes a few seconds."""
+    return tn.run("roar-synthetic", store=tmp_path_factory.mktemp("tiny") / "store", workers=2, **TINY)
 
 
 @pytest.fixture(scope="session")
@@ -20,21 +32,3 @@ def folder(tmp_path_factory):
             rows.append(json.dumps({"text": " ".join(words), "label": index % 2}))
         (path / f"{split}.jsonl").write_text("\n".join(rows))
     return path
-
-
-@pytest.fixture(scope="session")
-def pretrained(tmp_path_factory):
-    """A tiny transformer with random weights."""
-    path = tmp_path_factory.mktemp("pretrained") / "tiny"
-    model("bert", 2).float().save_pretrained(path)
-    tokenizer().save_pretrained(path)
-    return path
-
-
-def rows_of(rng, size, *, pairs):
-    """Texts, or pairs of them, whose first word decides."""
-    for index in range(size):
-        texts = [rng.choice([word for word in WORDS if word[0] != "#"], rng.integers(4, 8)).tolist() for _ in "ab"]
-        texts[0][0] = ("bad", "good")[index % 2]
-        row = {"text": " ".join(texts[0]), "label": index % 2}
-        yield {**row, "text_b": " ".join(texts[1])} if pairs else row

@@ -236,10 +236,10 @@ def test_half_a_run_predicts_the_rest(store, local):
     def plan(numbers):
         ends = []
         for number in numbers:
-            chain = double(value=number, log="", seconds=0.05)
+            chain = double(value=number, log="", seconds=0.1)
             for step in range(3):
                 kind = ("a", "b")[number % 2]
-                chain = pause({"before": [chain]}, kind=kind, step=step, seconds=0.12 if kind == "a" else 0.3)
+                chain = pause({"before": [chain]}, kind=kind, step=step, seconds=0.25 if kind == "a" else 0.6)
             ends.append(chain)
         return ends
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import kendalltau
 
 import trueness as tn
-from tests.conftest import rows_of
+from tests.studies.conftest import rows_of
 from trueness.errors import UserError
 from trueness.report.compare import published_values
 from trueness.studies.agreement import TRANSFORMER

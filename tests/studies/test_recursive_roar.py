@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from tests.conftest import rows_of
+from tests.studies.conftest import rows_of
 from trueness.data.text_datasets import load_text
 from trueness.errors import UserError
 from trueness.protocols.roar.hiding import Amount

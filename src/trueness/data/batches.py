@@ -231,10 +231,19 @@ class EncodedSplit:
 
     def shuffled(self, size: int, rng: np.random.Generator, *, noise: float = 0.1) -> list[npt.NDArray[np.intp]]:
         """Examples of similar length in random order: sort by length with relative noise, cut, shuffle the pieces."""
+        pieces = self.sorted_pieces(size, rng, noise=noise)
+        return [pieces[piece] for piece in rng.permutation(len(pieces))]
+
+    def sorted_pieces(self, size: int, rng: np.random.Generator, *, noise: float = 0.1) -> list[npt.NDArray[np.intp]]:
+        """Examples of similar length, the shortest first: sorted by length with relative noise, and cut."""
         noisy = self.sizes * rng.uniform(1 - noise, 1 + noise, len(self))
         order = np.argsort(noisy, kind="stable")
-        pieces = [order[begin : begin + size] for begin in range(0, len(order), size)]
-        return [pieces[piece] for piece in rng.permutation(len(pieces))]
+        return [order[begin : begin + size] for begin in range(0, len(order), size)]
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the texts are in a GPU's memory."""
+        return self.device.type == "cuda"
 
 
 class _HiddenAtRandom(EncodedSplit):

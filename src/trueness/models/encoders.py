@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Sequences
+from trueness.models.recurrence import is_together, recurrence
 
 Activation = Literal["tanh", "relu", "identity"]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu, "identity": lambda x: x}
@@ -30,6 +31,8 @@ class BiLSTM(nn.Module):
 
     def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:
         """(batch, tokens, 2 hidden); states at padding are meaningless."""
+        if is_together():
+            return self._together(embeddings, text)
         if not (embeddings.is_cuda and self.training):
             there, _ = self.forwards(embeddings)
             return torch.cat([there, self._back(embeddings, text)], dim=-1)
@@ -44,6 +47,18 @@ class BiLSTM(nn.Module):
         main.wait_stream(side)
         back.record_stream(main)
         return torch.cat([there, back], dim=-1)
+
+    def _together(self, embeddings: Tensor, text: Sequences) -> Tensor:
+        """The same with both directions in one recurrence, which can be mapped over models."""
+        order = reversal(text.lengths, embeddings.shape[1])
+        both = torch.stack([embeddings, _reorder(embeddings, order)])
+        entering, inner, bias, second = (
+            torch.stack([getattr(layer, f"{name}_l0") for layer in (self.forwards, self.backwards)])
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        gates = torch.einsum("dbte,dge->dbtg", both, entering) + (bias + second)[:, None, None]
+        states = recurrence(gates, inner)
+        return torch.cat([states[0], _reorder(states[1], order)], dim=-1)
 
     def _back(self, embeddings: Tensor, text: Sequences) -> Tensor:
         order = reversal(text.lengths, embeddings.shape[1])

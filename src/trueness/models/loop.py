@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
@@ -33,9 +34,16 @@ class Progress:
 
 
 def run_loops(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> None:
-    """Train until every loop is finished, one step of each in turn: on a GPU none waits, so their work overlaps."""
+    """Train until every loop is finished: stacked on a GPU where they are alike, otherwise one step of each in turn."""
+    from trueness.models.stack import stacks_of
+
+    stacks = stacks_of(loops, keepers)
+    stacked = {id(loop) for stack in stacks for loop in stack.loops}
     while going := [pair for pair in zip(loops, keepers, strict=True) if not pair[0].finished]:
-        for _ in itertools.zip_longest(*(loop.steps() for loop, _ in going)):
+        for stack in stacks:
+            if not all(loop.finished for loop in stack.loops):
+                stack.epoch()
+        for _ in itertools.zip_longest(*(loop.steps() for loop, _ in going if id(loop) not in stacked)):
             pass
         for loop, keeper in going:
             loop.look()
@@ -79,6 +87,16 @@ class Loop(Generic[Network]):
         return bool(how.stop_at is not None and done.history and done.history[-1]["accuracy"] >= how.stop_at)
 
     @property
+    def objective(self) -> Objective:
+        """What is minimised."""
+        return self._stepper.objective
+
+    @property
+    def total(self) -> Tensor:
+        """The summed loss of the last pass."""
+        return self._stepper.total
+
+    @property
     def best_epoch(self) -> int:
         """The epoch that was kept, counted from 1."""
         return self.progress.best_epoch + 1
@@ -119,14 +137,18 @@ class Loop(Generic[Network]):
 
 def optimiser_of(network: TextNetwork, recipe: Recipe) -> torch.optim.Adam:
     """Adam with AMSGrad; parts of the model may be exempt from weight decay."""
-    exempt: list[torch.nn.Parameter] = []
-    decayed: list[torch.nn.Parameter] = []
-    for name, parameter in network.named_parameters():
+    groups = decay_groups(network.named_parameters(), recipe)
+    cuda = network.embedding.weight.is_cuda  # there steps are recorded, see `stepping`
+    return torch.optim.Adam(groups, lr=recipe.learning_rate, amsgrad=True, fused=True, capturable=cuda)
+
+
+def decay_groups(named: Iterable[tuple[str, Tensor]], recipe: Recipe) -> list[dict[str, Any]]:
+    """What an optimiser changes: with weight decay, and without it; what is frozen is left out."""
+    exempt: list[Tensor] = []
+    decayed: list[Tensor] = []
+    for name, parameter in named:
         if name.split(".")[0] in recipe.frozen:
             continue
         (exempt if name.split(".")[0] in recipe.exempt else decayed).append(parameter)
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": exempt, "weight_decay": 0.0}]
-    cuda = network.embedding.weight.is_cuda  # there steps are recorded, see `stepping`
-    return torch.optim.Adam(
-        [g for g in groups if g["params"]], lr=recipe.learning_rate, amsgrad=True, fused=True, capturable=cuda
-    )
+    return [group for group in groups if group["params"]]

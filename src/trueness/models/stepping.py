@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,8 +13,8 @@ from trueness.data.batches import Batch, EncodedSplit
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recipes import Recipe
 
-Shape = tuple[int, int, int]
-"""Rows, tokens of the text, tokens of the other text."""
+Shape = tuple[int, ...]
+"""Models, if they are several; rows, tokens of the text, tokens of the other text."""
 
 Objective = Callable[[Prediction, Batch, Tensor], Tensor]
 """One loss per example (batch,), from what the model predicts, the batch, and the numbers of its examples."""
@@ -27,7 +28,19 @@ _SPARE = 0.3
 """Share of a GPU's memory that must be free for one more recording; the rest of its processes need room as well."""
 
 
-class CrossEntropy:
+class Together:
+    """An objective that several models can be measured by at once."""
+
+    def alike(self, other: Any) -> bool:
+        """Whether a model with that objective of the same kind can be."""
+        raise NotImplementedError
+
+    def together(self, others: Sequence[Any], prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:
+        """(models, batch) losses: all tensors have the models as their first dimension."""
+        raise NotImplementedError
+
+
+class CrossEntropy(Together):
     """The usual objective; with `weigh_positive` class 1 of two counts N / N1 - 1 times."""
 
     def __init__(self, train: EncodedSplit, *, weigh_positive: bool = False) -> None:
@@ -40,14 +53,85 @@ class CrossEntropy:
         """Cross-entropy of each example."""
         return torch.nn.functional.cross_entropy(prediction.logits, batch.labels, weight=self.weights, reduction="none")
 
+    def alike(self, other: CrossEntropy) -> bool:
+        """Where classes count the same."""
+        if self.weights is None or other.weights is None:
+            return self.weights is other.weights
+        return torch.equal(self.weights, other.weights)
 
-class Stepper:
-    """Takes the steps of one model.
+    def together(self, others: Sequence[Any], prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:  # noqa: ARG002
+        """(models, batch)."""
+        logits, labels = prediction.logits.flatten(0, 1), batch.labels.flatten()
+        losses = torch.nn.functional.cross_entropy(logits, labels, weight=self.weights, reduction="none")
+        return losses.view_as(batch.labels)
+
+
+class GraphStepper:
+    """Takes steps; on a GPU the second batch of a shape is recorded as a CUDA graph, and every later one is one launch.
 
     A step of a small model is a hundred kernels of a few microseconds: launching them takes longer than running them.
-    On a GPU the second batch of a shape is therefore recorded as a CUDA graph, and every later one is one launch. Steps
-    of several models run at the same time, each on a stream of its own. On a CPU a step is just computed.
     """
+
+    def __init__(self, device: torch.device, *, largest: int = _LARGEST) -> None:
+        self.device, self._largest = device, largest
+        self._records = device.type == "cuda"
+        self._stream = torch.cuda.Stream(device) if self._records else None  # type: ignore[no-untyped-call]
+        self._seen: set[Shape] = set()
+        self._graphs: dict[Shape, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
+        self._pool: tuple[int, int] | None = None
+
+    def step(self, index: Tensor, widths: tuple[int, int]) -> None:
+        """Forward, loss, backward and update, from the numbers of examples on the device and widths that hold them."""
+        raise NotImplementedError
+
+    def take(self, index: Tensor, widths: tuple[int, int]) -> None:
+        """One step: computed, or replayed."""
+        if self._stream is None:
+            self.step(index, widths)
+            return
+        rounded = (rounded_up(widths[0]), rounded_up(widths[1]))
+        shape = (*index.shape, *rounded)
+        with torch.cuda.stream(self._stream):
+            if shape not in self._seen or index.numel() * sum(rounded) > self._largest:
+                # The first one is computed as it is: it warms up the libraries and makes the optimiser's state.
+                self._seen.add(shape)
+                self.step(index, rounded)
+                return
+            if shape not in self._graphs:
+                free, total = torch.cuda.mem_get_info(index.device)
+                if free < total * _SPARE:
+                    self.step(index, rounded)
+                    return
+                self._graphs[shape] = self._record(torch.empty_like(index), rounded)
+            graph, place = self._graphs[shape]
+            place.copy_(index)
+            graph.replay()
+
+    def _record(self, place: Tensor, widths: tuple[int, int]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+        graph = torch.cuda.CUDAGraph()
+        # One graph runs at a time, so all of a model's graphs share their memory. Recording executes nothing.
+        torch.cuda.synchronize(self.device)
+        graph.capture_begin(*(() if self._pool is None else (self._pool,)))
+        try:
+            self.step(place, widths)
+        finally:
+            graph.capture_end()
+        self._pool = graph.pool()
+        return graph, place
+
+    def wait_for_data(self) -> None:
+        """Steps come after what was asked of the device before."""
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream())
+
+    def be_waited_for(self) -> None:
+        """What is asked of the device from now on comes after the steps."""
+        if self._stream is not None:
+            torch.cuda.current_stream().wait_stream(self._stream)
+
+
+class Stepper(GraphStepper):
+    """Takes the steps of one model. Those of several models run at the same time, each on a stream of its own."""
 
     def __init__(
         self,
@@ -57,37 +141,28 @@ class Stepper:
         optimiser: torch.optim.Optimizer,
         objective: Objective,
     ) -> None:
+        super().__init__(train.device)
         self.network, self.recipe, self.train, self.optimiser = network, recipe, train, optimiser
         self.objective = objective
         self.total = torch.zeros((), device=train.device)
         """The summed loss since it was last set to 0."""
-        self._records = train.device.type == "cuda"
-        self._stream = torch.cuda.Stream(train.device) if self._records else None  # type: ignore[no-untyped-call]
-        self._seen: set[Shape] = set()
-        self._graphs: dict[Shape, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
-        self._pool: tuple[int, int] | None = None
 
     def epoch(self, rng: np.random.Generator) -> Iterator[None]:
         """Take the steps of one pass over the data; yields after each, without waiting for the device."""
         self.network.train()
         self.total.zero_()
         pieces = self.train.shuffled(self.recipe.batch_size, rng)
-        if not self._records:
-            for rows in pieces:
-                self._step(torch.from_numpy(rows), self.train.widths(rows))
-                yield
-            return
         order = torch.from_numpy(np.concatenate(pieces)).to(self.train.device)
-        assert self._stream is not None
-        self._stream.wait_stream(torch.cuda.current_stream())
+        self.wait_for_data()
         begin = 0
         for rows in pieces:
-            self._take(order[begin : begin + len(rows)], self.train.widths(rows), self._stream)
+            self.take(order[begin : begin + len(rows)], self.train.widths(rows))
             begin += len(rows)
             yield
-        torch.cuda.current_stream().wait_stream(self._stream)
+        self.be_waited_for()
 
-    def _step(self, index: Tensor, widths: tuple[int, int]) -> None:
+    def step(self, index: Tensor, widths: tuple[int, int]) -> None:
+        """Forward, loss, backward and update."""
         batch = self.train.gather(index, widths)
         loss = self.objective(self.network(batch), batch, index).sum()
         self.total += loss.detach()
@@ -98,37 +173,6 @@ class Stepper:
         if self.recipe.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
         self.optimiser.step()
-
-    def _take(self, index: Tensor, widths: tuple[int, int], stream: torch.cuda.Stream) -> None:
-        rounded = (rounded_up(widths[0]), rounded_up(widths[1]))
-        shape = (len(index), *rounded)
-        with torch.cuda.stream(stream):
-            if shape not in self._seen or len(index) * sum(rounded) > _LARGEST:
-                # The first one is computed as it is: it warms up the libraries and makes the optimiser's state.
-                self._seen.add(shape)
-                self._step(index, rounded)
-                return
-            if shape not in self._graphs:
-                free, total = torch.cuda.mem_get_info(index.device)
-                if free < total * _SPARE:
-                    self._step(index, rounded)
-                    return
-                self._graphs[shape] = self._record(torch.empty_like(index), rounded)
-            graph, place = self._graphs[shape]
-            place.copy_(index)
-            graph.replay()
-
-    def _record(self, place: Tensor, widths: tuple[int, int]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
-        graph = torch.cuda.CUDAGraph()
-        # One graph runs at a time, so all of a model's graphs share their memory. Recording executes nothing.
-        torch.cuda.synchronize(self.train.device)
-        graph.capture_begin(*(() if self._pool is None else (self._pool,)))
-        try:
-            self._step(place, widths)
-        finally:
-            graph.capture_end()
-        self._pool = graph.pool()
-        return graph, place
 
 
 def rounded_up(width: int) -> int:

@@ -22,7 +22,7 @@ from trueness.models.looking import looking
 from trueness.models.loop import Loop, run_loops
 from trueness.models.network import Prediction
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.stepping import rounded_up
+from trueness.models.stepping import Together, rounded_up
 from trueness.models.text_model import TextModel
 from trueness.models.training import build
 from trueness.stats.differentiable import LN2, jensen_shannon, skewed_kl, total_variation
@@ -76,7 +76,7 @@ Divergence = Literal["jensen-shannon", "kullback-leibler"]
 (Wiegreffe and Pinter 2019), made finite by a skew."""
 
 
-class TwinObjective:
+class TwinObjective(Together):
     """Equation 4, weighted: the change of prediction minus `weight` times the divergence of attention.
 
     A weight of infinity ignores the prediction: it shows how far attention can move at all.
@@ -84,6 +84,7 @@ class TwinObjective:
 
     def __init__(self, base: Reference, weight: float = 1.0, divergence: Divergence = "jensen-shannon") -> None:
         self.base, self.weight, self.divergence = base, weight, divergence
+        self._weights: Tensor | None = None
 
     def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:
         """One loss per example."""
@@ -93,15 +94,33 @@ class TwinObjective:
             probability, prediction.attention, self.base.probability[index], self.base.attention[index, :width]
         )
 
+    def alike(self, other: TwinObjective) -> bool:
+        """Twins of one base model, pushed away alike; weights may differ, as long as both keep to the prediction."""
+        same = other.base is self.base and other.divergence == self.divergence
+        return same and math.isinf(other.weight) == math.isinf(self.weight)
+
+    def together(self, others: Sequence[TwinObjective], prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:
+        """(models, batch)."""
+        width = batch.tokens.shape[-1]
+        change = total_variation(prediction.logits.softmax(dim=-1), self.base.probability[index])
+        apart = self._apart(prediction.attention, self.base.attention[index][:, :, :width])
+        if math.isinf(self.weight):
+            return -apart
+        if self._weights is None:  # not while a step is recorded: that would be a copy from the host
+            self._weights = change.new_tensor([[other.weight] for other in others])
+        return change - self._weights * apart
+
+    def _apart(self, attention: Tensor, base_attention: Tensor) -> Tensor:
+        if self.divergence == "jensen-shannon":
+            return jensen_shannon(attention, base_attention) / LN2
+        return skewed_kl(attention, base_attention)
+
     def whole(self, look: Reference) -> Tensor:
         """One loss per example of the split that the base model was looked at on."""
         return self._loss(look.probability, look.attention, self.base.probability, self.base.attention)
 
     def _loss(self, probability: Tensor, attention: Tensor, base_probability: Tensor, base_attention: Tensor) -> Tensor:
-        if self.divergence == "jensen-shannon":
-            apart = jensen_shannon(attention, base_attention) / LN2
-        else:
-            apart = skewed_kl(attention, base_attention)
+        apart = self._apart(attention, base_attention)
         if math.isinf(self.weight):
             return -apart
         return total_variation(probability, base_probability) - self.weight * apart

@@ -37,18 +37,18 @@ _INTERVALS = {
 def read_result(stored: Stored) -> Result:
     """The result that a study left in the store."""
     names = [file.rsplit(".", 1)[0] for file in stored.meta["payloads"]]
-    return Result.from_payloads({**{name: stored.read(name) for name in names}, "costs": _costs(stored)})
+    costs = {"costs": _costs(stored)} if "steps" in stored.meta["inputs"] else {}
+    return Result.from_payloads({**{name: stored.read(name) for name in names}, **costs})
 
 
 def _costs(stored: Stored) -> pd.DataFrame:
     """The seconds of the tasks that a result was made from, as far as they are still there; no part of the result."""
     import pandas as pd
 
-    places = stored.meta["parameters"].get("at", [])
-    keys = next((keys for keys in stored.meta["inputs"].values() if isinstance(keys, list)), [])
+    places, keys = stored.meta["parameters"].get("at"), stored.meta["inputs"].get("steps")
     rows = [
         {**place, "seconds": float(stored.store.get(key).meta["seconds"])}
-        for place, key in zip(places, keys, strict=False)
+        for place, key in zip(places or [], keys or [], strict=True)
         if stored.store.has(key)
     ]
     return pd.DataFrame(rows)

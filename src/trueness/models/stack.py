@@ -1,0 +1,219 @@
+"""Models of one shape, trained as one: their weights are stacked, and every step is taken by all of them together.
+
+One after the other, or side by side on streams of their own, small recurrent models leave most of a GPU idle: each
+token is a kernel of a few microseconds. Stacked, a token is one kernel for all models and both directions.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch, EncodedSplit, Sequences
+from trueness.models.attentive import AttentiveClassifier
+from trueness.models.network import Prediction
+from trueness.models.recurrence import together
+from trueness.models.stepping import GraphStepper, Together
+
+if TYPE_CHECKING:
+    from trueness.models.keeper import Keeper
+    from trueness.models.loop import Loop
+
+DEVICES = ("cuda",)
+"""Where models are stacked: a CPU has nothing idle to fill."""
+
+
+def stacks_of(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> list[Stack]:
+    """The loops that are alike, in stacks as large as memory allows; others are in none."""
+    groups: list[list[Loop[Any]]] = []
+    for loop, keeper in zip(loops, keepers, strict=True):
+        if not _may_stack(loop, keeper):
+            continue
+        group = next((group for group in groups if _alike(group[0], loop)), None)
+        if group is None:
+            groups.append([loop])
+        else:
+            group.append(loop)
+    found = []
+    for group in groups:
+        first, longest = group[0], int(group[0].train.sizes.max())
+        each = 6 * first.network.numbers_per_token(longest, gradients=True) * longest * first.recipe.batch_size
+        most = max(2, int(_memory(first.train.device) / 3 / each))
+        parts = [group[begin : begin + most] for begin in range(0, len(group), most)]
+        found += [Stack(part) for part in parts if len(part) > 1]
+    return found
+
+
+def _may_stack(loop: Loop[Any], keeper: Keeper) -> bool:
+    return (
+        loop.train.device.type in DEVICES
+        and type(loop.train) is EncodedSplit  # its texts stay as they are
+        and isinstance(loop.network, AttentiveClassifier)
+        and loop.network.config.normaliser == "softmax"
+        and isinstance(loop.objective, Together)
+        and keeper.folder is None
+    )
+
+
+def _alike(first: Loop[Any], other: Loop[Any]) -> bool:
+    mine = first.objective
+    return (
+        isinstance(mine, Together)
+        and type(other.objective) is type(mine)
+        and mine.alike(other.objective)
+        and other.network.config == first.network.config
+        and other.recipe == first.recipe
+        and np.array_equal(other.train.sizes, first.train.sizes)
+    )
+
+
+def _memory(device: torch.device) -> int:
+    """Bytes that are free."""
+    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else 1 << 33
+
+
+class Stack(GraphStepper):
+    """Takes the steps of several loops at once; their networks get the weights after every epoch."""
+
+    def __init__(self, loops: Sequence[Loop[Any]]) -> None:
+        first = loops[0]
+        memory = int(torch.cuda.get_device_properties(first.train.device).total_memory) if first.train.on_gpu else 0
+        numbers = 6 * first.network.numbers_per_token(int(first.train.sizes.max()), gradients=True)
+        super().__init__(first.train.device, largest=memory // 8 // numbers)
+        self.loops, self.recipe = list(loops), first.recipe
+        self._template: AttentiveClassifier = first.network
+        self._splits = _Splits([loop.train for loop in loops])
+        self.weights = {
+            name: torch.stack([loop.network.get_parameter(name).detach() for loop in loops]).requires_grad_(
+                own.requires_grad
+            )
+            for name, own in first.network.named_parameters()
+        }
+        self.total = torch.zeros(len(loops), device=first.train.device)
+        """The summed loss of each model since the epoch began."""
+        self._optimiser = _optimiser(self.weights, self.recipe, first.train.on_gpu)
+
+    def epoch(self) -> None:
+        """One pass over the data of every loop, and its weights and loss handed over.
+
+        Every model has its own batches of texts of similar length, but all take those of one length together: the order
+        of lengths is the first model's.
+        """
+        for loop in self.loops:
+            loop.network.train()
+        self.total.zero_()
+        draws = [np.random.default_rng([loop.seed, loop.progress.epoch]) for loop in self.loops]
+        sorted_ = [
+            loop.train.sorted_pieces(self.recipe.batch_size, rng) for loop, rng in zip(self.loops, draws, strict=True)
+        ]
+        taken = draws[0].permutation(len(sorted_[0]))
+        orders = torch.from_numpy(
+            np.stack([np.concatenate([pieces[number] for number in taken]) for pieces in sorted_])
+        ).to(self.device)
+        self.wait_for_data()
+        begin = 0
+        for number in taken:
+            size = len(sorted_[0][number])
+            widths = [loop.train.widths(pieces[number]) for loop, pieces in zip(self.loops, sorted_, strict=True)]
+            index = orders[:, begin : begin + size].contiguous()
+            self.take(index, (max(one for one, _ in widths), max(other for _, other in widths)))
+            begin += size
+        self.be_waited_for()
+        with torch.no_grad():
+            for number, loop in enumerate(self.loops):
+                for name, own in loop.network.named_parameters():
+                    own.copy_(self.weights[name][number])
+                loop.total.copy_(self.total[number])
+
+    def step(self, index: Tensor, widths: tuple[int, int]) -> None:
+        """Forward, loss, backward and update of all models, from the numbers (models, batch) of their examples."""
+        batch = self._splits.gather(index, widths)
+        parts = (batch.text.tokens, batch.text.lengths, batch.text.mask)
+        others = () if batch.other is None else (batch.other.tokens, batch.other.lengths, batch.other.mask)
+        guides = () if batch.guide is None else (batch.guide,)
+        # Only tensors are mapped over; what they make up is put together again inside.
+        seen = functools.partial(self._one, pair=bool(others), mask_token=batch.text.mask_token)
+        with together():
+            logits, attention = torch.vmap(seen)(self.weights, batch.labels, *parts, *others, *guides)
+        objectives = [loop.objective for loop in self.loops]
+        first = objectives[0]
+        assert isinstance(first, Together)
+        losses = first.together(objectives, Prediction(logits, attention, logits), batch, index)
+        self.total += losses.detach().sum(dim=1)
+        loss = losses.sum() / (index.shape[1] if self.recipe.loss == "mean" else 1)
+        self._optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        if self.recipe.clip is not None:
+            self._clip(self.recipe.clip)
+        self._optimiser.step()
+
+    def _one(
+        self, weights: dict[str, Tensor], labels: Tensor, *parts: Tensor, pair: bool, mask_token: int
+    ) -> tuple[Tensor, Tensor]:
+        text = Sequences(parts[0], parts[1], parts[2], None, mask_token)
+        other = Sequences(parts[3], parts[4], parts[5], None, mask_token) if pair else None
+        guide = parts[-1] if len(parts) % 3 else None
+        seen = torch.func.functional_call(self._template, weights, (Batch(text, labels, other, guide),))
+        return seen.logits, seen.attention
+
+    def _clip(self, most: float) -> None:
+        """Gradients no longer than this, model by model."""
+        grown = [weight.grad for weight in self.weights.values() if weight.grad is not None]
+        squares = sum((part.flatten(1).square().sum(dim=1) for part in grown), torch.zeros_like(self.total))
+        factor = (most / (squares.sqrt() + 1e-6)).clamp(max=1.0)
+        for part in grown:
+            part.mul_(factor.view(-1, *[1] * (part.dim() - 1)))
+
+
+class _Splits:
+    """The training splits of all models, gathered at once; their texts have the same lengths."""
+
+    def __init__(self, splits: Sequence[EncodedSplit]) -> None:
+        self._first = splits[0]
+        self._text, self._other = (_flats(splits, which) for which in ("_text", "_other"))
+        self._labels = torch.stack([split.labels for split in splits])
+        self._guides = None if splits[0].guide is None else torch.stack([_guide(split) for split in splits])
+
+    def gather(self, index: Tensor, widths: tuple[int, int]) -> Batch:
+        """A batch whose tensors have the models as their first dimension."""
+        models = torch.arange(len(index), device=index.device)[:, None]
+        other = None
+        if self._other is not None:
+            other = self._sequences(index, widths[1], self._other, self._first._other)
+        guide = None if self._guides is None else self._guides[models, index][:, :, : widths[0]]
+        text = self._sequences(index, widths[0], self._text, self._first._text)
+        return Batch(text, self._labels[models, index], other, guide)
+
+    def _sequences(self, index: Tensor, width: int, flats: Tensor | None, block: Any) -> Sequences:
+        assert flats is not None
+        shown: Sequences = block.select(index.flatten(), width)  # lengths and masks are the same for all models
+        address = block.addresses(index.flatten(), width).view(len(index), -1)
+        inside = torch.arange(width, device=index.device) < shown.lengths[:, None]
+        tokens = torch.where(inside.view(len(index), -1), flats.gather(1, address), block.pad)
+        shape = (*index.shape, width)
+        return Sequences(
+            tokens.view(shape), shown.lengths.view(index.shape), shown.mask.view(shape), None, block.mask_token
+        )
+
+
+def _flats(splits: Sequence[EncodedSplit], which: str) -> Tensor | None:
+    blocks = [getattr(split, which) for split in splits]
+    return None if blocks[0] is None else torch.stack([block.flat for block in blocks])
+
+
+def _guide(split: EncodedSplit) -> Tensor:
+    assert split.guide is not None
+    return split.guide
+
+
+def _optimiser(weights: dict[str, Tensor], recipe: Any, on_gpu: bool) -> torch.optim.Adam:
+    """As for one model: what is exempt from weight decay, and what is frozen, is by name."""
+    from trueness.models.loop import decay_groups
+
+    groups = decay_groups(weights.items(), recipe)
+    return torch.optim.Adam(groups, lr=recipe.learning_rate, amsgrad=True, fused=True, capturable=on_gpu)

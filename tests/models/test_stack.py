@@ -1,0 +1,211 @@
+"""Stacked training is the training of each model, as far as it has the same batches."""
+
+import copy
+import functools
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.test_attentive import VOCABULARY, build
+from tests.protocols.roar.test_hiding import texts
+from trueness.data import TextDataset, TextExample
+from trueness.data.batches import EncodedSplit
+from trueness.data.preparation import Preparation
+from trueness.models import stack
+from trueness.models.keeper import Keeper
+from trueness.models.loop import Loop, run_loops
+from trueness.models.recipes import Recipe
+from trueness.models.stepping import CrossEntropy
+from trueness.models.training import build as fresh
+from trueness.models.training import evaluate, train_many
+from trueness.models.twins import Reference, TwinObjective
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
+
+
+def pairs(count=40):
+    rng = np.random.default_rng(1)
+    words = list(VOCABULARY.words[5:])
+    return [
+        TextExample(tuple(rng.choice(words, rng.integers(3, 9))), int(rng.integers(2)), tuple(rng.choice(words, 4)))
+        for _ in range(count)
+    ]
+
+
+def loops_of(config, recipe, splits, objectives, seeds, device):
+    measure = functools.partial(evaluate, split=splits[0], classes=config.classes)
+    return [
+        Loop(fresh(config, seed, None).to(device), recipe, split, objective, measure, seed)
+        for seed, split, objective in zip(seeds, splits, objectives, strict=True)
+    ]
+
+
+def separately(loops, device, epochs):
+    """The literal version: every model alone, with the batches that the stack gives it."""
+    found = []
+    for loop in loops:
+        network, recipe = copy.deepcopy(loop.network), loop.recipe
+        groups = [
+            [own for name, own in network.named_parameters() if (name.split(".")[0] in recipe.exempt) == exempt]
+            for exempt in (False, True)
+        ]
+        decays = [recipe.weight_decay, 0.0]
+        optimiser = torch.optim.Adam(
+            [{"params": some, "weight_decay": decay} for some, decay in zip(groups, decays, strict=True) if some],
+            lr=recipe.learning_rate,
+            amsgrad=True,
+        )
+        total = 0.0
+        for epoch in range(epochs):
+            first = np.random.default_rng([loops[0].seed, epoch])
+            order = first_order = loops[0].train.sorted_pieces(recipe.batch_size, first)
+            if loop is not loops[0]:
+                order = loop.train.sorted_pieces(recipe.batch_size, np.random.default_rng([loop.seed, epoch]))
+            total = 0.0
+            for number in first.permutation(len(first_order)):
+                batch = loop.train.batch(order[number])
+                index = torch.from_numpy(order[number]).to(device)
+                losses = loop.objective(network(batch), batch, index)
+                total += float(losses.detach().sum())
+                optimiser.zero_grad()
+                (losses.mean() if recipe.loss == "mean" else losses.sum()).backward()
+                if recipe.clip is not None:
+                    torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
+                optimiser.step()
+        found.append((network, total))
+    return found
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("encoder", "head", "more"),
+    [
+        ("bilstm", "linear", {}),
+        ("bilstm", "linear", {"clip": 0.1, "loss": "sum"}),
+        ("bilstm", "query", {}),
+        ("bilstm", "concat", {}),
+        ("cnn", "linear", {}),
+        ("average", "linear", {"exempt": ()}),
+    ],
+)
+def test_each_model_of_a_stack_is_trained_as_if_alone(encoder, head, more, device):
+    config = build(encoder, head=head).config
+    split = EncodedSplit(texts(40) if head == "linear" else pairs(), VOCABULARY, device)
+    # As in Recursive ROAR: the same texts, other tokens hidden.
+    hidden = [split.hidden(split.maskable & (torch.arange(split.tokens, device=device) % k == 0)) for k in (2, 3, 5)]
+    recipe = Recipe(epochs=2, batch_size=16, **more)
+    loops = loops_of(config, recipe, hidden, [CrossEntropy(one) for one in hidden], [3, 4, 5], device)
+    wanted = separately(loops, device, 2)
+    stacked = stack.Stack(loops)
+    for _ in range(2):
+        stacked.epoch()
+        for loop in loops:
+            loop.look()
+    check(loops, wanted)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("divergence", ["jensen-shannon", "kullback-leibler"])
+def test_twins_of_several_weights_are_one_stack(divergence, device):
+    split = EncodedSplit(texts(40), VOCABULARY, device)
+    base = build("bilstm").float().to(device)
+    look = Reference.of(base, split)
+    weights = (0.1, float("inf"), 1.0, float("inf"))
+    objectives = [TwinObjective(look, weight, divergence) for weight in weights]
+    loops = loops_of(base.config, Recipe(epochs=1, batch_size=16), [split] * 4, objectives, [1, 2, 3, 4], device)
+    stacks = stack_of(loops)
+    # Those that ignore the prediction have no gradient at the output at all, which is not one of 0.
+    assert [stacked.loops for stacked in stacks] == [[loops[0], loops[2]], [loops[1], loops[3]]]
+    for stacked in stacks:
+        wanted = separately(stacked.loops, device, 1)
+        stacked.epoch()
+        check(stacked.loops, wanted)
+
+
+def check(loops, wanted):
+    for loop, (network, total) in zip(loops, wanted, strict=True):
+        assert float(loop.total) == pytest.approx(total, rel=1e-3, abs=1e-3)
+        for name, own in loop.network.named_parameters():
+            assert torch.allclose(own, network.get_parameter(name), atol=2e-4), name
+
+
+def stack_of(loops):
+    before, stack.DEVICES = stack.DEVICES, ("cpu", "cuda")
+    try:
+        return stack.stacks_of(loops, [Keeper(None, {}) for _ in loops])
+    finally:
+        stack.DEVICES = before
+
+
+def test_loops_that_differ_are_not_stacked(tmp_path):
+    split = EncodedSplit(texts(40), VOCABULARY)
+    config = build("bilstm").config
+    recipe = Recipe(epochs=1)
+
+    def make(config=config, recipe=recipe, split=split, objective=None):
+        return loops_of(config, recipe, [split], [objective or CrossEntropy(split)], [0], "cpu")[0]
+
+    assert len(stack_of([make(), make()])) == 1
+    assert stack_of([make()]) == [], "one model alone"
+    for other in (
+        make(config=build("bilstm", hidden=6).config),
+        make(recipe=Recipe(epochs=2)),
+        make(split=EncodedSplit(texts(41), VOCABULARY)),
+        make(split=split.hidden_at_random(0)),
+        make(objective=lambda prediction, batch, index: prediction.logits[:, 0]),
+        make(objective=CrossEntropy(split, weigh_positive=True)),
+    ):
+        assert stack_of([make(), other]) == []
+    sparse = build("bilstm", normaliser="sparsemax").config
+    assert stack_of([make(config=sparse), make(config=sparse)]) == []
+    loops = [make(), make()]
+    assert stack.stacks_of(loops, [Keeper(None, {}) for _ in loops]) == [], "not on a CPU"
+    stack.DEVICES, before = ("cpu",), stack.DEVICES
+    try:
+        assert stack.stacks_of(loops, [Keeper(tmp_path, {}) for _ in loops]) == [], "its states are to be kept"
+    finally:
+        stack.DEVICES = before
+
+
+def test_training_stops_model_by_model(monkeypatch):
+    monkeypatch.setattr(stack, "DEVICES", ("cpu",))
+    split = EncodedSplit(texts(40), VOCABULARY)
+    config = build("average").config
+    scripted = {0: iter([0.5, 0.9, 0.8, 0.7]), 1: iter([0.5, 0.6, 0.7, 0.8])}
+
+    def measure(seed, network):
+        return {"loss": 1.0, "accuracy": next(scripted[seed])}
+
+    recipe = Recipe(epochs=4, patience=1, select="accuracy", skip_first=False)
+    loops = [
+        Loop(fresh(config, seed, None), recipe, split, CrossEntropy(split), functools.partial(measure, seed), seed)
+        for seed in (0, 1)
+    ]
+    run_loops(loops, [Keeper(None, {}) for _ in loops])
+    assert [loop.progress.epoch for loop in loops] == [3, 4]
+    assert [loop.best_epoch for loop in loops] == [2, 4]
+
+
+def test_a_whole_training_is_as_good(monkeypatch):
+    rng = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(20)]
+    splits = {
+        split: [
+            TextExample((*rng.choice(words, rng.integers(3, 8)), ("bad", "good")[row % 2]), row % 2)
+            for row in range(size)
+        ]
+        for split, size in (("train", 120), ("dev", 40), ("test", 60))
+    }
+    from trueness.data import Vocabulary
+
+    data = TextDataset("small", ("0", "1"), splits, Vocabulary.of(splits["train"]), Preparation())
+    recipe = Recipe(epochs=8, batch_size=16, learning_rate=0.01)
+    how = {"recipe": recipe, "hidden": 8, "embedding": 8}
+    alone = train_many("bilstm-additive", data, [0, 1], **how)
+    monkeypatch.setattr(stack, "DEVICES", ("cpu",))
+    stacked = train_many("bilstm-additive", data, [0, 1], **how)
+    test = EncodedSplit(data["test"], data.vocabulary)
+    for models in (alone, stacked):
+        assert [evaluate(model.network, test, 2)["accuracy"] for model in models] == pytest.approx([1, 1], abs=0.05)
+    assert [len(model.history) for model in stacked] == [8, 8]
