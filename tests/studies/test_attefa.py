@@ -3,12 +3,10 @@ import math
 import pytest
 
 import trueness as tn
-from trueness.engine import walk
 from trueness.errors import UserError
 from trueness.protocols.attefa.cell import PUBLISHED, RETRAINED, TWIN
 from trueness.protocols.attefa.guides import BASE, LEARNED, UNIFORM
 from trueness.report.compare import published_values
-from trueness.studies import load_study, plan
 
 SETTINGS = {
     "models": ["bilstm-additive", "average-additive"],
@@ -116,18 +114,3 @@ def test_the_four_tests_are_one_run(folder, tmp_path):
 def test_a_shape_that_models_do_not_have_is_refused():
     with pytest.raises(UserError, match="there is no width of a model's shape"):
         tn.run("attefa", store="nowhere", shape={"width": 3})
-
-
-def test_twins_of_a_place_may_be_several_tasks(folder):
-    settings = {"datasets": str(folder), "models": ["bilstm-additive", "average-additive"], "vectors": "none"}
-    whole = [task for task in walk([plan(load_study("attefa", settings))]) if task.type.name == "attefa/twins"]
-    settings["twins_together"] = {f"{folder}, bilstm-additive": 4}
-    parts = [task for task in walk([plan(load_study("attefa", settings))]) if task.type.name == "attefa/twins"]
-    assert len(whole) == 4
-    assert len(parts) == 2 + 3 + 3, "nine as published and twelve of the curve, four at a time"
-    jobs = [
-        sorted(str(job) for task in tasks for job in task.parameters["jobs"] if task.parameters["recipe"] == "twin")
-        for tasks in (whole, parts)
-    ]
-    assert jobs[0] == jobs[1]
-    assert {task.key for task in whole} & {task.key for task in parts}, "the other model's are as they were"

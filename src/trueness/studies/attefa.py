@@ -52,8 +52,6 @@ class AttefaStudy(Study):
     uniform: bool
     """Whether the same encoder is trained with uniform weights too."""
     shape: Shape = Field(default_factory=dict)
-    twins_together: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    """For some "dataset, model": so many twins are one task. By default all of them are, side by side on a GPU."""
     guides: bool
     """Whether an encoder without context is trained under the base model's, a twin's and uniform attention."""
 
@@ -81,9 +79,9 @@ def plan_attefa(study: AttefaStudy) -> Task:
                 if study.as_published:
                     nine = [[seed, 1.0] for seed in study.seeds]
                     how = {"recipe": "twin@attefa2022", "divergence": "jensen-shannon"}
-                    parts += [twins(both, base=base, jobs=some, **how) for some in _groups(study, place, nine)]
-                how = {"recipe": "twin", "divergence": study.divergence}
-                parts += [twins(both, base=base, jobs=some, **how) for some in _groups(study, place, jobs)]
+                    parts.append(twins(both, base=base, jobs=nine, **how))
+                if jobs:
+                    parts.append(twins(both, base=base, jobs=jobs, recipe="twin", divergence=study.divergence))
                 inputs["runs"] += parts
                 at["runs"] += [place] * len(parts)
                 if study.guides:
@@ -96,12 +94,6 @@ def plan_attefa(study: AttefaStudy) -> Task:
                     inputs["uniform"].append(flat)
                     at["uniform"].append(place)
     return summary(inputs, at=at)
-
-
-def _groups(study: AttefaStudy, place: Mapping[str, str], jobs: list[list[Any]]) -> list[list[list[Any]]]:
-    """The twins of one place, in groups of one task each."""
-    size = study.twins_together.get(f"{place['dataset']}, {place['model']}", len(jobs))
-    return [jobs[begin : begin + size] for begin in range(0, len(jobs), size or 1)]
 
 
 @task("attefa/retrained", version=2)
