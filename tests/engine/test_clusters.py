@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import trueness as tn
 from tests.cli.test_main import trueness
 from tests.engine.tasks import dies, double, every_payload, total
 from trueness.engine import Store, open_engine, run
+from trueness.engine.clusters import ClusterExecutor
 from trueness.errors import UserError
 
 PARSL = """
@@ -103,6 +105,24 @@ def test_a_driver_that_is_killed_resumes(dask, folder, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "in the store already" in done.stdout
     assert "16 tasks" in done.stdout
+
+
+def test_a_task_that_an_engine_gives_up_is_not_waited_for_forever():
+    class Giving(Executor):
+        def submit(self, fn, /, *args, **kwargs):
+            future = Future()
+            future.cancel()
+            future.set_running_or_notify_cancel()
+            return future
+
+    class Closed(Executor):
+        def submit(self, fn, /, *args, **kwargs):
+            raise RuntimeError("closed")
+
+    with pytest.raises(BrokenExecutor, match="gave the task up"):
+        ClusterExecutor(Giving(), lambda: 1, ()).submit(print).result(timeout=5)
+    with pytest.raises(BrokenExecutor, match="takes no tasks: closed"):
+        ClusterExecutor(Closed(), lambda: 1, ()).submit(print)
 
 
 def test_engines_that_are_not_there_are_named(tmp_path):

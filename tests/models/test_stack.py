@@ -187,6 +187,20 @@ def test_training_stops_model_by_model(monkeypatch):
     assert [loop.best_epoch for loop in loops] == [2, 4]
 
 
+def test_models_that_go_on_get_new_batches_when_the_first_has_stopped(monkeypatch):
+    split = EncodedSplit(texts(40), VOCABULARY)
+    loops = loops_of(build("average").config, Recipe(epochs=9), [split] * 2, [CrossEntropy(split)] * 2, [0, 1], "cpu")
+    stacked = stack.Stack(loops)
+    taken = []
+    monkeypatch.setattr(stacked, "take", lambda index, widths: taken.append(index.clone()))
+    for _ in range(3):
+        stacked.epoch()  # no loop looks, as if both had finished
+    epochs = [torch.cat(taken[begin : begin + 2], dim=1) for begin in (0, 2, 4)]
+    assert not torch.equal(epochs[0], epochs[1])
+    assert not torch.equal(epochs[1], epochs[2])
+    assert all((epoch.sort(dim=1).values == torch.arange(40)).all() for epoch in epochs)
+
+
 def test_a_whole_training_is_as_good(monkeypatch):
     rng = np.random.default_rng(0)
     words = [f"w{number}" for number in range(20)]

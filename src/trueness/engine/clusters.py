@@ -11,7 +11,7 @@ import runpy
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,23 +24,32 @@ _UNKNOWN = 64  # slots of a Parsl executor that does not tell
 class ClusterExecutor(Executor):
     """Another engine's executor; a worker that was lost reads like a broken process, so that the task runs again."""
 
-    def __init__(self, inner: Executor, slots: int, lost: tuple[type[BaseException], ...]) -> None:
-        self._inner, self.slots, self._lost = inner, slots, lost
+    def __init__(self, inner: Executor, slots: Callable[[], int], lost: tuple[type[BaseException], ...]) -> None:
+        self._inner, self._slots, self._lost = inner, slots, lost
+
+    @property
+    def slots(self) -> int:
+        """How many tasks are worked on at a time; workers may come and go."""
+        return max(1, self._slots())
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Run `fn` on some worker."""
         outer: Future[T] = Future()
 
         def settle(inner: Future[T]) -> None:
-            error = inner.exception()
-            if error is None:
+            try:
                 outer.set_result(inner.result())
-            elif isinstance(error, self._lost):
+            except CancelledError:
+                outer.set_exception(BrokenExecutor("the engine gave the task up; is it still running?"))
+            except self._lost as error:
                 outer.set_exception(BrokenExecutor(f"a worker was lost: {error}"))
-            else:
+            except BaseException as error:  # whatever it was, somebody waits for this future
                 outer.set_exception(error)
 
-        self._inner.submit(on_one_thread, fn, args, kwargs).add_done_callback(settle)
+        try:
+            self._inner.submit(on_one_thread, fn, args, kwargs).add_done_callback(settle)
+        except Exception as error:
+            raise BrokenExecutor(f"the engine takes no tasks: {error}") from error
         return outer
 
 
@@ -80,7 +89,7 @@ def _dask(address: str) -> Iterator[ClusterExecutor]:
         if max(threads.values()) > 1:
             raise UserError("Dask workers must have one thread each: dask worker --nthreads 1 (and --nworkers N).")
         # A task whose worker died is given to another one by Dask itself, three times.
-        yield ClusterExecutor(client.get_executor(pure=False), len(threads), ())
+        yield ClusterExecutor(client.get_executor(pure=False), lambda: len(client.nthreads()), ())
 
 
 @contextlib.contextmanager
@@ -100,8 +109,14 @@ def _parsl(file: Path) -> Iterator[ClusterExecutor]:
     scripts = sysconfig.get_path("scripts")
     if scripts not in os.environ.get("PATH", "").split(os.pathsep):
         os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", "")])
-    with ParslPoolExecutor(config) as pool:
-        yield ClusterExecutor(pool, sum(map(_slots, config.executors)), (ManagerLost, WorkerLost))
+    pool = ParslPoolExecutor(config)
+    slots = sum(map(_slots, config.executors))
+    try:
+        yield ClusterExecutor(pool, lambda: slots, (ManagerLost, WorkerLost))
+    except BaseException:
+        pool.shutdown(wait=False)  # an interruption does not wait for hours of work: it is done again
+        raise
+    pool.shutdown()
 
 
 def _slots(executor: Any) -> int:

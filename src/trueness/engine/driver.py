@@ -144,7 +144,7 @@ class _Run:
     ) -> None:
         self.begin = time.monotonic()
         self.store, self.executor, self.listener = store, executor, listener
-        self.slots = slots or getattr(executor, "slots", None) or getattr(executor, "_max_workers", None) or 8
+        self._given_slots = slots
         store.check_writable()
         store.collect_garbage()
         found = survey(targets, store)
@@ -176,6 +176,12 @@ class _Run:
         self.attempts: Counter[str] = Counter()
         self.settled: set[str] = set()
         listener.planned(self.summary.total, self.summary.cached)
+
+    @property
+    def slots(self) -> int:
+        """How many tasks are worked on at a time: as told, or as the executor tells now."""
+        executor = self.executor
+        return self._given_slots or getattr(executor, "slots", None) or getattr(executor, "_max_workers", None) or 8
 
     def go(self) -> Summary:
         while self.ready or self.running or self.elsewhere:

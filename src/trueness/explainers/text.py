@@ -50,9 +50,11 @@ def output_of(logits: Tensor, chosen: Tensor, output: Output) -> Tensor:
 
 
 def within_memory(each: int, max_bytes: int | None, device: torch.device) -> int:
-    """How many copies of so many bytes fit: by default into 256 MiB, on a GPU into 1 GiB; one at least."""
-    bound = max_bytes if max_bytes is not None else (1 << 30 if device.type == "cuda" else 256 << 20)
-    return max(1, bound // each)
+    """How many copies of so many bytes fit: by default into 256 MiB, on a GPU into a 32nd of it; one at least."""
+    if max_bytes is None:
+        gpu = device.type == "cuda"
+        max_bytes = torch.cuda.get_device_properties(device).total_memory // 32 if gpu else 256 << 20
+    return max(1, max_bytes // each)
 
 
 def generator_of(batch: Batch, seed: int) -> Iterator[tuple[int, torch.Generator]]:

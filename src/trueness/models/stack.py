@@ -43,7 +43,7 @@ def stacks_of(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> list[Sta
     for group in groups:
         first, longest = group[0], int(group[0].train.sizes.max())
         each = 6 * first.network.numbers_per_token(longest, gradients=True) * longest * first.recipe.batch_size
-        most = max(2, int(_memory(first.train.device) / 3 / each))
+        most = max(2, int(_memory(first.train.device) / 6 / each))
         parts = [group[begin : begin + most] for begin in range(0, len(group), most)]
         found += [Stack(part) for part in parts if len(part) > 1]
     return found
@@ -73,8 +73,8 @@ def _alike(first: Loop[Any], other: Loop[Any]) -> bool:
 
 
 def _memory(device: torch.device) -> int:
-    """Bytes that are free."""
-    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else 1 << 33
+    """Bytes of the device; not those that are free, so that what is stacked does not depend on other processes."""
+    return int(torch.cuda.get_device_properties(device).total_memory) if device.type == "cuda" else 1 << 34
 
 
 class Stack(GraphStepper):
@@ -82,9 +82,8 @@ class Stack(GraphStepper):
 
     def __init__(self, loops: Sequence[Loop[Any]]) -> None:
         first = loops[0]
-        memory = int(torch.cuda.get_device_properties(first.train.device).total_memory) if first.train.on_gpu else 0
         numbers = 6 * first.network.numbers_per_token(int(first.train.sizes.max()), gradients=True)
-        super().__init__(first.train.device, largest=memory // 8 // numbers)
+        super().__init__(first.train.device, largest=_memory(first.train.device) // 8 // numbers)
         self.loops, self.recipe = list(loops), first.recipe
         self._template: AttentiveClassifier = first.network
         self._splits = _Splits([loop.train for loop in loops])
@@ -94,6 +93,7 @@ class Stack(GraphStepper):
             )
             for name, own in first.network.named_parameters()
         }
+        self._epochs = first.progress.epoch
         self.total = torch.zeros(len(loops), device=first.train.device)
         """The summed loss of each model since the epoch began."""
         self._optimiser = _optimiser(self.weights, self.recipe, first.train.on_gpu)
@@ -107,7 +107,9 @@ class Stack(GraphStepper):
         for loop in self.loops:
             loop.network.train()
         self.total.zero_()
-        draws = [np.random.default_rng([loop.seed, loop.progress.epoch]) for loop in self.loops]
+        # A loop that has finished counts no more epochs, and the others still need other batches.
+        draws = [np.random.default_rng([loop.seed, self._epochs]) for loop in self.loops]
+        self._epochs += 1
         sorted_ = [
             loop.train.sorted_pieces(self.recipe.batch_size, rng) for loop, rng in zip(self.loops, draws, strict=True)
         ]
@@ -120,7 +122,8 @@ class Stack(GraphStepper):
         for number in taken:
             size = len(sorted_[0][number])
             widths = [loop.train.widths(pieces[number]) for loop, pieces in zip(self.loops, sorted_, strict=True)]
-            index = orders[:, begin : begin + size].contiguous()
+            # A view: a copy would be made on another stream than it is read on.
+            index = orders[:, begin : begin + size]
             self.take(index, (max(one for one, _ in widths), max(other for _, other in widths)))
             begin += size
         self.be_waited_for()

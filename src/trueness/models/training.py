@@ -92,7 +92,7 @@ def train_many(
     views: Sequence[View] | None = None,
     **changes: Any,
 ) -> list[TextModel]:
-    """One classifier per seed, the same as `train` gives; on a GPU they are trained at the same time.
+    """One classifier per seed: on a CPU the same as `train` gives, on a GPU stacked, with batches of their own.
 
     `guide` gives the attention (examples, tokens) over a split that models with frozen attention are trained under.
     With `views` each seed's model sees the splits changed, for example with tokens masked.

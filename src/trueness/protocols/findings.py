@@ -27,6 +27,18 @@ def claim(text: str, found: Sequence[tuple[str, Finding]], places: str = "datase
     return Claim(claim=text, verdict=verdict, evidence=f"{counts}. {evidence}")
 
 
+def mostly(text: str, found: Sequence[tuple[str, Finding]], places: str = "datasets") -> Claim:
+    """Supported where it holds in more than half of the places, not supported where it fails in half of them."""
+    holding = sum(holds is True for _, (holds, _) in found)
+    failing = sum(holds is False for _, (holds, _) in found)
+    verdict: Verdict = (
+        "supported" if 2 * holding > len(found) else "not supported" if 2 * failing >= len(found) else "cannot tell"
+    )
+    evidence = "; ".join(f"{place}: {numbers}" for place, (_, numbers) in found)
+    counts = f"holds on {holding} of {len(found)} {places}, fails on {failing}"
+    return Claim(claim=text, verdict=verdict, evidence=f"{counts}. {evidence}")
+
+
 def decide(interval: Interval, above: float | None = None, below: float | None = None) -> bool | None:
     """Whether a mean lies above or below a limit; None where the interval holds the limit or there are few seeds."""
     if isinstance(interval.value, Undefined) or interval.n < FEWEST_SEEDS:

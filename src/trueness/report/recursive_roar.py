@@ -36,7 +36,7 @@ def _methods(table: pd.DataFrame) -> dict[str, str]:
 
 
 def _curves(curves: pd.DataFrame) -> Iterator[Figure]:
-    tokens = bool((curves["amount"] > 1).any())
+    tokens = bool((curves["unit"] == "tokens").all())
     colours = _methods(curves)
     random = curves[(curves["method"] == "random") & (curves["order"] == "plain")]
     followed = {

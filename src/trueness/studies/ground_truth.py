@@ -13,11 +13,11 @@ from trueness.data.planting import PLANTINGS
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
 from trueness.studies.schema import (
+    NamedDatasets,
     Ratio,
     RecipeName,
     Shape,
     Study,
-    TextDatasets,
     TextExplainers,
     WordVectors,
     as_list,
@@ -42,7 +42,7 @@ PlantingNames = Annotated[list[PlantingName], BeforeValidator(as_list), AfterVal
 class GroundTruthStudy(Study):
     """A study of planted evidence: models are trained until they must have used it, then explained."""
 
-    datasets: TextDatasets
+    datasets: NamedDatasets
     plantings: PlantingNames
     kept: Ratio | None = None
     """The chance to keep a text's own label; by default the new one does not depend on it."""

@@ -12,10 +12,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
 from trueness.studies.schema import (
+    NamedDatasets,
     RecipeName,
     Shape,
     Study,
-    TextDatasets,
     TextExplainerName,
     WordVectors,
     as_list,
@@ -45,7 +45,7 @@ Explainers = Annotated[list[TextExplainerName], BeforeValidator(as_list), AfterV
 class RecursiveRoarStudy(Study):
     """A study that masks what is called important and trains again, step by step."""
 
-    datasets: TextDatasets
+    datasets: NamedDatasets
     models: AnyModels
     vectors: WordVectors
     """Word vectors of our own models: a file, glove-6b-50d (in a package), or none."""
@@ -83,6 +83,10 @@ class RecursiveRoarStudy(Study):
             raise ValueError("the steps must be above 0 and increase")
         if self.unit == "share" and self.steps[-1] >= 1:
             raise ValueError("shares must be below 1: everything hidden is measured anyway")
+        if self.unit == "tokens" and any(step != int(step) for step in self.steps):
+            raise ValueError("with unit = tokens the steps are whole numbers, such as [1, 2, 3]")
+        if self.signed and any(name.startswith("blurred[") for name in self.explainers):
+            raise ValueError("blurred copies have no sign; leave them out, or signed")
         if BASELINE in self.explainers:
             raise ValueError("random is always there as the baseline; leave it out")
         return self

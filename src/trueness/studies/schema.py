@@ -41,6 +41,15 @@ def distinct(values: list[Any]) -> list[Any]:
     return values
 
 
+def named_apart(paths: list[str]) -> list[str]:
+    """Refuse folders that are called the same: results name a dataset by the last part of its path."""
+    names = [Path(path).name for path in paths]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two datasets are called {name}; rename one of them")
+    return paths
+
+
 def known(registry: Registry[Any]) -> Callable[[str], str]:
     """A check that a registry has a name."""
 
@@ -101,6 +110,7 @@ Datasets = Annotated[list[DatasetName], BeforeValidator(as_list), AfterValidator
 Models = Annotated[list[ModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 TextDatasetName = Annotated[str, AfterValidator(_findable)]
 TextDatasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+NamedDatasets = Annotated[TextDatasets, AfterValidator(named_apart)]
 AttentionModelName = Annotated[str, AfterValidator(known(TEXT_MODELS)), AfterValidator(_learned)]
 AttentionModels = Annotated[
     list[AttentionModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)

@@ -91,6 +91,17 @@ def test_usual_texts_have_uniform_p_values_and_others_small_ones():
     assert np.mean(usual.p_values(other) < 0.05) > 0.8
 
 
+def test_texts_sorted_by_label_do_not_hide_what_is_unusual():
+    rng = np.random.default_rng(0)
+
+    def layers(shift, size=400):
+        return [np.concatenate([rng.normal(-5, 1, (size // 2, 4)), rng.normal(5, 1, (size // 2, 4))]) + shift]
+
+    usual = Usual(layers(0))
+    assert np.mean(usual.p_values(layers(0)) < 0.05) < 0.12
+    assert np.mean(usual.p_values(layers(6)) < 0.05) > 0.4
+
+
 def test_inner_values_keep_the_order_of_the_texts():
     network, split = build("bilstm", "additive"), EncodedSplit(texts(), VOCABULARY)
     mean, most, logits = inner_values(network, split)

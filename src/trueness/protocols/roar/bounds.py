@@ -115,14 +115,14 @@ def _beam(drops: Drops, width: int, sign: float) -> float:
     return float(sign * sums.max() / size)
 
 
-def normalised(drops: Drops, scores: Floats, found: Range) -> tuple[float, float]:
-    """Comprehensiveness and sufficiency of magnitudes, each from 0 (the worst order) to 1 (the best one).
+def normalised(drops: Drops, scores: Floats, found: Range, *, signed: bool = False) -> tuple[float, float]:
+    """Comprehensiveness and sufficiency of magnitudes, or of signed scores: from 0 (the worst order) to 1 (the best).
 
     Not a number where hiding hardly changes anything. A beam may miss the extremes; what lies beyond counts as 0 or 1.
     """
     if found.high - found.low < _FLAT:
         return float("nan"), float("nan")
-    order = np.argsort(-np.abs(scores), kind="stable")
+    order = np.argsort(-(scores if signed else np.abs(scores)), kind="stable")
     spread = found.high - found.low
     comprehensive = (drops.along(order) - found.low) / spread
     sufficient = (found.high - drops.along(order[::-1].copy())) / spread

@@ -14,7 +14,7 @@ import numpy as np
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.errors import UserError
-from trueness.explainers.catalogue import Target
+from trueness.explainers.catalogue import Random, Target
 from trueness.models.network import TextNetwork
 from trueness.models.training import View, evaluate
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
@@ -55,7 +55,9 @@ def measure(
         seeds, maker.train(data, seeds, [masked_training(seed) for seed in seeds], device), strict=True
     ):
         test, dev = (EncodedSplit(data[name], coder, device) for name in ("test", "dev"))
-        usual = Usual(inner_values(network, dev.hidden_at_random(seed + 2)))
+        # What is usual differs with the amount: development texts under random masks of the same one.
+        random = hide(network, Random(seed + 1), dev, nothing("dev", dev), amounts, target=target)
+        usual = [Usual(inner_values(network, dev.hidden(mask))) for mask in random]
         ends = [evaluate(network, test, classes), evaluate(network, test.hidden(test.maskable), classes)]
         ranges = _ranges(network, test, bounded, beam, target)
         for explainer in explainers:
@@ -70,12 +72,15 @@ def measure(
             for row, drops, found in ranges:
                 batch = test.batch([row])
                 scores = method.attribute(network, batch, target)[0][batch.mask[0]].double().cpu().numpy()
-                inside.append(normalised(drops, scores, found))
+                inside.append(normalised(drops, scores, found, signed=signed))
             yield {
                 "seed": seed,
                 "method": explainer,
                 "test": [ends[0], *(evaluate(network, split, classes) for split in seen), ends[1]],
-                "unusual": [float((usual.p_values(inner_values(network, split)) < UNUSUAL).mean()) for split in seen],
+                "unusual": [
+                    float((known.p_values(inner_values(network, split)) < UNUSUAL).mean())
+                    for known, split in zip(usual, seen, strict=True)
+                ],
                 "bounded": [[None if np.isnan(value) else value for value in pair] for pair in inside],
                 "exact": [found.exact for _, _, found in ranges],
             }

@@ -26,6 +26,7 @@ class Setting:
     dataset: str
     model: str
     metric: str
+    unit: str
     amounts: Floats
     """Hidden at each step: 0, those of the study, and 1 where shares are hidden."""
     seeds: tuple[int, ...]
@@ -96,7 +97,7 @@ def settings_of(
             unusual[str(method)] = odd.to_numpy(dtype=float)[:, 1 : inner + 1]
         if ("plain", BASELINE) in curves:
             name, kind = str(dataset), str(model)
-            yield Setting(name, kind, metrics[name], axis, tuple(map(int, seeds)), curves, masks, unusual)
+            yield Setting(name, kind, metrics[name], unit, axis, tuple(map(int, seeds)), curves, masks, unusual)
 
 
 def bands(setting: Setting) -> Iterator[dict[str, Any]]:
@@ -107,6 +108,7 @@ def bands(setting: Setting) -> Iterator[dict[str, Any]]:
             limits = bounds(interval)
             yield {
                 **{"dataset": setting.dataset, "model": setting.model, "metric": setting.metric},
+                "unit": setting.unit,
                 **{"method": method, "order": order, "step": step, "amount": float(amount)},
                 **{"mean": float(curve[:, step].mean()), "low": limits["low"], "high": limits["high"]},
                 "n": curve.shape[0],

@@ -17,7 +17,7 @@ from trueness.models.recipes import Recipe
 from trueness.models.stepping import CrossEntropy
 from trueness.models.training import build, evaluate
 
-RECIPE = Recipe(epochs=8, batch_size=256, learning_rate=0.005, select="accuracy")
+RECIPE = Recipe(epochs=8, patience=3, batch_size=256, learning_rate=0.005, select="accuracy")
 
 
 def mask_only(

@@ -29,8 +29,8 @@ FAITHFULNESS = {
 }
 RANKING = "agreement of rankings (Kendall tau)"
 FEWEST_METHODS = 3
-UNUSUAL = 0.1
-"""More masked texts than this look unusual to the companion, where 0.05 would by chance."""
+UNUSUAL = 0.05
+"""More masked texts by this than under random masks look unusual to the companion."""
 AS_PUBLISHED = "faithfulness, as published"
 
 
@@ -164,9 +164,8 @@ def _companion(setting: Setting, bounded: pd.DataFrame, unit: str, target: str) 
         tau = kendall(*values).statistic
         note = f"over {len(both)} methods"
         pair = "masked training and recursive"
-        yield from _score(
-            setting, RANKING, pair, over_seeds(tau.values.filled(np.nan)), target=target, null=0.0, best=1.0, note=note
-        )
+        interval = within(over_seeds(tau.values.filled(np.nan)), -1, 1)
+        yield from _score(setting, RANKING, pair, interval, target=target, null=0.0, best=1.0, note=note)
     for method, share in setting.unusual.items():
         step = int(share.mean(axis=0).argmax())
         yield from _score(
@@ -256,14 +255,17 @@ def _warnings(settings: Sequence[Setting], unit: str, target: str) -> Iterator[R
                 yield ResultWarning(code="small-denominator", where=setting.where, message=message)
         for order, method in setting.curves:
             yield from _of_curve(setting, order, method)
-        yield from _foils(setting)
+        if unit == "share":
+            yield from _foils(setting)
         for method, share in setting.unusual.items():
-            step = int(share.mean(axis=0).argmax())
-            excess = over_seeds(share[:, step])
-            if decide(excess, above=UNUSUAL):
+            beyond = share - setting.unusual.get(BASELINE, np.zeros_like(share))
+            step = int(beyond.mean(axis=0).argmax())
+            excess = over_seeds(beyond[:, step])
+            if method != BASELINE and decide(excess, above=UNUSUAL):
                 message = (
-                    f"at step {step + 1} {shown(excess)} of the masked texts look unusual to the model trained under "
-                    "masks, where 0.05 would: its curve may show surprise instead of importance"
+                    f"at step {step + 1} {share[:, step].mean():.3f} of the masked texts look unusual to the model "
+                    f"trained under masks, {shown(excess)} more than under random masks: its curve may show surprise "
+                    "instead of importance"
                 )
                 yield ResultWarning(code="unusual-texts", where=f"{setting.where}, {method}", message=message)
 
@@ -305,14 +307,18 @@ def _foils(setting: Setting) -> Iterator[ResultWarning]:
             if method == foil or method not in setting.methods(order) or len(setting.amounts) < 3:
                 continue
             gap = over_seeds(setting.faithfulness(order, foil) - setting.faithfulness(order, method))
-            if not decide(gap, below=0):
-                message = f"its blurred copy is not less faithful (difference {shown(gap)}): exactness is not measured"
-                yield ResultWarning(code="blurred-foil", where=f"{setting.where}, {method}, {order}", message=message)
+            less = decide(gap, below=0)
+            if less or gap.n < FEWEST_SEEDS:
+                continue
+            what = "is at least as faithful" if less is False else "cannot be told from it"
+            message = f"its blurred copy {what} (difference {shown(gap)}): exactness is not measured"
+            yield ResultWarning(code="blurred-foil", where=f"{setting.where}, {method}, {order}", message=message)
 
 
 def _abstentions(settings: Sequence[Setting], refused: pd.DataFrame, unit: str) -> Iterator[Abstention]:
     """What a model cannot support, and what cannot be computed."""
-    for row in refused[refused["order"] == "explained"].to_dict(orient="records"):
+    first = refused[refused["order"] == "explained"].drop_duplicates(["dataset", "model", "method"])
+    for row in first.to_dict(orient="records"):
         where = f"{row['dataset']}, {row['model']}"
         yield Abstention(quantity=str(row["method"]), where=where, reason=str(row["reason"]).rstrip("."))
     if unit == "tokens":
@@ -320,7 +326,8 @@ def _abstentions(settings: Sequence[Setting], refused: pd.DataFrame, unit: str) 
         yield Abstention(quantity="faithfulness", where="all datasets", reason=reason)
         return
     for setting in settings:
-        value = area_between_curves(setting.amounts, setting.baseline(), setting.baseline()).value
-        for cause, count in value.reasons().items():
-            text = f"{cause.value} (of {count} of {len(setting.seeds)} seeds, which are left out)"
-            yield Abstention(quantity="faithfulness", where=setting.where, reason=text)
+        for order in ("recursive", MASKED) if setting.methods(MASKED) else ("recursive",):
+            baseline = setting.baseline(order)
+            for cause, count in area_between_curves(setting.amounts, baseline, baseline).value.reasons().items():
+                text = f"{cause.value} (of {count} of {len(setting.seeds)} seeds, which are left out)"
+                yield Abstention(quantity=FAITHFULNESS[order], where=setting.where, reason=text)

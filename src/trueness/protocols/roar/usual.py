@@ -38,9 +38,10 @@ class Usual:
     """What is usual, from the inner values on reference texts: half of them fit, the other half calibrate."""
 
     def __init__(self, layers: list[Floats]) -> None:
-        half = len(layers[0]) // 2
-        self._sorted = [np.sort(layer[:half], axis=0) for layer in layers]
-        self._known = np.sort(self._statistic([layer[half:] for layer in layers]))
+        order = np.random.default_rng(0).permutation(len(layers[0]))  # texts may lie sorted by their label
+        fit, rest = order[::2], order[1::2]
+        self._sorted = [np.sort(layer[fit], axis=0) for layer in layers]
+        self._known = np.sort(self._statistic([layer[rest] for layer in layers]))
 
     def p_values(self, layers: list[Floats]) -> Floats:
         """(texts,): the chance that a usual text looks at least as unusual."""
