@@ -23,7 +23,7 @@ demo: .venv/run.stamp
 	$(BIN)/trueness report roar-synthetic --store runs/demo
 
 test: check
-	$(BIN)/pytest --numprocesses=2
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
 check: .venv/dev.stamp
 	$(BIN)/ruff format --check .
