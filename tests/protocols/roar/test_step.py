@@ -18,11 +18,11 @@ RECIPE = Recipe(epochs=6, batch_size=32, learning_rate=0.02, select="accuracy")
 MAKER = Maker("average-uniform", RECIPE, shape={"hidden": 8, "embedding": 8})
 
 
-def one_decides(*, twice):
+def one_decides(*, twice, sizes=(320, 80, 400)):
     """Ten words, of which one tells the label; with `twice` a second one, another word, tells the same."""
     rng = np.random.default_rng(0)
     splits = {}
-    for split, size in (("train", 320), ("dev", 80), ("test", 400)):
+    for split, size in zip(("train", "dev", "test"), sizes, strict=True):
         splits[split] = []
         for row in range(size):
             words = rng.choice(["a", "b", "c", "d"], LENGTH).tolist()
@@ -167,7 +167,7 @@ def test_a_duplicate_fools_plain_roar_and_not_recursive_roar(named):
 
 
 def test_a_mask_that_tells_the_label_is_noticed(named):
-    data = one_decides(twice=False)
+    data = one_decides(twice=False, sizes=(160, 60, 120))
     named(telltale=Telltale(), perfect=Words(data, ("no", "yes")))
     result = result_of(points_of(data, ["telltale", "perfect"], leak=True))
     leaks = [warning.where for warning in result.warnings if warning.code == "mask-leak"]
