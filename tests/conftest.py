@@ -1,4 +1,8 @@
 import json
+import os
+
+# Two workers of two threads each would wait for one another; set before torch is loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
