@@ -229,6 +229,10 @@ class EncodedSplit:
             yield rows, self.batch(rows)
             begin += len(rows)
 
+    def to_explain(self) -> Iterator[tuple[npt.NDArray[np.intp], Batch]]:
+        """The same in smaller batches: an explanation takes more memory than a look."""
+        return self.in_order(1 << 15 if self.on_gpu else 1 << 12)
+
     def shuffled(self, size: int, rng: np.random.Generator, *, noise: float = 0.1) -> list[npt.NDArray[np.intp]]:
         """Examples of similar length in random order: sort by length with relative noise, cut, shuffle the pieces."""
         pieces = self.sorted_pieces(size, rng, noise=noise)

@@ -12,20 +12,15 @@ from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
 from trueness.studies.explanations import PUBLISHED, explained, read_scores
 from trueness.studies.schema import (
-    RecipeName,
-    Shape,
-    Study,
     TextDatasetName,
     TextExplainers,
-    WordVectors,
     as_list,
     distinct,
 )
 from trueness.studies.text_tasks import dataset_task, small
 from trueness.studies.transformer_tasks import (
     TRANSFORMER,
-    AnyModels,
-    FineTuningName,
+    ModelsStudy,
     performance,
     trained_models,
 )
@@ -35,20 +30,10 @@ _FLOW = "attention-flow"
 Datasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct)]
 
 
-class AgreementStudy(Study):
+class AgreementStudy(ModelsStudy):
     """A study of agreement: models of ours and a transformer, or one saved transformer and texts of the user's."""
 
     datasets: Datasets
-    models: AnyModels
-    vectors: WordVectors
-    """Word vectors of our own models: a file, glove-6b-50d (in a package), or none."""
-    recipe: RecipeName
-    recipes: dict[str, RecipeName] = Field(default_factory=dict)
-    """Recipes of datasets that take another one."""
-    shape: Shape = Field(default_factory=dict)
-    pretrained: str
-    """The transformer that is fine-tuned: a folder, or minilm-l6 (in a package)."""
-    fine_tuning: FineTuningName
     explainers: TextExplainers
     """Those that a model cannot support are left out and named."""
     as_published: bool
@@ -84,7 +69,7 @@ def plan_agreement(study: AgreementStudy) -> Task:
     cells, trained = [], []
     at: dict[str, list[dict[str, Any]]] = {"cells": [], "trained": []}
     for name in study.datasets:
-        recipe = study.recipes.get(name, study.recipe)
+        recipe = study.recipe_of(name)
         for model in study.models:
             data = dataset_task(name, None if model == TRANSFORMER else study.vectors)
             models = trained_models(study, data, model, recipe, uniform=study.uniform)

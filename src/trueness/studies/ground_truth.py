@@ -16,10 +16,7 @@ from trueness.studies.schema import (
     NamedDatasets,
     Ratio,
     RecipeName,
-    Shape,
-    Study,
     TextExplainers,
-    WordVectors,
     as_list,
     distinct,
     known,
@@ -33,27 +30,19 @@ from trueness.studies.text_tasks import (
     small,
     vectors_for,
 )
-from trueness.studies.transformer_tasks import AnyModels, FineTuningName, read_any_model, trained_models
+from trueness.studies.transformer_tasks import ModelsStudy, read_any_model, trained_models
 
 PlantingName = Annotated[str, AfterValidator(known(PLANTINGS))]
 PlantingNames = Annotated[list[PlantingName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 
 
-class GroundTruthStudy(Study):
+class GroundTruthStudy(ModelsStudy):
     """A study of planted evidence: models are trained until they must have used it, then explained."""
 
     datasets: NamedDatasets
     plantings: PlantingNames
     kept: Ratio | None = None
     """The chance to keep a text's own label; by default the new one does not depend on it."""
-    models: AnyModels
-    vectors: WordVectors
-    """Word vectors of our own models: a file, glove-6b-50d (in a package), or none."""
-    recipe: RecipeName
-    shape: Shape = Field(default_factory=dict)
-    pretrained: str
-    """The transformer that is fine-tuned: a folder, or minilm-l6 (in a package)."""
-    fine_tuning: FineTuningName
     explainers: TextExplainers
     """Those that a model cannot support are left out and named."""
     instances: int = Field(ge=2)
@@ -81,7 +70,7 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                 {"dataset": source}, planting=planting, kept=study.kept, vectors=vectors_for(name, study.vectors)
             )
             for model in study.models:
-                models = trained_models(study, data, model, study.recipe)[False]
+                models = trained_models(study, data, model, study.recipe_of(name))[False]
                 for seed, trained in models.items():
                     inputs = {"dataset": data, "model": trained}
                     first = study.examples if seed == study.seeds[0] else 0

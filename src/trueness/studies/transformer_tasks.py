@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
-from trueness.studies.schema import AttentionModelName, as_list, distinct, known
+from trueness.studies.schema import (
+    AttentionModelName,
+    RecipeName,
+    Shape,
+    Study,
+    WordVectors,
+    as_list,
+    distinct,
+    known,
+)
 from trueness.studies.text_tasks import read_dataset, read_model, release_memory, training
 
 TRANSFORMER = "transformer"
@@ -28,32 +37,27 @@ def _fine_tuning(name: str) -> str:
 FineTuningName = Annotated[str, AfterValidator(_fine_tuning)]
 
 
-class Trains(Protocol):
-    """What a study says of its models."""
+class ModelsStudy(Study):
+    """A study that trains models of ours and fine-tunes a transformer."""
 
-    @property
-    def seeds(self) -> list[int]:
-        """One model each."""
-        ...
+    models: AnyModels
+    vectors: WordVectors
+    """Word vectors of our own models: a file, glove-6b-50d (in a package), or none."""
+    recipe: RecipeName
+    recipes: dict[str, RecipeName] = Field(default_factory=dict)
+    """Recipes of datasets that take another one."""
+    shape: Shape = Field(default_factory=dict)
+    pretrained: str
+    """The transformer that is fine-tuned: a folder, or minilm-l6 (in a package)."""
+    fine_tuning: FineTuningName
 
-    @property
-    def shape(self) -> dict[str, int | str]:
-        """Changes of our own models' shape."""
-        ...
-
-    @property
-    def pretrained(self) -> str:
-        """The transformer."""
-        ...
-
-    @property
-    def fine_tuning(self) -> str:
-        """Its recipe."""
-        ...
+    def recipe_of(self, dataset: str) -> str:
+        """How our own models are trained on a dataset."""
+        return self.recipes.get(dataset, self.recipe)
 
 
 def trained_models(
-    study: Trains, data: Task, model: str, recipe: str, *, uniform: bool = False
+    study: ModelsStudy, data: Task, model: str, recipe: str, *, uniform: bool = False
 ) -> dict[bool, dict[int, Task]]:
     """For learned (False), and if asked for uniform attention (True): the task that has each seed's model."""
     from trueness.models.transformer import find_pretrained

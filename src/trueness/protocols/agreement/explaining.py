@@ -15,9 +15,6 @@ from trueness.explainers.masking import MaskingExplainer, explain_together
 from trueness.models.network import TextNetwork
 from trueness.stats.undefined import Bools, Floats
 
-_TOKENS = 1 << 12  # of one batch on a CPU
-_ON_GPU = 1 << 15
-
 
 @dataclass(frozen=True)
 class Explained:
@@ -57,7 +54,7 @@ def explain_all(
     width = int(split.sizes.max())
     scores = {name: np.zeros((len(split), width)) for name in asked}
     mask = np.zeros((len(split), width), dtype=bool)
-    for rows, batch in split.in_order(_ON_GPU if split.device.type == "cuda" else _TOKENS):
+    for rows, batch in split.to_explain():
         inside = batch.mask.cpu().numpy()
         mask[rows, : inside.shape[1]] = inside
         masking = {name: method for name, method in asked.items() if isinstance(method, MaskingExplainer)}

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 BASELINE = "random"
 MASKED = "masked training"
+"""The order of the companion: one explanation of one model, which is not trained again."""
+FAITHFULNESS = {
+    "recursive": "faithfulness",
+    "plain": "faithfulness (plain ROAR)",
+    MASKED: "faithfulness (masked training)",
+}
+"""What the score of each order is called."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from trueness.models.network import TextNetwork
 
 Unit = Literal["share", "tokens"]
 _ROUNDING = 1e-9  # 0.7 * 90 must count 63 tokens, not 62
-_TOKENS = 1 << 12  # of one batch on a CPU
-_ON_GPU = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def hide(
     """
     found = [hidden.to(split.device).clone() for _ in amounts]
     shown = split.hidden(hidden)
-    for rows, batch in shown.in_order(_ON_GPU if split.device.type == "cuda" else _TOKENS):
+    for rows, batch in shown.to_explain():
         scores = explainer.attribute(network, batch, target)
         address = split.addresses(rows, batch.mask.shape[1])
         before = found[0][address] & batch.mask  # amounts only add, and this batch's texts are in no other

@@ -9,7 +9,7 @@ import numpy as np
 from trueness.data.batches import EncodedSplit
 from trueness.explainers.catalogue import Target, TextExplainer
 from trueness.models.network import TextNetwork
-from trueness.protocols.roar.hiding import _ON_GPU, _TOKENS, Amount, choose
+from trueness.protocols.roar.hiding import Amount, choose
 from trueness.stats.undefined import Floats
 
 RANKS = tuple(Amount(rank, "tokens") for rank in range(1, 11))
@@ -30,7 +30,7 @@ def accumulated(
     Uniform scores give a share of the tokens as much; one token that holds everything gives 1 at once.
     """
     sums, texts = np.zeros(len(amounts)), 0
-    for _, batch in split.in_order(_ON_GPU if split.device.type == "cuda" else _TOKENS):
+    for _, batch in split.to_explain():
         size = explainer.attribute(network, batch, target).abs().double() * batch.mask
         total = size.sum(dim=1)
         some = total > 0

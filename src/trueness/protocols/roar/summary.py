@@ -7,30 +7,18 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from trueness.protocols.findings import FEWEST_SEEDS, decide, shown
-from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
+from trueness.protocols.result import Result, Score, bounds
 from trueness.protocols.roar.claims import claims
-from trueness.protocols.roar.curves import BASELINE, MASKED, Setting, bands, over_seeds, settings_of
+from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, Setting, bands, over_seeds, settings_of
+from trueness.protocols.roar.guards import abstentions, warnings
 from trueness.protocols.roar.sparsity import RANKS, SHARES
 from trueness.stats import Interval, Undefined, area_between_curves, kendall, mean_interval, t_interval, within
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SMALL_DENOMINATOR = 0.05
-RISE = 0.01
-"""A curve that rises by more than this while more is hidden."""
-LEAK = 0.02
-"""A classifier of masks that is better by more than this than one that knows nothing, and than one of random masks."""
-FAITHFULNESS = {
-    "recursive": "faithfulness",
-    "plain": "faithfulness (plain ROAR)",
-    MASKED: "faithfulness (masked training)",
-}
 RANKING = "agreement of rankings (Kendall tau)"
 FEWEST_METHODS = 3
-UNUSUAL = 0.05
-"""More masked texts by this than under random masks look unusual to the companion."""
 AS_PUBLISHED = "faithfulness, as published"
 
 
@@ -67,8 +55,8 @@ def summarise(
             for some in (_scores(setting, unit, target), _companion(setting, bounded, unit, target))
             for score in some
         ),
-        warnings=tuple(_warnings(settings, unit, target)),
-        abstentions=tuple(_abstentions(settings, refused, unit)),
+        warnings=tuple(warnings(settings, target)),
+        abstentions=tuple(abstentions(settings, refused, unit)),
         claims=tuple(claims(settings, explained, unit)),
         tables={
             "curves": pd.DataFrame([row for setting in settings for row in bands(setting)]),
@@ -233,101 +221,3 @@ def _explanations(sparsity: pd.DataFrame) -> pd.DataFrame:
             )
     columns = ["dataset", "model", "method", "unit", "amount", "mean", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _warnings(settings: Sequence[Setting], unit: str, target: str) -> Iterator[ResultWarning]:
-    """Reasons to read the curves with care."""
-    if target == "gold" and settings:
-        message = "explanations of the gold class can tell the label by what they hide; practice does not know it"
-        yield ResultWarning(code="gold-label", where="all methods", message=message)
-    for setting in settings:
-        if len(setting.seeds) < FEWEST_SEEDS:
-            message = f"{len(setting.seeds)} seeds: claims need at least {FEWEST_SEEDS}"
-            yield ResultWarning(code="few-seeds", where=setting.where, message=message)
-        if unit == "share":
-            area = area_between_curves(setting.amounts, setting.baseline(), setting.baseline()).denominator
-            small = int((area < SMALL_DENOMINATOR).sum())
-            if small:
-                message = (
-                    f"with {small} of {len(area)} seeds random masks cost less than {SMALL_DENOMINATOR} "
-                    f"{setting.metric} over the whole curve: faithfulness divides by little and is fragile"
-                )
-                yield ResultWarning(code="small-denominator", where=setting.where, message=message)
-        for order, method in setting.curves:
-            yield from _of_curve(setting, order, method)
-        if unit == "share":
-            yield from _foils(setting)
-        for method, share in setting.unusual.items():
-            beyond = share - setting.unusual.get(BASELINE, np.zeros_like(share))
-            step = int(beyond.mean(axis=0).argmax())
-            excess = over_seeds(beyond[:, step])
-            if method != BASELINE and decide(excess, above=UNUSUAL):
-                message = (
-                    f"at step {step + 1} {share[:, step].mean():.3f} of the masked texts look unusual to the model "
-                    f"trained under masks, {shown(excess)} more than under random masks: its curve may show surprise "
-                    "instead of importance"
-                )
-                yield ResultWarning(code="unusual-texts", where=f"{setting.where}, {method}", message=message)
-
-
-def _of_curve(setting: Setting, order: str, method: str) -> Iterator[ResultWarning]:
-    curve = setting.curves[order, method]
-    what = f"{method}, {order}" if method != BASELINE else method
-    where = f"{setting.where}, {what}"
-    rises = [
-        (step, interval)
-        for step in range(curve.shape[1] - 1)
-        if decide(interval := t_interval(curve[:, step + 1] - curve[:, step]), above=RISE)
-    ]
-    if rises:
-        step, interval = max(rises, key=lambda rise: float(rise[1].value))
-        message = (
-            f"performance rises by {shown(interval)} from step {step} to {step + 1} though more is hidden: masks tell "
-            "the label, or training is unsteady"
-        )
-        yield ResultWarning(code="rising-curve", where=where, message=message)
-    if (order, method) in setting.masks and method != BASELINE:
-        alone, largest = setting.masks[order, method]
-        reference = np.maximum(largest, setting.masks.get(("plain", BASELINE), (largest, largest))[0])
-        step = int((alone - reference).mean(axis=0).argmax())
-        excess = t_interval((alone - reference)[:, step])
-        if decide(excess, above=LEAK):
-            message = (
-                f"at step {step + 1} the masks alone tell the label with accuracy {alone[:, step].mean():.3f}, "
-                f"{shown(excess)} above random masks and the largest class: the curve is too high by an unknown part"
-            )
-            yield ResultWarning(code="mask-leak", where=where, message=message)
-
-
-def _foils(setting: Setting) -> Iterator[ResultWarning]:
-    """Blurred copies that are not less faithful than what they were made of."""
-    for order in FAITHFULNESS:
-        for foil in setting.methods(order):
-            method = foil.removeprefix("blurred[").removesuffix("]")
-            if method == foil or method not in setting.methods(order) or len(setting.amounts) < 3:
-                continue
-            gap = over_seeds(setting.faithfulness(order, foil) - setting.faithfulness(order, method))
-            less = decide(gap, below=0)
-            if less or gap.n < FEWEST_SEEDS:
-                continue
-            what = "is at least as faithful" if less is False else "cannot be told from it"
-            message = f"its blurred copy {what} (difference {shown(gap)}): exactness is not measured"
-            yield ResultWarning(code="blurred-foil", where=f"{setting.where}, {method}, {order}", message=message)
-
-
-def _abstentions(settings: Sequence[Setting], refused: pd.DataFrame, unit: str) -> Iterator[Abstention]:
-    """What a model cannot support, and what cannot be computed."""
-    first = refused[refused["order"] == "explained"].drop_duplicates(["dataset", "model", "method"])
-    for row in first.to_dict(orient="records"):
-        where = f"{row['dataset']}, {row['model']}"
-        yield Abstention(quantity=str(row["method"]), where=where, reason=str(row["reason"]).rstrip("."))
-    if unit == "tokens":
-        reason = "counted in tokens the curves end before everything is hidden; read them as curves"
-        yield Abstention(quantity="faithfulness", where="all datasets", reason=reason)
-        return
-    for setting in settings:
-        for order in ("recursive", MASKED) if setting.methods(MASKED) else ("recursive",):
-            baseline = setting.baseline(order)
-            for cause, count in area_between_curves(setting.amounts, baseline, baseline).value.reasons().items():
-                text = f"{cause.value} (of {count} of {len(setting.seeds)} seeds, which are left out)"
-                yield Abstention(quantity=FAITHFULNESS[order], where=setting.where, reason=text)

@@ -1,0 +1,215 @@
+"""The tasks of Recursive ROAR: what is hidden first, models trained without it, the companion, the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from trueness.engine import Stored, task
+from trueness.engine.worker import current_device
+from trueness.studies.text_tasks import read_dataset, read_vectors, release_memory
+from trueness.studies.transformer_tasks import read_any_model
+
+if TYPE_CHECKING:
+    from trueness.protocols.roar.step import Hiding, Maker
+
+
+def _maker(stored: Stored, model: str, recipe: str, pretrained: str | Path | None, shape: Mapping[str, Any]) -> Maker:
+    from trueness.protocols.roar.step import Maker
+
+    folder = None if pretrained is None else Path(pretrained)
+    return Maker(model, recipe, read_vectors(stored), dict(shape), folder)
+
+
+@task("roar/hidden", version=1)
+def hidden(
+    inputs: Mapping[str, Stored],
+    *,
+    explainer: str,
+    target: Literal["gold", "predicted"],
+    signed: bool,
+    seeds: Sequence[int],
+    amounts: Sequence[float],
+    unit: Literal["share", "tokens"],
+) -> dict[str, Any]:
+    """What is hidden first, by explanations of the models that saw everything; and how sparse those are."""
+    from trueness.data.batches import EncodedSplit
+    from trueness.errors import UserError
+    from trueness.protocols.roar.hiding import Amount, packed
+    from trueness.protocols.roar.sparsity import RANKS, SHARES, accumulated
+    from trueness.protocols.roar.step import SPLITS, Trained, hide_next, method_of, nothing
+
+    data, device = read_dataset(inputs["dataset"]), current_device()
+    masks: dict[str, Any] = {}
+    facts: dict[str, Any] = {"sparsity": {}}
+    for seed in seeds:
+        model = read_any_model(inputs["model"], seed)
+        splits = {name: EncodedSplit(data[name], model.coder, device) for name in SPLITS}
+        shown = {name: nothing(name, split) for name, split in splits.items()}
+        trained = Trained(model.network, splits, shown, {})
+        try:
+            found = hide_next(
+                trained, explainer, [Amount(each, unit) for each in amounts], seed=seed, target=target, signed=signed
+            )
+        except UserError as error:
+            return {"facts": {"refused": str(error)}}
+        for number, by_split in enumerate(found):
+            masks |= {f"{number}/{seed}/{name}": packed(where) for name, where in by_split.items()}
+        curve = accumulated(model.network, method_of(explainer, seed), splits["dev"], (*RANKS, *SHARES), target)
+        facts["sparsity"][str(seed)] = [None if value != value else float(value) for value in curve]  # noqa: PLR0124
+    release_memory()
+    return {"masks": masks, "facts": facts}
+
+
+@task("roar/retrained", version=1)
+def retrained(
+    inputs: Mapping[str, Stored],
+    *,
+    at: int,
+    model: str,
+    recipe: str,
+    pretrained: str | Path | None,
+    shape: Mapping[str, Any],
+    seeds: Sequence[int],
+    leak: bool,
+    explainer: str,
+    target: Literal["gold", "predicted"],
+    signed: bool,
+    amounts: Sequence[float],
+    unit: Literal["share", "tokens"],
+) -> dict[str, Any]:
+    """Models trained on masked texts, how they perform, and what their explanations hide next."""
+    from trueness.protocols.roar.hiding import Amount, packed
+    from trueness.protocols.roar.step import hide_next, retrain
+
+    if "refused" in inputs["hidden"].read("facts"):
+        return {"facts": inputs["hidden"].read("facts")}
+    data = read_dataset(inputs["dataset"])
+    masks = inputs["hidden"].read("masks")
+    hidings: list[Hiding] = [_hiding(masks, at, seed) for seed in seeds]
+    maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
+    trained = retrain(maker, data, seeds, hidings, current_device(), leak=leak)
+    found: dict[str, Any] = {}
+    for seed, one in zip(seeds, trained, strict=True):
+        more = [Amount(each, unit) for each in amounts]
+        for place, by_split in enumerate(
+            hide_next(one, explainer, more, seed=seed, target=target, signed=signed) if more else []
+        ):
+            found |= {f"{at + 1 + place}/{seed}/{name}": packed(where) for name, where in by_split.items()}
+    payloads: dict[str, Any] = {
+        "facts": {"test": {str(seed): one.measured for seed, one in zip(seeds, trained, strict=True)}}
+    }
+    release_memory()
+    return {**payloads, "masks": found} if found else payloads
+
+
+def _hiding(masks: Mapping[str, Any], step: int, seed: int) -> Hiding:
+    from trueness.protocols.roar.hiding import unpacked
+
+    return lambda name, split: unpacked(masks[f"{step}/{seed}/{name}"], split)
+
+
+@task("roar/all-hidden", version=1)
+def all_hidden(
+    inputs: Mapping[str, Stored],
+    *,
+    model: str,
+    recipe: str,
+    pretrained: str | Path | None,
+    shape: Mapping[str, Any],
+    seeds: Sequence[int],
+) -> dict[str, Any]:
+    """Models trained on texts of which only the length is left (and the other text of a pair)."""
+    from trueness.protocols.roar.step import everything, retrain
+
+    data = read_dataset(inputs["dataset"])
+    maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
+    trained = retrain(maker, data, seeds, [everything for _ in seeds], current_device(), leak=False)
+    release_memory()
+    metric = "accuracy" if data.pairs else "macro-f1"  # as the paper
+    test = {str(seed): one.measured for seed, one in zip(seeds, trained, strict=True)}
+    return {"facts": {"test": test, "metric": metric}}
+
+
+@task("roar/companion", version=1)
+def companion(
+    inputs: Mapping[str, Stored],
+    *,
+    model: str,
+    recipe: str,
+    pretrained: str | Path | None,
+    shape: Mapping[str, Any],
+    seeds: Sequence[int],
+    explainers: Sequence[str],
+    amounts: Sequence[float],
+    unit: Literal["share", "tokens"],
+    target: Literal["gold", "predicted"],
+    signed: bool,
+    bounded: int,
+    beam: int,
+) -> dict[str, Any]:
+    """The curves of all methods on models that were trained under all amounts of masking."""
+    from trueness.protocols.roar.companion import measure
+    from trueness.protocols.roar.hiding import Amount
+
+    data = read_dataset(inputs["dataset"])
+    maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
+    steps = [Amount(each, unit) for each in amounts]
+    how: dict[str, Any] = {"target": target, "signed": signed, "bounded": bounded, "beam": beam}
+    found = list(measure(maker, data, seeds, explainers, steps, current_device(), **how))
+    release_memory()
+    return {"facts": {"companion": found}}
+
+
+@task("roar/summary", version=1)
+def summary(
+    inputs: Mapping[str, list[Stored]],
+    *,
+    at: Sequence[Mapping[str, Any]],
+    amounts: Sequence[float],
+    unit: Literal["share", "tokens"],
+    target: Literal["gold", "predicted"],
+) -> dict[str, Any]:
+    """Curves, faithfulness, guards and checked claims of the whole study."""
+    import pandas as pd
+
+    from trueness.protocols.roar.summary import summarise
+
+    points, sparsity, refused, bounded = [], [], [], []
+    metrics: dict[str, str] = {}
+    for place, stored in zip(at, inputs["steps"], strict=True):
+        where = {name: place[name] for name in ("dataset", "model", "method", "order", "step")}
+        if stored.holds("test"):
+            measured = stored.read("test")
+        else:
+            facts = stored.read("facts")
+            if "refused" in facts:
+                refused.append({**where, "reason": facts["refused"]})
+                continue
+            measured = facts.get("test", {})
+            metrics |= {place["dataset"]: facts["metric"]} if "metric" in facts else {}
+            sparsity += [
+                {**where, "seed": int(seed), "curve": curve} for seed, curve in facts.get("sparsity", {}).items()
+            ]
+            for one in facts.get("companion", []):
+                here = {**where, "method": one["method"], "seed": one["seed"]}
+                if "refused" in one:
+                    continue  # known from the other orders
+                unusual = [None, *one["unusual"], None]
+                points += [
+                    {**here, "step": step, **measured_here, "unusual": share}
+                    for step, (measured_here, share) in enumerate(zip(one["test"], unusual, strict=True))
+                ]
+                bounded += [{**here, "text": text, "pair": pair} for text, pair in enumerate(one["bounded"])]
+        points += [{**where, "seed": seed, **measured[str(seed)]} for seed in place["seeds"] if str(seed) in measured]
+    return summarise(
+        pd.DataFrame(points),
+        pd.DataFrame(sparsity),
+        pd.DataFrame(refused, columns=["dataset", "model", "method", "order", "step", "reason"]),
+        pd.DataFrame(bounded),
+        amounts=amounts,
+        unit=unit,
+        target=target,
+        metrics=metrics,
+    ).payloads()
