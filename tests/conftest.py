@@ -6,12 +6,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import settings
 
 import trueness as tn
 
 settings.register_profile("here", deadline=None, derandomize=True)
 settings.load_profile("here")
+torch.backends.cudnn.allow_tf32 = False  # on a GPU, references are computed in full precision
 
 # Files that take longest, first: the last one to begin decides when two workers end.
 LONGEST = (

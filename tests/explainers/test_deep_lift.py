@@ -122,3 +122,22 @@ def test_small_variances_are_shared_whole():
         (multiplier,) = torch.autograd.grad(found[0, place], values, retain_graph=True)
         shared = (multiplier[0] * (values[0] - values[1])).sum().detach()
         assert torch.allclose(shared, (found[0, place] - found[1, place]).detach(), rtol=1e-3, atol=1e-4)
+
+
+def test_attention_far_from_that_of_the_baseline_is_shared_whole():
+    """As of trained transformers: scores that differ by a hundred, and positions that are masked."""
+    values = torch.tensor([[90.0, 3.0, -40.0, 80.0, -torch.inf], [-10.0, 2.0, 60.0, -30.0, -torch.inf]])
+    values.requires_grad_()
+    shares = _softmax(values)
+    change = torch.where(values[0].isfinite(), values[0] - values[1], 0.0).detach()
+    for place in range(5):
+        (multiplier,) = torch.autograd.grad(shares[0, place], values, retain_graph=True)
+        shared = (multiplier[0] * change).sum().detach()
+        assert torch.allclose(shared, (shares[0, place] - shares[1, place]).detach(), atol=1e-5)
+
+
+def test_scores_that_are_no_numbers_are_noticed(monkeypatch):
+    model, batch = build("average"), batch_of(examples(pairs=False))
+    monkeypatch.setattr(model.encoder, "_activation", lambda states: states * torch.nan)
+    with pytest.raises(UserError, match="deep-lift does not know every operation of this model"):
+        DeepLift().attribute(model, batch)

@@ -46,6 +46,7 @@ def separately(loops, device, epochs):
     found = []
     for loop in loops:
         network, recipe = copy.deepcopy(loop.network), loop.recipe
+        network.to("cpu").to(device)  # a copy's LSTM weights are scattered, which cuDNN warns of
         groups = [
             [own for name, own in network.named_parameters() if (name.split(".")[0] in recipe.exempt) == exempt]
             for exempt in (False, True)

@@ -164,9 +164,15 @@ def predict(network: TextNetwork, split: EncodedSplit) -> tuple[npt.NDArray[np.f
     """Logits (examples, classes) and gold labels, in the order of the split."""
     logits = torch.zeros(len(split), network.classes, device=split.device)
     with looking(network):
-        for rows, batch in split.in_order():
+        for rows, batch in split.in_order(tokens_at_once(network, split)):
             logits[torch.from_numpy(rows).to(split.device)] = network(batch).logits.float()
     return logits.double().cpu().numpy(), split.labels.cpu().numpy()
+
+
+def tokens_at_once(network: TextNetwork, split: EncodedSplit) -> int:
+    """Positions of a batch that is only looked at: about 4 GiB, and no more than keep any device busy."""
+    numbers = network.numbers_per_token(int(split.sizes.max(initial=1)))
+    return min(1 << 17, (1 << 30) // numbers)
 
 
 def evaluate(network: TextNetwork, split: EncodedSplit, classes: int) -> dict[str, float]:

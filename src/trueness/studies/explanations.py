@@ -19,7 +19,7 @@ PUBLISHED = "@court2022"
 """How explainers are named that compute what the paper's code does."""
 
 
-@task("agreement/explained", version=1)
+@task("agreement/explained", version=2)
 def explained(
     inputs: Mapping[str, Stored],
     *,
