@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from trueness.engine import TasksFailedError
     from trueness.errors import UserError
     from trueness.explainers.text import explainer
+    from trueness.protocols.roar.arrays import recursive_roar
     from trueness.studies import load_study
 
 _HOME = {
@@ -40,6 +41,7 @@ _HOME = {
     "UserError": "trueness.errors",
     "explainer": "trueness.explainers.text",
     "load_study": "trueness.studies",
+    "recursive_roar": "trueness.protocols.roar.arrays",
     **dict.fromkeys(
         (
             "Plan",
@@ -87,6 +89,7 @@ __all__ = [
     "names",
     "open_run",
     "plan",
+    "recursive_roar",
     "run",
     "train",
 ]

@@ -162,7 +162,7 @@ def companion(
     return {"facts": {"companion": found}}
 
 
-@task("roar/summary", version=1)
+@task("roar/summary", version=2)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,

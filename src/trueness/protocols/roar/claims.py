@@ -132,13 +132,17 @@ def _first_steps(settings: Sequence[Setting]) -> Iterator[Claim]:
     """That the largest drop comes within the first fifth."""
     found = []
     for setting in settings:
+        # The fall to where everything is hidden is the same for all methods: no ranking has a part in it.
+        last = len(setting.amounts) - (setting.unit == "share")
         early = int((setting.amounts <= 0.2 + 1e-9).sum()) - 1
-        if early < 1 or early >= len(setting.amounts) - 1:
+        if early < 1 or early >= last - 1:
             continue
         for method in setting.methods("recursive"):
             # Per share of the text: steps may be of different width.
-            drops = -np.diff(setting.curves["recursive", method], axis=1) / np.diff(setting.amounts)
-            first, later = drops[:, :early].max(axis=1), drops[:, early:].max(axis=1)
+            drops = -np.diff(setting.curves["recursive", method][:, :last], axis=1) / np.diff(setting.amounts[:last])
+            # The steepest steps of the mean curve: seed by seed, the largest of many noisy steps would win.
+            means = drops.mean(axis=0)
+            first, later = drops[:, means[:early].argmax()], drops[:, early + means[early:].argmax()]
             gap = over_seeds(first - later)
             found.append((f"{setting.where}, {method}", (decide(gap, above=0), f"{shown(gap)}")))
     if found:

@@ -1,0 +1,229 @@
+"""Recursive ROAR of whatever is an array: images, vectors, any input of a model of your own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from trueness.errors import UserError
+from trueness.protocols.result import Result
+from trueness.protocols.roar.curves import BASELINE
+from trueness.protocols.roar.hiding import Amount, choose
+from trueness.protocols.roar.summary import summarise
+
+Array = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
+Split = tuple[Array, Array]
+"""Inputs (examples, ...) and their classes."""
+Train = Callable[[Array, Array, int], Any]
+"""A model from inputs, classes and a seed."""
+Predict = Callable[[Any, Array], Array]
+"""The classes that a model gives to inputs."""
+Explain = Callable[[Any, Array, Array], Array]
+"""How important every place of every input is to a model, for the class given."""
+Order = Literal["recursive", "plain"]
+Target = Literal["gold", "predicted"]
+Channels = Literal["first", "last"]
+
+STEPS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def recursive_roar(
+    train_split: Split,
+    test_split: Split,
+    *,
+    train: Train,
+    predict: Predict,
+    explainers: Mapping[str, Explain],
+    seeds: int | Sequence[int] = 5,
+    steps: Sequence[float] = STEPS,
+    orders: Sequence[Order] = ("recursive",),
+    target: Target = "gold",
+    signed: bool = False,
+    channels: Channels | None = None,
+    fill: float | npt.ArrayLike | None = None,
+    leak: bool = True,
+    dataset: str = "data",
+    model: str = "model",
+) -> Result:
+    """Is what an explainer calls important needed? Hide it everywhere, train again, measure; step by step.
+
+    `train(inputs, classes, seed)` makes a model, `predict(model, inputs)` gives classes, and each of `explainers`
+    gives, from a model, inputs and classes, a score for every place of every input. With `channels` the values of a
+    place, such as red, green and blue, are hidden together. What is hidden gets the mean of the training inputs at its
+    place, or `fill`. `leak` trains on the masks alone as well, which takes as long again.
+    """
+    splits = {"train": _checked(train_split, "training"), "test": _checked(test_split, "test")}
+    _check(splits, explainers, steps, orders)
+    given = splits["train"][0].mean(axis=0) if fill is None else np.asarray(fill)
+    trial = _Trial(splits, train, predict, given, channels, target, signed, leak)
+    rows: list[dict[str, Any]] = []
+    refused: list[dict[str, Any]] = []
+    for seed in range(seeds) if isinstance(seeds, int) else seeds:
+        here = {"dataset": dataset, "model": model, "seed": seed}
+        ends = replace(trial, leak=False)
+        whole, start = ends.retrain(seed, trial.masks(full=False))
+        _, end = ends.retrain(seed, trial.masks(full=True))
+        rows.append({**here, "method": "nothing hidden", "order": "both", "step": 0, **start})
+        rows.append({**here, "method": "all hidden", "order": "both", "step": len(steps) + 1, **end})
+        for method, explain in {BASELINE: None, **explainers}.items():
+            chain = _Chain(trial, seed, method, explain)
+            try:
+                found = list(chain.points(whole, steps, ["plain"] if explain is None else orders))
+                rows += [{**here, "method": method, **point} for point in found]
+            except UserError as error:
+                refused.append({**here, "method": method, "order": "explained", "step": 0, "reason": str(error)})
+    return _result(rows, refused, steps, target, dataset)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What is the same for all seeds and methods."""
+
+    splits: Mapping[str, Split]
+    train: Train
+    predict: Predict
+    fill: Array
+    channels: Channels | None
+    target: Target
+    signed: bool
+    leak: bool
+
+    def masks(self, *, full: bool) -> dict[str, Bools]:
+        """Nothing or everything hidden: truth values (examples, places) for each split, without channels."""
+        axis = {None: None, "first": 1, "last": -1}[self.channels]
+        shapes = {name: list(inputs.shape) for name, (inputs, _) in self.splits.items()}
+        for shape in shapes.values():
+            if axis is not None:
+                shape.pop(axis)
+        return {name: np.full(shape, full) for name, shape in shapes.items()}
+
+    def retrain(self, seed: int, hidden: Mapping[str, Bools]) -> tuple[Any, dict[str, float]]:
+        """A model trained on what is left, and its accuracy; with `leak` also what the masks alone tell."""
+        shown = {name: self.shown(name, mask) for name, mask in hidden.items()}
+        model, found = self._accuracy(seed, shown)
+        measured = {"accuracy": found}
+        if self.leak:
+            outlines = {
+                name: np.broadcast_to(self._laid_over(mask), self.splits[name][0].shape).astype(np.float32)
+                for name, mask in hidden.items()
+            }
+            gold = self.splits["test"][1]
+            largest = np.unique(gold, return_counts=True)[1].max() / len(gold)
+            measured |= {"mask-only": self._accuracy(seed, outlines)[1], "largest-class": float(largest)}
+        return model, measured
+
+    def shown(self, name: str, hidden: Bools) -> Array:
+        """Inputs with what is hidden filled in."""
+        inputs = self.splits[name][0]
+        return np.where(self._laid_over(hidden), self.fill, inputs).astype(inputs.dtype)
+
+    def _laid_over(self, hidden: Bools) -> Bools:
+        return hidden if self.channels is None else np.expand_dims(hidden, 1 if self.channels == "first" else -1)
+
+    def _accuracy(self, seed: int, inputs: Mapping[str, Array]) -> tuple[Any, float]:
+        model = self.train(inputs["train"], self.splits["train"][1], seed)
+        return model, float((np.asarray(self.predict(model, inputs["test"])) == self.splits["test"][1]).mean())
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """One method and seed: train, explain, hide."""
+
+    trial: _Trial
+    seed: int
+    method: str
+    explain: Explain | None
+    """None at random."""
+
+    def points(self, whole: Any, steps: Sequence[float], orders: Sequence[Order]) -> Iterator[dict[str, Any]]:
+        """Performance at each step, from the model that saw everything; the first step of both orders is one."""
+        nothing = self.trial.masks(full=False)
+        once = {name: self._importance(whole, name, mask) for name, mask in nothing.items()}
+        hidden = {name: _hide(once[name], mask, steps[0]) for name, mask in nothing.items()}
+        first = (hidden, *self.trial.retrain(self.seed, hidden))
+        for order in orders:
+            hidden, model, measured = first
+            yield {"order": order, "step": 1, **measured}
+            for step, share in enumerate(steps[1:], start=2):
+                scores = once
+                if order == "recursive":
+                    scores = {name: self._importance(model, name, mask) for name, mask in hidden.items()}
+                hidden = {name: _hide(scores[name], mask, share) for name, mask in hidden.items()}
+                model, measured = self.trial.retrain(self.seed, hidden)
+                yield {"order": order, "step": step, **measured}
+
+    def _importance(self, model: Any, name: str, hidden: Bools) -> Array:
+        """(examples, places): the higher, the sooner hidden."""
+        if self.explain is None:
+            return np.random.default_rng([self.seed, *name.encode()]).random(hidden.shape)
+        trial, shown = self.trial, self.trial.shown(name, hidden)
+        classes = trial.splits[name][1] if trial.target == "gold" else np.asarray(trial.predict(model, shown))
+        found = np.asarray(self.explain(model, shown, classes))
+        if found.shape != hidden.shape:
+            raise UserError(
+                f"its scores have the shape {found.shape} instead of {hidden.shape}: one for each place of each input"
+                + (", its channels together" if trial.channels else "")
+            )
+        if not np.isfinite(found).all():
+            raise UserError("its scores are not finite")
+        return found if trial.signed else np.abs(found)
+
+
+def _hide(importance: Array, hidden: Bools, share: float) -> Bools:
+    """What is hidden, and then the most important of the rest: that share of all places, rounded down."""
+    scores, before = (torch.from_numpy(values.reshape(len(values), -1)) for values in (importance, hidden))
+    count = Amount(share).of(torch.full((len(before),), before.shape[1]))
+    return choose(scores, torch.ones_like(before), before, count).numpy().reshape(hidden.shape)
+
+
+def _checked(split: Split, name: str) -> Split:
+    inputs, labels = (np.asarray(part) for part in split)
+    if len(inputs) != len(labels) or not len(labels):
+        raise UserError(f"The {name} split has {len(inputs)} inputs and {len(labels)} classes.")
+    if inputs.ndim < 2 or labels.ndim != 1:
+        raise UserError(
+            f"The {name} split's inputs have shape {inputs.shape} and its classes {labels.shape}: wanted are "
+            "(examples, ...) and (examples,)."
+        )
+    return inputs, labels
+
+
+def _check(
+    splits: Mapping[str, Split], explainers: Mapping[str, Explain], steps: Sequence[float], orders: Sequence[str]
+) -> None:
+    if splits["train"][0].shape[1:] != splits["test"][0].shape[1:]:
+        shapes = " and ".join(str(inputs.shape[1:]) for inputs, _ in splits.values())
+        raise UserError(f"Training and test inputs differ in shape: {shapes}.")
+    if BASELINE in explainers or not explainers:
+        raise UserError("Give at least one explainer; random is always there as the baseline.")
+    if not steps or not steps[0] > 0 or any(after <= before for before, after in itertools.pairwise([*steps, 1.0])):
+        raise UserError(f"The steps are shares above 0 and below 1 that increase, not {list(steps)}.")
+    if not orders or not set(orders) <= {"recursive", "plain"}:
+        raise UserError(f"The orders are recursive, plain, or both; not {list(orders)}.")
+
+
+def _result(
+    rows: list[dict[str, Any]], refused: list[dict[str, Any]], steps: Sequence[float], target: Target, dataset: str
+) -> Result:
+    import pandas as pd
+
+    columns = ["dataset", "model", "method", "order", "step", "seed", "reason"]
+    found = summarise(
+        pd.DataFrame(rows),
+        pd.DataFrame(),
+        pd.DataFrame(refused, columns=columns),
+        pd.DataFrame(),
+        amounts=steps,
+        unit="share",
+        target=target,
+        metrics={dataset: "accuracy"},
+    )
+    # No paper is repeated, so that none of its conclusions is checked.
+    return replace(found, claims=())

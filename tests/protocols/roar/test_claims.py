@@ -1,0 +1,88 @@
+"""The paper's findings on curves made by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trueness.protocols.roar.claims import claims
+from trueness.protocols.roar.curves import Setting
+
+AMOUNTS = np.array([0.0, 0.1, 0.2, 0.5, 0.9, 1.0])
+RANDOM = [0.9, 0.88, 0.86, 0.8, 0.7, 0.3]
+EARLY = [0.9, 0.6, 0.55, 0.5, 0.45, 0.3]
+LATE = [0.9, 0.88, 0.86, 0.5, 0.45, 0.3]
+NOTHING = pd.DataFrame(columns=["dataset", "model", "method", "unit", "amount", "mean", "low", "high", "n"])
+
+
+def setting(methods, dataset="texts", model="net", unit="share", noise=0.005, seeds=4):
+    rng = np.random.default_rng(0)
+
+    def seen(curve):
+        found = np.tile(curve, (seeds, 1)) + rng.normal(scale=noise, size=(seeds, len(curve)))
+        found[:, [0, -1]] = np.array(curve)[[0, -1]]  # shared by all methods
+        return found if unit == "share" else found[:, :-1]
+
+    curves = {("plain", "random"): seen(RANDOM)}
+    curves |= {("recursive", name): seen(curve) for name, curve in methods.items()}
+    amounts = AMOUNTS if unit == "share" else AMOUNTS[:-1] * 10
+    return Setting(dataset, model, "accuracy", unit, amounts, tuple(range(seeds)), curves)
+
+
+def verdicts(*settings, unit="share"):
+    return {claim.claim: claim.verdict for claim in claims(settings, NOTHING, unit)}
+
+
+def test_attention_against_random():
+    text = "Attention is more faithful than random"
+    assert verdicts(setting({"attention": EARLY}))[text] == "supported"
+    above = np.minimum(np.array(RANDOM) + 0.05, 0.9)
+    assert verdicts(setting({"attention": above}))[text] == "not supported"
+    assert verdicts(setting({"attention": RANDOM}, noise=0.05))[text] == "cannot tell"
+    assert verdicts(setting({"attention": EARLY}, seeds=2))[text] == "cannot tell"
+    assert text not in verdicts(setting({"gradient": EARLY}))
+
+
+@pytest.mark.parametrize(("curve", "verdict"), [(EARLY, "supported"), (LATE, "not supported")])
+def test_where_curves_fall_fastest(curve, verdict):
+    """The last fall, to where everything is hidden, is the steepest of all and counts for no method."""
+    found = verdicts(setting({"gradient": curve}))
+    text = next(text for text in found if text.startswith("Most curves fall fastest"))
+    assert found[text] == verdict
+    assert (np.array(curve)[-2] - curve[-1]) / 0.1 > 1
+
+
+def test_the_best_method_may_depend_on_the_task():
+    one = setting({"attention": EARLY, "gradient": LATE}, "first")
+    other = setting({"attention": LATE, "gradient": EARLY}, "second")
+    assert verdicts(one, other)["Which method is most faithful depends on the task (net)"] == "supported"
+    same = setting({"attention": EARLY, "gradient": LATE}, "second")
+    assert verdicts(one, same)["Which method is most faithful depends on the task (net)"] == "not supported"
+    equal = setting({"attention": LATE, "gradient": LATE}, "second", noise=0.02)
+    assert verdicts(one, equal)["Which method is most faithful depends on the task (net)"] == "cannot tell"
+
+
+def test_integrated_gradients():
+    ours, theirs = "integrated-gradients", "integrated-gradients@madsen2022"
+    found = verdicts(setting({theirs: LATE, ours: EARLY, "gradient": EARLY}))
+    text = "are not always more faithful than gradients or input times gradient"
+    assert found[f"Integrated gradients as the authors compute them {text}"] == "supported"
+    assert found["Corrected integrated gradients are more faithful than the authors'"] == "supported"
+    found = verdicts(setting({theirs: EARLY, ours: EARLY, "gradient": LATE}))
+    assert found[f"Integrated gradients {text}"] == "not supported"
+
+
+def test_in_tokens_only_the_shape_of_curves_is_read():
+    found = verdicts(setting({"attention": EARLY}, unit="tokens"), unit="tokens")
+    assert "Attention is more faithful than random" not in found
+
+
+def test_the_sparsest_explanation():
+    def row(method, mean):
+        place = {"dataset": "texts", "model": "net", "unit": "tokens", "amount": 10.0}
+        return {**place, "method": method, "mean": mean, "low": mean - 0.01, "high": mean + 0.01, "n": 5}
+
+    text = "Attention is mostly the sparsest explanation"
+    for attention, verdict in ((0.9, "supported"), (0.5, "not supported"), (0.71, "cannot tell")):
+        table = pd.DataFrame([row("attention", attention), row("gradient", 0.7), row("random", 0.99)])
+        (found,) = claims([], table, "share")
+        assert (found.claim, found.verdict) == (text, verdict)
