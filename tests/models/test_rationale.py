@@ -14,6 +14,7 @@ from tests.models.test_attentive import build as attentive
 from trueness.data.planting import plant, with_splits
 from trueness.errors import UserError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.models import stack
 from trueness.models.rationale import (
     HIGH,
     LOW,
@@ -23,6 +24,7 @@ from trueness.models.rationale import (
     chance_of_zero,
     stretched_sample,
     train_rationale,
+    train_rationales,
 )
 from trueness.models.recipes import RECIPES
 
@@ -47,13 +49,13 @@ def every_choice(batch):
 def test_reinforce_is_unbiased(dependent, by_text):
     """Summed over all draws of a batch with their chances, its gradient is that of the expected cost."""
     network, batch = build("reinforce", dependent=dependent), batch_of(examples(sizes=(3, 2), pairs=False))
-    objective = RationaleObjective(network, 0.3, 0.7, by_text=by_text)
+    objective = RationaleObjective("reinforce", 0.3, 0.7, by_text=by_text)
     index, sizes = torch.arange(2), torch.tensor([3, 2])
     estimate = [torch.zeros_like(parameter) for parameter in network.parameters()]
     expected, total = 0, 0
     for chosen in every_choice(batch):
         prediction = network(batch, attention=chosen)
-        chance = network.selection.log_chance.sum().exp()
+        chance = prediction.more[1].sum().exp()
         total += float(chance.detach())
         cost = torch.nn.functional.cross_entropy(prediction.logits, batch.labels, reduction="sum")
         apart = (chosen.sum(-1) / sizes - 0.3).abs().sum() if by_text else 2 * (chosen.sum() / 5 - 0.3).abs()
@@ -125,9 +127,9 @@ def test_the_classifier_sees_only_what_is_selected(method, dependent):
 def test_the_penalty_is_the_distance_from_the_target(by_text):
     network, batch = build("hardkuma").train(), batch_of(examples(pairs=False))
     prediction = network(batch)
-    found = RationaleObjective(network, 0.25, 2.0, by_text=by_text)(prediction, batch, torch.arange(len(batch)))
+    found = RationaleObjective("hardkuma", 0.25, 2.0, by_text=by_text)(prediction, batch, torch.arange(len(batch)))
     error = torch.nn.functional.cross_entropy(prediction.logits, batch.labels, reduction="none")
-    sizes, amounts = batch.mask.sum(-1), network.selection.rate.sum(-1)
+    sizes, amounts = batch.mask.sum(-1), prediction.more[0].sum(-1)
     rate = (amounts / sizes).mean() if by_text else amounts.sum() / sizes.sum()
     assert torch.allclose(found - error, (2.0 * (rate - 0.25).abs()).expand_as(error))
 
@@ -152,6 +154,32 @@ def test_a_planted_word_is_selected(method, by_text):
     again = train_rationale(method, data, selection=0.1, recipe=replace(how, epochs=2), **shape)
     twice = train_rationale(method, data, selection=0.1, recipe=replace(how, epochs=2), **shape)
     assert torch.equal(again.network.output.weight, twice.network.output.weight), "fixed by the seed"
+
+
+@pytest.mark.parametrize("method", ["reinforce", "hardkuma"])
+def test_models_trained_as_one_find_it_at_their_own_rates(method, monkeypatch):
+    monkeypatch.setattr(stack, "DEVICES", ("cpu",))
+    data = with_splits(plant(dataset(200), "token"))
+    how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.02, patience=None)
+    jobs = [(0.1, 0), (0.4, 1)]
+    models = train_rationales(method, data, jobs, by_text=True, recipe=how, hidden=6, embedding=6)
+    rates = []
+    for model in models:
+        batch = batch_from(model, data["test"])
+        with torch.no_grad():
+            found = model.network(batch)
+        assert float((found.logits.argmax(-1) == batch.labels).double().mean()) > 0.9
+        rates.append(float((found.attention > 0).sum() / batch.mask.sum()))
+    assert rates[0] < rates[1]
+    assert not torch.equal(models[0].network.output.weight, models[1].network.output.weight)
+
+
+def test_on_a_cpu_each_is_as_if_alone():
+    data = with_splits(plant(dataset(60), "token"))
+    how = {"recipe": replace(RECIPES["rationale"], epochs=1, batch_size=32), "hidden": 6, "embedding": 6}
+    both = train_rationales("hardkuma", data, [(0.1, 3), (0.2, 4)], **how)
+    alone = train_rationale("hardkuma", data, selection=0.2, seed=4, **how)
+    assert torch.equal(both[1].network.output.weight, alone.network.output.weight)
 
 
 def batch_from(model, some):

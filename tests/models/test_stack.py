@@ -15,6 +15,7 @@ from trueness.data.preparation import Preparation
 from trueness.models import stack
 from trueness.models.keeper import Keeper
 from trueness.models.loop import Loop, run_loops
+from trueness.models.rationale import RationaleClassifier, RationaleObjective
 from trueness.models.recipes import Recipe
 from trueness.models.stepping import CrossEntropy
 from trueness.models.training import build as fresh
@@ -122,6 +123,31 @@ def test_twins_of_several_weights_are_one_stack(divergence, device):
         wanted = separately(stacked.loops, device, 1)
         stacked.epoch()
         check(stacked.loops, wanted)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("by_text", [False, True])
+@pytest.mark.parametrize("method", ["reinforce", "hardkuma"])
+def test_rationale_models_of_several_rates_are_one_stack(method, by_text, device):
+    """Without draws, which each model makes for itself."""
+    split = EncodedSplit(texts(40), VOCABULARY, device)
+    loops = []
+    for seed, rate in enumerate((0.1, 0.3, 0.5)):
+        torch.manual_seed(seed)
+        network = RationaleClassifier(len(VOCABULARY), 3, method, embedding=6, hidden=4).to(device)
+        objective = RationaleObjective(method, rate, by_text=by_text)
+        measure = functools.partial(evaluate, split=split, classes=3)
+        loops.append(Loop(network, Recipe(epochs=2, batch_size=16, clip=0.5), split, objective, measure, seed))
+    (stacked,) = stack_of(loops)
+    assert stacked.loops == loops
+    wanted = separately(loops, device, 2)
+    for _ in range(2):
+        stacked.epoch()
+        for loop in loops:
+            loop.look()
+    check(loops, wanted)
+    dependent = RationaleClassifier(len(VOCABULARY), 3, method, embedding=6, hidden=4, dependent=True)
+    assert dependent.kind is None
 
 
 def check(loops, wanted):

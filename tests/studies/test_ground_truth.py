@@ -45,6 +45,7 @@ def dry_run(table, tmp_path_factory):
         "rationales": ["hardkuma"],
         "selections": {"token-with-decoy": [0.2]},
         "rationale_recipe": "dry-run",
+        "together": 2,
     }
     return tn.dry_run(table, store=tmp_path_factory.mktemp("dry") / "store", workers=2, **settings)
 

@@ -88,6 +88,11 @@ class AttentiveClassifier(TextNetwork):
         """How many there are."""
         return self.config.classes
 
+    @property
+    def kind(self) -> AttentiveConfig | None:
+        """Models of one shape; sparse attention cannot be mapped over models."""
+        return self.config if self.config.normaliser == "softmax" else None
+
     def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # the same for all lengths
         """Embeddings, states, gates and workspace, and what differentiating them takes."""
         return (12 if gradients else 8) * (self.config.embedding + self.encoder.size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -17,6 +18,8 @@ class Prediction:
     attention: Tensor
     """(batch, tokens)"""
     states: Tensor
+    more: tuple[Tensor, ...] = ()
+    """What else the objective of this kind of model needs."""
 
 
 class TextNetwork(nn.Module):
@@ -35,6 +38,11 @@ class TextNetwork(nn.Module):
     def padding(self) -> int:
         """The number of the token that fills up short texts."""
         return self.embedding.padding_idx or 0
+
+    @property
+    def kind(self) -> Any:
+        """What models that can be trained as one have in common, see `stack`; None where they cannot."""
+        return None
 
     def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:
         """About how many numbers a look at a text so long holds for each of its tokens: to bound memory."""

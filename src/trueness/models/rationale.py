@@ -7,6 +7,7 @@ which can be differentiated. Both are trained to a target rate of selection, as 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,12 +20,14 @@ from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.coding import PAD
 from trueness.data.examples import TextDataset
 from trueness.data.vocabulary import Vocabulary
+from trueness.models import stack
 from trueness.models.encoders import BiLSTM
 from trueness.models.keeper import Keeper
 from trueness.models.looking import looking
 from trueness.models.loop import Loop, run_loops
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recipes import RECIPES, Recipe
+from trueness.models.stepping import Together
 
 Method = Literal["reinforce", "hardkuma"]
 LOW, HIGH = -0.1, 1.1
@@ -45,18 +48,6 @@ def chance_of_zero(a: Tensor, b: Tensor) -> Tensor:
 def chance_of_one(a: Tensor, b: Tensor) -> Tensor:
     """P(z = 1) of HardKuma(a, b)."""
     return (1 - ((1 - LOW) / (HIGH - LOW)) ** a) ** b
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What a selector says of each token."""
-
-    chosen: Tensor
-    """(batch, tokens) how much of it the classifier sees: 0 or 1, between them only while HardKuma is trained."""
-    rate: Tensor
-    """(batch, tokens) the chance to be selected."""
-    log_chance: Tensor
-    """(batch,) logarithm of the chance of this choice; 0 where it is not drawn."""
 
 
 class RationaleClassifier(TextNetwork):
@@ -89,13 +80,17 @@ class RationaleClassifier(TextNetwork):
         self.output = nn.Linear(2 * hidden, classes)
         self.draws = False
         """Whether selections are drawn in training mode: cuDNN needs that mode for gradients, too."""
-        self.selection: Selection | None = None
-        """Of the last forward pass."""
 
     @property
     def classes(self) -> int:
         """How many there are."""
         return self._classes
+
+    @property
+    def kind(self) -> tuple[Any, ...] | None:
+        """Choices that depend on one another are made one by one, in each model."""
+        sizes = tuple((name, weight.shape) for name, weight in self.named_parameters())
+        return (self.method, *sizes) if self.memory is None else None
 
     def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # the same for all lengths
         """Two encoders."""
@@ -105,15 +100,18 @@ class RationaleClassifier(TextNetwork):
         """Predict from what is selected; given attention is the selection."""
         vectors = self.embed(batch) if embeddings is None else embeddings
         states = self.selector(vectors, batch.text)
-        selection = self._select(states, batch, attention)
-        self.selection = selection
-        seen = vectors * selection.chosen[..., None]
-        read = self.reader(seen, batch.text)
-        weight = selection.chosen / selection.chosen.sum(dim=-1, keepdim=True).clamp(min=1e-6)
+        chosen, rate, log_chance = self._select(states, batch, attention)
+        read = self.reader(vectors * chosen[..., None], batch.text)
+        weight = chosen / chosen.sum(dim=-1, keepdim=True).clamp(min=1e-6)
         logits = self.output(torch.einsum("bt,bth->bh", weight, read))
-        return Prediction(logits, selection.chosen, read)
+        return Prediction(logits, chosen, read, (rate, log_chance))
 
-    def _select(self, states: Tensor, batch: Batch, given: Tensor | None) -> Selection:
+    def _select(self, states: Tensor, batch: Batch, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Of each token how much the classifier sees and its chance to be selected; of each text, of its choice.
+
+        The first is 0 or 1, between them only while HardKuma is trained; the last is a logarithm, 0 if nothing is
+        drawn.
+        """
         inside = batch.mask.to(states.dtype)
         if self.memory is None:
             chosen, rate, log_chance = self._choose(self.choice(states), given)
@@ -126,7 +124,7 @@ class RationaleClassifier(TextNetwork):
                 step = torch.cat([states[:, place], parts[-1][0][:, None] * inside[:, place, None]], dim=-1)
                 hidden, cell = self.memory(step, (hidden, cell))
             chosen, rate, log_chance = (torch.stack(part, dim=1) for part in zip(*parts, strict=True))
-        return Selection(chosen * inside, rate * inside, (log_chance * inside).sum(dim=-1))
+        return chosen * inside, rate * inside, (log_chance * inside).sum(dim=-1)
 
     def _choose(self, numbers: Tensor, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """How much of a token is selected, the chance that any is, and the logarithm of the chance of this choice."""
@@ -153,7 +151,7 @@ class RationaleClassifier(TextNetwork):
         return chosen, rate, torch.zeros_like(rate)
 
 
-class RationaleObjective:
+class RationaleObjective(Together):
     """Cross-entropy, and `weight` times the distance of the rate of selection from its target.
 
     The rate is that of a whole batch (Zhou et al. 2022); with `by_text` it is what the code behind their numbers has:
@@ -161,27 +159,44 @@ class RationaleObjective:
     times the gradient of the draw's log-probability.
     """
 
-    def __init__(
-        self, network: RationaleClassifier, target: float, weight: float = 1.0, *, by_text: bool = False
-    ) -> None:
-        self.network, self.target, self.weight, self.by_text = network, target, weight, by_text
+    def __init__(self, method: Method, target: float, weight: float = 1.0, *, by_text: bool = False) -> None:
+        self.method, self.target, self.weight, self.by_text = method, target, weight, by_text
+        self._targets: Tensor | None = None
 
     def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:  # noqa: ARG002  # the contract
         """One loss per example."""
-        selection = self.network.selection
-        assert selection is not None
-        error = nn.functional.cross_entropy(prediction.logits, batch.labels, reduction="none")
-        drawn = self.network.method == "reinforce"
-        amount, sizes = (selection.chosen if drawn else selection.rate).sum(dim=-1), batch.mask.sum(dim=-1).clamp(min=1)
+        logits, chosen, states = prediction.logits[None], prediction.attention[None], prediction.states[None]
+        one = Prediction(logits, chosen, states, tuple(part[None] for part in prediction.more))
+        return self._losses(one, batch.labels[None], batch.mask[None], self.target)[0]
+
+    def alike(self, other: RationaleObjective) -> bool:
+        """Targets may differ."""
+        return (other.method, other.weight, other.by_text) == (self.method, self.weight, self.by_text)
+
+    def together(self, others: Sequence[Any], prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:  # noqa: ARG002
+        """(models, batch)."""
+        if self._targets is None:  # not while a step is recorded: that would be a copy from the host
+            self._targets = prediction.logits.new_tensor([[other.target] for other in others])
+        return self._losses(prediction, batch.labels, batch.mask, self._targets)
+
+    def _losses(self, prediction: Prediction, labels: Tensor, mask: Tensor, target: Tensor | float) -> Tensor:
+        """(models, batch): all tensors have the models as their first dimension."""
+        rate, log_chance = prediction.more
+        error = nn.functional.cross_entropy(
+            prediction.logits.flatten(0, 1), labels.flatten(), reduction="none"
+        ).view_as(labels)
+        drawn = self.method == "reinforce"
+        amount, sizes = (prediction.attention if drawn else rate).sum(dim=-1), mask.sum(dim=-1).clamp(min=1)
         if self.by_text:
-            apart = (amount / sizes - self.target).abs() if drawn else ((amount / sizes).mean() - self.target).abs()
+            shares = amount / sizes
+            apart = ((shares if drawn else shares.mean(dim=-1, keepdim=True)) - target).abs()
         else:
-            apart = (amount.sum() / sizes.sum() - self.target).abs()
+            apart = (amount.sum(dim=-1, keepdim=True) / sizes.sum(dim=-1, keepdim=True) - target).abs()
         penalty = (self.weight * apart).expand_as(error)
         if drawn:
             # What is common to a batch depends on the draws of all its texts.
-            together = selection.log_chance if self.by_text else selection.log_chance.sum()
-            return error + error.detach() * selection.log_chance + penalty.detach() * together
+            together = log_chance if self.by_text else log_chance.sum(dim=-1, keepdim=True)
+            return error + error.detach() * log_chance + penalty.detach() * together
         return error + penalty
 
 
@@ -200,11 +215,21 @@ class RationaleModel:
 
 
 def train_rationale(
+    method: Method, data: TextDataset, *, selection: float, seed: int = 0, **how: Any
+) -> RationaleModel:
+    """A rationale model that is trained to select that share of the words, as it was after its best epoch.
+
+    For what else can be said see `train_rationales`.
+    """
+    (model,) = train_rationales(method, data, [(selection, seed)], **how)
+    return model
+
+
+def train_rationales(
     method: Method,
     data: TextDataset,
+    jobs: Sequence[tuple[float, int]],
     *,
-    selection: float,
-    seed: int = 0,
     weight: float = 1.0,
     by_text: bool = False,
     dependent: bool = False,
@@ -213,26 +238,34 @@ def train_rationale(
     device: str = "cpu",
     hidden: int = 100,
     embedding: int = 100,
-) -> RationaleModel:
-    """A rationale model that is trained to select that share of the words, as it was after its best epoch."""
+) -> list[RationaleModel]:
+    """A rationale model for each share of words to select and seed: stacked on a GPU, one by one on a CPU."""
     how = RECIPES[recipe] if isinstance(recipe, str) else recipe
     train, dev = (EncodedSplit(data[split], data.vocabulary, device) for split in ("train", "dev"))
-    devices = [torch.device(device)] if torch.device(device).type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)  # of the first weights, and of every draw
-        size = embedding if vectors is None else vectors.shape[1]
-        shape: dict[str, Any] = {"embedding": size, "hidden": hidden, "dependent": dependent}
+    size = embedding if vectors is None else vectors.shape[1]
+    shape: dict[str, Any] = {"embedding": size, "hidden": hidden, "dependent": dependent}
+
+    def loop_of(selection: float, seed: int) -> Loop[RationaleClassifier]:
+        torch.manual_seed(seed)
         network = RationaleClassifier(len(data.vocabulary), len(data.classes), method, **shape)
         if vectors is not None:
             with torch.no_grad():
                 network.embedding.weight.copy_(torch.from_numpy(vectors))
-        network.to(device)
-        objective = RationaleObjective(network, selection, weight, by_text=by_text)
-        loop = Loop(network, how, train, objective, _Measure(dev, selection, weight), seed)
-        network.draws = True
-        run_loops([loop], [Keeper(None, {})])
-        network.draws = False
-    return RationaleModel(loop.finish(), data.vocabulary, data.classes)
+        network.to(device).draws = True
+        objective = RationaleObjective(method, selection, weight, by_text=by_text)
+        return Loop(network, how, train, objective, _Measure(dev, selection, weight), seed)
+
+    kind = torch.device(device).type
+    found = []
+    for group in [jobs] if kind in stack.DEVICES else [[job] for job in jobs]:
+        with torch.random.fork_rng(devices=[torch.device(device)] if kind == "cuda" else []):
+            # Draws go on from the last seed; a model trained alone depends on its own only.
+            loops = [loop_of(*job) for job in group]
+            run_loops(loops, [Keeper(None, {}) for _ in loops])
+        for loop in loops:
+            loop.network.draws = False
+            found.append(RationaleModel(loop.finish(), data.vocabulary, data.classes))
+    return found
 
 
 class _Measure:
@@ -242,18 +275,19 @@ class _Measure:
         self._split, self._target, self._weight = split, target, weight
 
     def __call__(self, network: RationaleClassifier) -> dict[str, float]:
-        error, right, chosen, words = 0.0, 0, 0.0, 0
+        # Added up on the device: a GPU is waited for once.
+        sums = torch.zeros(4, dtype=torch.float64, device=self._split.device)
         with looking(network):
             for _, batch in self._split.in_order():
                 found = network(batch)
-                error += float(nn.functional.cross_entropy(found.logits, batch.labels, reduction="sum"))
-                right += int((found.logits.argmax(dim=-1) == batch.labels).sum())
-                chosen += float(found.attention.sum())
-                words += int(batch.mask.sum())
+                error = nn.functional.cross_entropy(found.logits, batch.labels, reduction="sum")
+                right = (found.logits.argmax(dim=-1) == batch.labels).sum()
+                sums += torch.stack([error, right, found.attention.sum(), batch.mask.sum()])
+        error_, right_, chosen, words = sums.tolist()
         rate = chosen / max(words, 1)
-        loss = error / len(self._split) + self._weight * abs(rate - self._target)
+        loss = error_ / len(self._split) + self._weight * abs(rate - self._target)
         return {
             "loss": loss if math.isfinite(loss) else math.inf,
-            "accuracy": right / len(self._split),
+            "accuracy": right_ / len(self._split),
             "selected": rate,
         }

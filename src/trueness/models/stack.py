@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit, Sequences
-from trueness.models.attentive import AttentiveClassifier
-from trueness.models.network import Prediction
+from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recurrence import together
 from trueness.models.stepping import GraphStepper, Together
 
@@ -53,8 +52,7 @@ def _may_stack(loop: Loop[Any], keeper: Keeper) -> bool:
     return (
         loop.train.device.type in DEVICES
         and type(loop.train) is EncodedSplit  # its texts stay as they are
-        and isinstance(loop.network, AttentiveClassifier)
-        and loop.network.config.normaliser == "softmax"
+        and loop.network.kind is not None
         and isinstance(loop.objective, Together)
         and keeper.folder is None
     )
@@ -66,7 +64,7 @@ def _alike(first: Loop[Any], other: Loop[Any]) -> bool:
         isinstance(mine, Together)
         and type(other.objective) is type(mine)
         and mine.alike(other.objective)
-        and other.network.config == first.network.config
+        and other.network.kind == first.network.kind
         and other.recipe == first.recipe
         and np.array_equal(other.train.sizes, first.train.sizes)
     )
@@ -85,7 +83,7 @@ class Stack(GraphStepper):
         numbers = 6 * first.network.numbers_per_token(int(first.train.sizes.max()), gradients=True)
         super().__init__(first.train.device, largest=_memory(first.train.device) // 8 // numbers)
         self.loops, self.recipe = list(loops), first.recipe
-        self._template: AttentiveClassifier = first.network
+        self._template: TextNetwork = first.network
         self._splits = _Splits([loop.train for loop in loops])
         self.weights = {
             name: torch.stack([loop.network.get_parameter(name).detach() for loop in loops]).requires_grad_(
@@ -142,11 +140,13 @@ class Stack(GraphStepper):
         # Only tensors are mapped over; what they make up is put together again inside.
         seen = functools.partial(self._one, pair=bool(others), mask_token=batch.text.mask_token)
         with together():
-            logits, attention = torch.vmap(seen)(self.weights, batch.labels, *parts, *others, *guides)
+            # Where models draw, each draws for itself.
+            mapped = torch.vmap(seen, randomness="different")
+            logits, attention, *more = mapped(self.weights, batch.labels, *parts, *others, *guides)
         objectives = [loop.objective for loop in self.loops]
         first = objectives[0]
         assert isinstance(first, Together)
-        losses = first.together(objectives, Prediction(logits, attention, logits), batch, index)
+        losses = first.together(objectives, Prediction(logits, attention, logits, tuple(more)), batch, index)
         self.total += losses.detach().sum(dim=1)
         loss = losses.sum() / (index.shape[1] if self.recipe.loss == "mean" else 1)
         self._optimiser.zero_grad(set_to_none=True)
@@ -157,12 +157,12 @@ class Stack(GraphStepper):
 
     def _one(
         self, weights: dict[str, Tensor], labels: Tensor, *parts: Tensor, pair: bool, mask_token: int
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, ...]:
         text = Sequences(parts[0], parts[1], parts[2], None, mask_token)
         other = Sequences(parts[3], parts[4], parts[5], None, mask_token) if pair else None
         guide = parts[-1] if len(parts) % 3 else None
         seen = torch.func.functional_call(self._template, weights, (Batch(text, labels, other, guide),))
-        return seen.logits, seen.attention
+        return seen.logits, seen.attention, *seen.more
 
     def _clip(self, most: float) -> None:
         """Gradients no longer than this, model by model."""

@@ -56,6 +56,8 @@ class GroundTruthStudy(ModelsStudy):
     rationale_seeds: int = Field(default=3, ge=1)
     """Rationale models of each rate: the first seeds of the study."""
     rationale_recipe: RecipeName = "rationale"
+    together: int = Field(default=1, ge=1)
+    """Rationale models of one planting and method that are one task: stacked on a GPU, one by one on a CPU."""
     by_text: bool = False
     """Whether the rate of selection is held text by text, as in the code behind the paper's numbers."""
 
@@ -76,20 +78,27 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                     first = study.examples if seed == study.seeds[0] else 0
                     how = {"explainers": study.explainers, "instances": study.instances, "examples": first}
                     trials.append(trial(inputs, seed=seed, **how))
-                    at.append({"dataset": f"{Path(name).name} with {planting}", "model": model, "seed": seed})
-            for method, rate, seed in itertools.product(
-                study.rationales, study.selections.get(planting, []), study.seeds[: study.rationale_seeds]
-            ):
-                settings: dict[str, Any] = {
-                    "instances": study.instances,
-                    "by_text": study.by_text,
-                    "shape": study.shape,
-                }
-                settings["recipe"] = study.rationale_recipe
-                settings["examples"] = study.examples if seed == study.seeds[0] else 0
-                trials.append(rationale({"dataset": data}, method=method, selection=rate, seed=seed, **settings))
-                label = f"rationale-{method}, {rate:g}"
-                at.append({"dataset": f"{Path(name).name} with {planting}", "model": label, "seed": seed})
+                    where = {"dataset": f"{Path(name).name} with {planting}", "seed": seed}
+                    at.append({**where, "model": model, "part": None})
+            jobs = list(itertools.product(study.selections.get(planting, []), study.seeds[: study.rationale_seeds]))
+            for method in study.rationales:
+                for begin in range(0, len(jobs), study.together):
+                    some = jobs[begin : begin + study.together]
+                    shown = [study.examples if seed == study.seeds[0] else 0 for _, seed in some]
+                    done = rationales(
+                        {"dataset": data},
+                        method=method,
+                        jobs=[list(job) for job in some],
+                        instances=study.instances,
+                        recipe=study.rationale_recipe,
+                        examples=shown,
+                        by_text=study.by_text,
+                        shape=study.shape,
+                    )
+                    for part, (rate, seed) in enumerate(some):
+                        trials.append(done)
+                        where = {"dataset": f"{Path(name).name} with {planting}", "seed": seed}
+                        at.append({**where, "model": f"rationale-{method}, {rate:g}", "part": part})
     return summary({"trials": trials}, at=at)
 
 
@@ -121,32 +130,34 @@ def trial(
     return {**payloads, "records": small(records)} if len(records) else payloads
 
 
-@task("ground-truth/rationale", version=1)
-def rationale(
+@task("ground-truth/rationales", version=1)
+def rationales(
     inputs: Mapping[str, Stored],
     *,
     method: Literal["reinforce", "hardkuma"],
-    selection: float,
-    seed: int,
+    jobs: Sequence[tuple[float, int]],
     instances: int,
     recipe: str,
-    examples: int,
+    examples: Sequence[int],
     by_text: bool,
     shape: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """A rationale model trained to a rate of selection, and how well its selections fit the evidence."""
-    from trueness.models.rationale import train_rationale
+    """Rationale models trained to rates of selection, and how well their selections fit the evidence."""
+    from trueness.models.rationale import train_rationales
     from trueness.protocols.ground_truth.trial import trial as measure
 
     data, device = read_dataset(inputs["dataset"]), current_device()
     common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": device, "by_text": by_text}
-    model = train_rationale(method, data, selection=selection, seed=seed, recipe=recipe, **common, **shape)
-    how: dict[str, Any] = {"instances": instances, "device": device, "shown": examples}
-    how["bound"] = inputs["dataset"].read("bound")["bound"]
-    records, facts = measure(model.network, model.coder, data["test"], ["rationale"], **how)
+    models = train_rationales(method, data, jobs, recipe=recipe, **common, **shape)
+    how: dict[str, Any] = {"instances": instances, "device": device, "bound": inputs["dataset"].read("bound")["bound"]}
+    payloads: dict[str, Any] = {}
+    for part, (model, shown) in enumerate(zip(models, examples, strict=True)):
+        records, facts = measure(model.network, model.coder, data["test"], ["rationale"], shown=shown, **how)
+        payloads[f"facts_{part}"] = {**facts, "classes": list(data.classes)}
+        if len(records):
+            payloads[f"records_{part}"] = small(records)
     release_memory()
-    payloads: dict[str, Any] = {"facts": {**facts, "classes": list(data.classes)}}
-    return {**payloads, "records": small(records)} if len(records) else payloads
+    return payloads
 
 
 @task("ground-truth/summary", version=1)
@@ -160,12 +171,16 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Mapping[str, Any
     strips: list[dict[str, Any]] = []
     for dataset, model in dict.fromkeys((place["dataset"], place["model"]) for place in at):
         here = [
-            (place["seed"], stored)
+            (place["seed"], stored, "" if place["part"] is None else f"_{place['part']}")
             for place, stored in zip(at, inputs["trials"], strict=True)
             if (place["dataset"], place["model"]) == (dataset, model)
         ]
-        records = [stored.read("records").assign(seed=seed) for seed, stored in here if stored.holds("records")]
-        facts = [{**stored.read("facts"), "seed": seed} for seed, stored in here]
+        records = [
+            stored.read(f"records{part}").assign(seed=seed)
+            for seed, stored, part in here
+            if stored.holds(f"records{part}")
+        ]
+        facts = [{**stored.read(f"facts{part}"), "seed": seed} for seed, stored, part in here]
         classes = tuple(facts[0]["classes"])
         for fact in facts:
             fact.pop("classes")
