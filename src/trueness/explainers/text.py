@@ -50,10 +50,10 @@ def output_of(logits: Tensor, chosen: Tensor, output: Output) -> Tensor:
 
 
 def within_memory(each: int, max_bytes: int | None, device: torch.device) -> int:
-    """How many copies of so many bytes fit: by default into 256 MiB, on a GPU into a 32nd of it; one at least."""
+    """How many copies of so many bytes fit: by default into 256 MiB, on a GPU into a 16th of it; one at least."""
     if max_bytes is None:
         gpu = device.type == "cuda"
-        max_bytes = torch.cuda.get_device_properties(device).total_memory // 32 if gpu else 256 << 20
+        max_bytes = torch.cuda.get_device_properties(device).total_memory // 16 if gpu else 256 << 20
     return max(1, max_bytes // each)
 
 
