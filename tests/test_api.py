@@ -71,6 +71,8 @@ def test_a_plan_tells_what_is_done_and_how_long_the_rest_takes(tiny_run, tmp_pat
         for key in tiny_run.stored.store.keys()  # noqa: SIM118  # a store is not a mapping
     )
     assert more.seconds == pytest.approx(spent, rel=0.5)
+    assert more.guessed == ("roar-synthetic/summary",)
+    assert done.guessed == ()
     assert 0 < more.critical_path < more.seconds
     assert not (tmp_path / "none").exists()
 

@@ -178,6 +178,8 @@ class Plan:
     """Estimated seconds until the end; None where no task of the plan has run in this store."""
     critical_path: float | None
     """Estimated seconds of the longest chain of tasks: no number of workers is faster."""
+    guessed: tuple[str, ...]
+    """Tasks to be computed of which none has run, so that other tasks' times stand for theirs."""
 
     def to_json(self) -> dict[str, Any]:
         """All of it, as plain JSON."""
@@ -190,6 +192,7 @@ class Plan:
             "workers": self.workers,
             "seconds": self.seconds,
             "critical_path_seconds": self.critical_path,
+            "guessed": list(self.guessed),
         }
 
 
@@ -205,6 +208,7 @@ def plan(
     needed = Counter(task.type.name for task in found.needed.values())
     slots = workers or max(1, len(os.sched_getaffinity(0)))
     timed = bool(found.intact) or not found.needed
+    measured = {task.type.name for task in found.tasks if task.key in found.intact}
     longest = max(engine.chains(found.tasks, found.timing, found.needed).values(), default=0.0) if timed else None
     seconds = engine.ends_after(found.tasks, found.timing, found.needed, slots) if timed else None
     return Plan(
@@ -217,6 +221,7 @@ def plan(
         workers=slots,
         seconds=seconds,
         critical_path=longest,
+        guessed=tuple(name for name in needed if name not in measured),
     )
 
 

@@ -132,6 +132,8 @@ def plan(found: Plan) -> None:
             f"About {duration(found.seconds)} with {found.workers} at a time; "
             f"the longest chain of tasks alone takes {duration(found.critical_path)}."
         )
+        if found.guessed:
+            console.print(f"That is a guess as far as none of these has run yet: {', '.join(found.guessed)}.")
 
 
 def report(written: dict[str, Any]) -> None:

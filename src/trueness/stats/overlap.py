@@ -70,17 +70,31 @@ def rank_biased_overlap(a: Any, b: Any, mask: Any = None, *, p: float = 0.9) -> 
     pair = _magnitudes(a, b, mask)
     first, second = _descending(pair)
     size = np.maximum(pair.size, 1)
-    tail = p ** pair.size.astype(np.float64)
-    value, chance = tail.copy(), tail.copy()
     # Deeper than this the weights are below the rounding error of the sum.
     deepest = min(pair.a.shape[1], math.ceil(math.log(_NEGLIGIBLE) / math.log(p)))
-    for depth in range(1, deepest + 1):
-        weight = np.where(depth <= pair.size, (1 - p) * p ** (depth - 1), 0.0)
-        common = _in_top(first, depth) * _in_top(second, depth)
-        value += weight * np.where(pair.mask, common, 0.0).sum(axis=1) / depth
-        chance += weight * depth / size
+    depths = np.arange(1, deepest + 1)
+    weights = (1 - p) * p ** (depths - 1.0)
+    last = np.minimum(pair.size, deepest)
+    tail = p ** pair.size.astype(np.float64)
+    chance = tail + np.concatenate([[0.0], np.cumsum(weights * depths)])[last] / size
+    # A feature without ties is in both tops from the deeper of its two places on.
+    upto = np.concatenate([[0.0], np.cumsum(weights / depths)])
+    from_ = np.minimum(np.maximum(first.first, second.first), deepest)
+    value = tail + np.where(pair.mask, np.maximum(upto[last][:, None] - upto[from_], 0.0), 0.0).sum(axis=1)
+    tied: Bools = np.any(np.where(pair.mask, np.maximum(first.count, second.count), 1) > 1, axis=1)
+    if tied.any():
+        value[tied] = tail[tied] + _depth_by_depth(pair.mask[tied], first.rows(tied), second.rows(tied), weights)
     reasons = pair.undefined()
     return Overlap(Measured(np.minimum(value, 1.0), reasons), Measured(chance, reasons))
+
+
+def _depth_by_depth(mask: Bools, first: Ranked, second: Ranked, weights: Floats) -> Floats:
+    """The weighted overlap of every row, for ties at any place."""
+    value, size = np.zeros(len(mask)), mask.sum(axis=1)
+    for depth, weight in enumerate(weights, start=1):
+        common = np.where(mask, _in_top(first, depth) * _in_top(second, depth), 0.0).sum(axis=1)
+        value += np.where(depth <= size, weight, 0.0) * common / depth
+    return value
 
 
 def top_k_agreement(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike = 5) -> TopK:

@@ -103,6 +103,10 @@ class Ranked:
     count: Ints
     """Number of members of the feature's tie group."""
 
+    def rows(self, which: Bools) -> Ranked:
+        """Some rows."""
+        return Ranked(self.dense[which], self.first[which], self.count[which])
+
     @property
     def average(self) -> Floats:
         """Average ranks, from 1, as Spearman uses them."""
