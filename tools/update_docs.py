@@ -32,7 +32,8 @@ def main() -> int:
 def _fill(match: re.Match[str]) -> str:
     compared = json.loads((ROOT / "results" / match[2] / "compare.json").read_text(encoding="utf-8"))
     rows, left_out = shown_rows(compared["rows"])
-    more = f"\n{left_out} more values without a published counterpart are in `compare.json`.\n" if left_out else ""
+    why = "without a published counterpart or of too few runs to be compared with it"
+    more = f"\n{left_out} more values, {why}, are in `compare.json`.\n" if left_out else ""
     words = "".join(f"{sentence} " for sentence in shares(compared["agreement"])).strip()
     return f"{match[1]}{_claims(compared['claims'])}\n{words}\n\n{_rows(rows)}{more}{match[3]}"
 

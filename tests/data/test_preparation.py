@@ -63,6 +63,16 @@ def test_a_label_unknown_to_training_and_an_empty_split_are_errors():
         prepare("d", {"train": raw("a")}, Preparation())["dev"]
 
 
+def test_the_split_to_look_at_is_test_or_the_only_one():
+    both = prepare("d", {"train": raw("a b"), "test": raw("a")}, Preparation())
+    assert both.to_look_at() == both["test"]
+    assert both.to_look_at("train") == both["train"]
+    alone = prepare("d", {"mine": raw("a")}, Preparation())
+    assert alone.to_look_at() == alone["mine"]
+    with pytest.raises(UserError, match="has no split 'test', only train, dev"):
+        prepare("d", {"train": raw("a b"), "dev": raw("a")}, Preparation()).to_look_at()
+
+
 def test_a_development_split_is_set_aside_once_and_for_all():
     splits = {"train": [RawExample(f"w{i}", i % 2) for i in range(100)]}
     data = prepare("d", splits, Preparation(dev_share=0.15, dev_seed=3))

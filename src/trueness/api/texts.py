@@ -91,12 +91,13 @@ def load_classifier(path: str | Path, device: str = "cpu") -> TextModel | Transf
     return (load_transformer if text_model.is_transformer(path) else text_model.load_model)(path, device)
 
 
-def evaluate(model: TextModel | TransformerModel, data: TextDataset, split: str = "test") -> dict[str, float]:
+def evaluate(model: TextModel | TransformerModel, data: TextDataset, split: str | None = None) -> dict[str, float]:
     """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1."""
     from trueness.data.batches import EncodedSplit
     from trueness.models import training
 
-    return training.evaluate(model.network, EncodedSplit(data[split], model.coder, model.device), len(model.classes))
+    coded = EncodedSplit(data.to_look_at(split), model.coder, model.device)
+    return training.evaluate(model.network, coded, len(model.classes))
 
 
 def explain(
@@ -152,7 +153,7 @@ def agreement(
     data: TextDataset | Sequence[str],
     explainers: Sequence[str] = ("attention", "input-x-gradient", "integrated-gradients", "leave-one-out"),
     *,
-    split: str = "test",
+    split: str | None = None,
     instances: int = 200,
     target: str = "predicted",
     k: int = 5,
@@ -160,9 +161,9 @@ def agreement(
 ) -> Result:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance.
 
-    `data` is a dataset, of whose split the first `instances` are taken, or new texts. With `repeat` methods that draw
-    at random are also compared with themselves: no method can be expected to agree more with another. Agreement is not
-    validity.
+    `data` is a dataset, of whose split (test, or the only one) the first `instances` are taken, or new texts. With
+    `repeat` methods that draw at random are also compared with themselves: no method can be expected to agree more with
+    another. Agreement is not validity.
     """
     from trueness.data.batches import EncodedSplit
     from trueness.explainers.catalogue import TEXT_EXPLAINERS
@@ -173,7 +174,7 @@ def agreement(
         TEXT_EXPLAINERS[name]
     if len(set(explainers)) < 2:
         raise UserError("Agreement needs two different explainers.")
-    given = list(data[split][:instances]) if isinstance(data, TextDataset) else list(data)
+    given = list(data.to_look_at(split)[:instances]) if isinstance(data, TextDataset) else list(data)
     examples = _examples(model, given, None)
     if not examples:
         raise UserError("There is no text.")
@@ -212,7 +213,7 @@ def adversarial_attention(
     return AdversarialAttention(found.records, found.scores, found.warnings, found.abstentions)
 
 
-def compare_attention(base: TextModel, other: TextModel, data: TextDataset, split: str = "test") -> Result:
+def compare_attention(base: TextModel, other: TextModel, data: TextDataset, split: str | None = None) -> Result:
     """Do two models predict the same while attending elsewhere? Both distances and the AtteFa score that they show."""
     from trueness.protocols.attefa.two_models import compare_attention as compare
 
@@ -220,7 +221,7 @@ def compare_attention(base: TextModel, other: TextModel, data: TextDataset, spli
         raise UserError(f"The models have different classes: {', '.join(base.classes)}; {', '.join(other.classes)}.")
     if set(base.classes) != set(data.classes):
         raise UserError(f"The models know the classes {', '.join(base.classes)}, {data.name} has others.")
-    return compare(base, other, data[split])
+    return compare(base, other, data.to_look_at(split))
 
 
 def _examples(

@@ -134,7 +134,9 @@ def agree_command(
     explainer: Annotated[
         list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")
     ] = None,
-    split: Annotated[str, typer.Option("--split", help="The split to look at.")] = "test",
+    split: Annotated[
+        str | None, typer.Option("--split", help="The split to look at; default: test, or the only one.")
+    ] = None,
     instances: Annotated[int, typer.Option("--instances", min=2, help="How many examples, the first ones.")] = 200,
     repeat: Annotated[
         bool, typer.Option("--repeat", help="Also compare methods that draw at random with themselves.")
@@ -158,7 +160,9 @@ def attefa_command(
     base: Annotated[Path, typer.Argument(metavar="BASE", help="A trained model.")],
     other: Annotated[Path, typer.Argument(metavar="OTHER", help="Another one, perhaps an adversarial twin.")],
     data: Annotated[str, typer.Option("--data", metavar="DATASET", help="A dataset's name, file or folder.")],
-    split: Annotated[str, typer.Option("--split", help="The split to look at.")] = "test",
+    split: Annotated[
+        str | None, typer.Option("--split", help="The split to look at; default: test, or the only one.")
+    ] = None,
     root: Root = None,
     as_json: Json = False,
 ) -> None:

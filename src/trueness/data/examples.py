@@ -53,6 +53,11 @@ class TextDataset:
             raise UserError(f"{self.name} has no split {split!r}, only {', '.join(self.splits)}.")
         return self.splits[split]
 
+    def to_look_at(self, split: str | None = None) -> Sequence[TextExample]:
+        """The split of that name; by default test, or the only one there is."""
+        (only, *others) = self.splits
+        return self[split or ("test" if others or "test" in self.splits else only)]
+
     @property
     def pairs(self) -> bool:
         """Whether every example is a pair of texts."""

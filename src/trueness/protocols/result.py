@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from trueness.stats import Interval, Undefined
+from trueness.stats import Interval, Reason, Undefined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,10 @@ def bounds(interval: Interval) -> dict[str, Any]:
     """The fields of a score that an interval fills; an undefined bound becomes a missing one with its reason."""
     low = None if isinstance(interval.low, Undefined) else interval.low
     high = None if isinstance(interval.high, Undefined) else interval.high
-    note = f"no interval: it is {interval.low}" if isinstance(interval.low, Undefined) else ""
+    note = ""
+    if isinstance(interval.low, Undefined):
+        same = interval.low.reason is Reason.CONSTANT
+        note = "no interval: the same value every time" if same else f"no interval: it is {interval.low}"
     return {"low": low, "high": high, "level": interval.level, "n": interval.n, "note": note}
 
 

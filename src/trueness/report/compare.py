@@ -45,8 +45,8 @@ def compare(study: Study, result: Result) -> dict[str, Any]:
         "agreement": {
             "compared": sum(row["agrees"] is not None for row in rows),
             "agreeing": sum(row["agrees"] is True for row in rows),
-            "with_spread": sum(row["inside"] is not None for row in rows),
-            "inside": sum(row["inside"] is True for row in rows),
+            "with_spread": sum(row["agrees"] is not None and row["inside"] is not None for row in rows),
+            "inside": sum(row["agrees"] is not None and row["inside"] is True for row in rows),
         },
         "rows": rows,
         "claims": [claim.model_dump() for claim in result.claims],
@@ -70,8 +70,8 @@ def shares(agreement: dict[str, int]) -> list[str]:
         )
     if agreement["with_spread"]:
         sentences.append(
-            f"Of {agreement['with_spread']} published with a spread (an interval, two standard deviations, or two "
-            f"runs), {agreement['inside']} have our mean inside it."
+            f"Of the {agreement['with_spread']} of them that were published with a spread (an interval, two standard "
+            f"deviations, or two runs), {agreement['inside']} have our mean inside it."
         )
     return sentences
 

@@ -164,7 +164,7 @@ def guides(
     return {"guides": found}
 
 
-@task("attefa/summary", version=2)
+@task("attefa/summary", version=3)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, Any]:
     """Scores, tables, warnings and checked claims of the whole study."""
     import pandas as pd

@@ -126,6 +126,8 @@ def _explain(problem: Any, schema: type[BaseModel], source: str, text: str, give
     if problem["type"] == "too_short":
         return f"{place}: {shown}: at least {problem['ctx']['min_length']} value(s) are needed."
     message = str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    if problem["type"] == "value_error" and not location:  # of several keys together
+        return f"{source}: {message}" + ("" if message[-1] in ".?" else ".")
     if problem["type"] == "value_error":
         return f"{place}: {shown}: {message}" + ("" if message[-1] in ".?" else ".")
     return f"{place}: {shown}: {message}, not {problem['input']!r}."

@@ -42,7 +42,7 @@ class RecursiveRoarStudy(ModelsStudy):
     orders: Orders
     """recursive explains again at every step, plain only the model that saw everything."""
     unit: Literal["share", "tokens"] = "share"
-    steps: Annotated[list[float], Field(min_length=1)]
+    steps: Annotated[list[float], BeforeValidator(as_list), Field(min_length=1)]
     """Hidden in all at each step: shares of a text, rounded down, or numbers of tokens."""
     target: Literal["gold", "predicted"]
     signed: bool = False

@@ -176,12 +176,14 @@ def test_what_a_method_cannot_give_is_an_abstention():
             "perfect": perfect,
             "too few": lambda model, inputs, classes: np.zeros((len(inputs), 3)),
             "infinite": lambda model, inputs, classes: np.full(inputs.shape, np.inf),
+            "broken": lambda model, inputs, classes: {}["nothing"],
         },
         **{**HOW, "seeds": 1, "steps": [0.5]},
         leak=False,
     )
     reasons = {abstention.quantity: abstention.reason for abstention in found.abstentions}
-    assert "(300, 3) instead of (300, 8)" in reasons["too few"]
+    assert reasons["too few"].endswith("(300, 3); without channels, inputs of shape (300, 8) need (300, 8)")
+    assert reasons["broken"] == "it failed: KeyError: 'nothing'"
     assert "not finite" in reasons["infinite"]
     assert "perfect" not in reasons
 
@@ -192,9 +194,29 @@ def test_what_a_method_cannot_give_is_an_abstention():
         ({"steps": [0.5, 0.2]}, "shares above 0 and below 1 that increase"),
         ({"steps": [0.0, 0.2]}, "shares above 0"),
         ({"steps": []}, "shares above 0"),
-        ({"explainers": {}}, "at least one explainer"),
-        ({"explainers": {"random": perfect}}, "random is always there"),
+        ({"steps": "often"}, "shares of all places"),
+        ({"explainers": {}}, "by name"),
+        ({"explainers": [perfect]}, "by name"),
+        ({"explainers": {"nothing": None}}, "by name"),
+        ({"explainers": {"random": perfect}}, "The name random is taken"),
         ({"orders": ["backwards"]}, "recursive, plain, or both"),
+        ({"orders": "recursive"}, "in a list"),
+        ({"target": "pred"}, "gold or predicted, not 'pred'"),
+        ({"channels": "middle"}, "Channels are first, last, or None"),
+        ({"seeds": 0}, "At least one seed"),
+        ({"seeds": "3"}, "At least one seed"),
+        ({"seeds": [3, 3]}, "none twice"),
+        ({"seeds": 1.5}, "a number of them, or a list"),
+        ({"fill": [1, 2, 3]}, r"fit the shape of an input, \(8,\)"),
+        (
+            {"predict": lambda model, inputs: model.predict(inputs)[:, None]},
+            r"shape \(300, 1\), and \(300,\) is wanted",
+        ),
+        ({"predict": lambda model, inputs: model.predict_proba(inputs)[:, 1]}, "no input has such a class"),
+        (
+            {"explainers": {"few": lambda model, inputs, classes: inputs[:, :3]}},
+            "No explainer could be followed: few: its",
+        ),
     ],
 )
 def test_what_cannot_be_asked(changes, message):
@@ -211,6 +233,32 @@ def test_splits_must_fit():
         tn.recursive_roar(whole, (test[0][:, 1:], test[1]), **how)
     with pytest.raises(UserError, match=r"\(examples, ...\)"):
         tn.recursive_roar((whole[0][:, 0], whole[1]), test, **how)
+    with pytest.raises(UserError, match="must be a pair"):
+        tn.recursive_roar(whole[0], test, **how)
+    with pytest.raises(UserError, match="not numbers"):
+        tn.recursive_roar((whole[0].astype(str), whole[1]), test, **how)
+
+
+def test_whole_numbers_are_hidden_behind_their_mean():
+    (inputs, labels), test = decided_by([2])
+    seen = []
+    tn.recursive_roar(
+        (inputs > 0, labels),
+        (test[0] > 0, test[1]),
+        train=lambda values, classes, seed: seen.append(values) or train(values, classes, seed),
+        predict=predict,
+        explainers={"perfect": perfect},
+        steps=np.array([0.05, 0.5, 0.55]),
+        seeds=np.int64(1),
+        leak=False,
+    )
+    assert np.allclose(seen[1], (inputs > 0).mean(axis=0))
+
+
+def test_steps_that_hide_no_more_are_warned_of():
+    found = tn.recursive_roar(*decided_by([2]), explainers={"perfect": perfect}, **{**HOW, "steps": [0.05, 0.5, 0.55]})
+    (warning,) = (warning for warning in found.warnings if warning.code == "coarse-steps")
+    assert "of 8 places the steps 0.05, 0.55 hide no more" in warning.message
 
 
 def test_a_share_is_rounded_down_and_only_grows():

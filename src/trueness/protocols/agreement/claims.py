@@ -32,8 +32,8 @@ def claims(cells: Sequence[Cell]) -> Iterator[Claim]:
         some = [cell for cell in cells if cell.variant == variant]
         low = [(cell.where, found) for cell in some if (found := _attention_is_apart(cell)) is not None]
         if low:
-            text = f"Attention does not agree strongly (tau {STRONG}) with any attribution method ({words})"
-            yield claim(text, low, "datasets and models")
+            text = f"Attention does not agree strongly (tau {STRONG}) with any of the paper's attribution methods"
+            yield claim(f"{text} ({words})", low, "datasets and models")
         by_dataset = [(name, found) for name in _datasets(some) if (found := _transformer_lower(some, name))]
         if by_dataset:
             yield claim(f"Methods agree less about the transformer than about the BiLSTM ({words})", by_dataset)

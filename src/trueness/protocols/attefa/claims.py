@@ -12,7 +12,7 @@ from trueness.protocols.attefa.guides import BASE, UNIFORM
 from trueness.protocols.attefa.guides import TWIN as TWIN_GUIDE
 from trueness.protocols.findings import GAIN, Finding, claim, decide, shown
 from trueness.protocols.result import Claim
-from trueness.stats import Undefined, kendall, t_interval
+from trueness.stats import Undefined, kendall, t_interval, within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def _informative(name: str, scores: Scores, by: Cells) -> Claim | None:
         tau = kendall(table.to_numpy(), np.broadcast_to(np.arange(len(order), dtype=float), table.shape)).statistic
         defined = [float(tau[row]) for row in range(len(table)) if not isinstance(tau[row], Undefined)]
         interval = t_interval(defined)
-        numbers = f"tau {shown(interval)} over {len(order)} datasets"
+        numbers = f"tau {shown(within(interval, -1, 1))} over {len(order)} datasets"
         found.append((model, (decide(interval, below=0.0), numbers)))
     text = f"the more tokens inform, the less faithful: {name} falls with their number (mock datasets)"
     return _claim(text, found, "models")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from trueness.errors import UserError
-from trueness.protocols.result import Result
+from trueness.protocols.result import Result, ResultWarning
 from trueness.protocols.roar.curves import BASELINE
 from trueness.protocols.roar.hiding import Amount, choose
 from trueness.protocols.roar.summary import summarise
@@ -54,32 +55,50 @@ def recursive_roar(
 ) -> Result:
     """Is what an explainer calls important needed? Hide it everywhere, train again, measure; step by step.
 
-    `train(inputs, classes, seed)` makes a model, `predict(model, inputs)` gives classes, and each of `explainers`
-    gives, from a model, inputs and classes, a score for every place of every input. With `channels` the values of a
-    place, such as red, green and blue, are hidden together. What is hidden gets the mean of the training inputs at its
-    place, or `fill`. `leak` trains on the masks alone as well, which takes as long again.
+    Splits are inputs (examples, ...) and one class for each. All functions get NumPy arrays of floats:
+    `train(inputs, classes, seed)` makes a model, `predict(model, inputs)` gives (examples,) classes, and each of
+    `explainers`, by name, gives from a model, inputs and classes a score for every place of every input, in the shape
+    of the inputs. With `channels` the values of a place, such as red, green and blue, have one score and are hidden
+    together. Scores count by magnitude, or with `signed` by value: the highest are hidden first.
+
+    `steps` are the shares of all places that are hidden, rounded down. `orders` are "recursive" (explain again after
+    every step), "plain" (explain once), or both. `target` is the class that is explained: the "gold" one or the
+    "predicted" one. What is hidden gets the mean of the training inputs at its place, or `fill`. `leak` trains on the
+    masks alone as well, which takes as long again. `seeds` is a number of seeds, or which.
+
+    The result has `score_table()`, `tables["curves"]`, `warnings`, and as `abstentions` the explainers that failed.
     """
     splits = {"train": _checked(train_split, "training"), "test": _checked(test_split, "test")}
-    _check(splits, explainers, steps, orders)
-    given = splits["train"][0].mean(axis=0) if fill is None else np.asarray(fill)
-    trial = _Trial(splits, train, predict, given, channels, target, signed, leak)
+    shares, chosen = _check(splits, explainers, steps, orders, seeds, target, channels)
+    filled = _filling(splits["train"][0], fill)
+    trial = _Trial(splits, train, predict, filled, channels, target, signed, leak)
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
-    for seed in range(seeds) if isinstance(seeds, int) else seeds:
+    for seed in chosen:
         here = {"dataset": dataset, "model": model, "seed": seed}
         ends = replace(trial, leak=False)
         whole, start = ends.retrain(seed, trial.masks(full=False))
         _, end = ends.retrain(seed, trial.masks(full=True))
         rows.append({**here, "method": "nothing hidden", "order": "both", "step": 0, **start})
-        rows.append({**here, "method": "all hidden", "order": "both", "step": len(steps) + 1, **end})
+        rows.append({**here, "method": "all hidden", "order": "both", "step": len(shares) + 1, **end})
         for method, explain in {BASELINE: None, **explainers}.items():
-            chain = _Chain(trial, seed, method, explain)
+            if any(row["method"] == method for row in refused):
+                continue
+            chain = _Chain(trial, seed, explain)
             try:
-                found = list(chain.points(whole, steps, ["plain"] if explain is None else orders))
+                found = list(chain.points(whole, shares, ["plain"] if explain is None else orders))
                 rows += [{**here, "method": method, **point} for point in found]
-            except UserError as error:
+            except _RefusedError as error:
                 refused.append({**here, "method": method, "order": "explained", "step": 0, "reason": str(error)})
-    return _result(rows, refused, steps, target, dataset)
+    if len(refused) == len(explainers):
+        reasons = "; ".join(f"{row['method']}: {row['reason']}" for row in refused)
+        raise UserError(f"No explainer could be followed: {reasons}.")
+    result = _result(rows, refused, shares, target, dataset)
+    return replace(result, warnings=(*result.warnings, *_coarse(trial, shares, f"{dataset}, {model}")))
+
+
+class _RefusedError(Exception):
+    """An explainer that cannot be followed, and why."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +148,16 @@ class _Trial:
 
     def _accuracy(self, seed: int, inputs: Mapping[str, Array]) -> tuple[Any, float]:
         model = self.train(inputs["train"], self.splits["train"][1], seed)
-        return model, float((np.asarray(self.predict(model, inputs["test"])) == self.splits["test"][1]).mean())
+        return model, float((self.classes(model, inputs["test"]) == self.splits["test"][1]).mean())
+
+    def classes(self, model: Any, inputs: Array) -> Array:
+        """Those that a model gives, if they are classes at all."""
+        found = np.asarray(self.predict(model, inputs))
+        if found.shape != (len(inputs),):
+            raise UserError(f"predict gives an array of shape {found.shape}, and {(len(inputs),)} is wanted: classes.")
+        if not np.isin(found, self.splits["train"][1]).any():
+            raise UserError(f"predict gives {found[0]!r} and the like, and no input has such a class.")
+        return found
 
 
 @dataclass(frozen=True)
@@ -138,7 +166,6 @@ class _Chain:
 
     trial: _Trial
     seed: int
-    method: str
     explain: Explain | None
     """None at random."""
 
@@ -164,15 +191,20 @@ class _Chain:
         if self.explain is None:
             return np.random.default_rng([self.seed, *name.encode()]).random(hidden.shape)
         trial, shown = self.trial, self.trial.shown(name, hidden)
-        classes = trial.splits[name][1] if trial.target == "gold" else np.asarray(trial.predict(model, shown))
-        found = np.asarray(self.explain(model, shown, classes))
+        classes = trial.splits[name][1] if trial.target == "gold" else trial.classes(model, shown)
+        try:
+            found = np.asarray(self.explain(model, shown, classes), dtype=np.float64)
+        except UserError as error:
+            raise _RefusedError(str(error)) from error
+        except Exception as error:
+            raise _RefusedError(f"it failed: {type(error).__name__}: {error}") from error
         if found.shape != hidden.shape:
-            raise UserError(
-                f"its scores have the shape {found.shape} instead of {hidden.shape}: one for each place of each input"
-                + (", its channels together" if trial.channels else "")
+            how = "without channels" if trial.channels is None else f"with channels {trial.channels}"
+            raise _RefusedError(
+                f"its scores have the shape {found.shape}; {how}, inputs of shape {shown.shape} need {hidden.shape}"
             )
         if not np.isfinite(found).all():
-            raise UserError("its scores are not finite")
+            raise _RefusedError("its scores are not finite")
         return found if trial.signed else np.abs(found)
 
 
@@ -184,29 +216,80 @@ def _hide(importance: Array, hidden: Bools, share: float) -> Bools:
 
 
 def _checked(split: Split, name: str) -> Split:
+    if not isinstance(split, tuple | list) or len(split) != 2:
+        raise UserError(f"The {name} split must be a pair: inputs and their classes.")
     inputs, labels = (np.asarray(part) for part in split)
-    if len(inputs) != len(labels) or not len(labels):
-        raise UserError(f"The {name} split has {len(inputs)} inputs and {len(labels)} classes.")
     if inputs.ndim < 2 or labels.ndim != 1:
         raise UserError(
             f"The {name} split's inputs have shape {inputs.shape} and its classes {labels.shape}: wanted are "
             "(examples, ...) and (examples,)."
         )
-    return inputs, labels
+    if len(inputs) != len(labels) or not len(labels):
+        raise UserError(f"The {name} split has {len(inputs)} inputs and {len(labels)} classes.")
+    if inputs.dtype.kind not in "biuf":
+        raise UserError(f"The {name} split's inputs are not numbers, but {inputs.dtype}.")
+    # The mean of whole numbers is none.
+    return (inputs if inputs.dtype.kind == "f" else inputs.astype(np.float32)), labels
+
+
+def _filling(inputs: Array, fill: float | npt.ArrayLike | None) -> Array:
+    if fill is None:
+        return np.asarray(inputs.mean(axis=0))
+    try:
+        return np.broadcast_to(np.asarray(fill, dtype=inputs.dtype), inputs.shape[1:])
+    except ValueError as error:
+        raise UserError(f"fill must be a number or fit the shape of an input, {inputs.shape[1:]}.") from error
 
 
 def _check(
-    splits: Mapping[str, Split], explainers: Mapping[str, Explain], steps: Sequence[float], orders: Sequence[str]
-) -> None:
+    splits: Mapping[str, Split],
+    explainers: Mapping[str, Explain],
+    steps: Sequence[float],
+    orders: Sequence[str],
+    seeds: int | Sequence[int],
+    target: str,
+    channels: str | None,
+) -> tuple[list[float], list[int]]:
+    """The steps and seeds, once all that was given makes sense."""
     if splits["train"][0].shape[1:] != splits["test"][0].shape[1:]:
         shapes = " and ".join(str(inputs.shape[1:]) for inputs, _ in splits.values())
         raise UserError(f"Training and test inputs differ in shape: {shapes}.")
-    if BASELINE in explainers or not explainers:
-        raise UserError("Give at least one explainer; random is always there as the baseline.")
-    if not steps or not steps[0] > 0 or any(after <= before for before, after in itertools.pairwise([*steps, 1.0])):
-        raise UserError(f"The steps are shares above 0 and below 1 that increase, not {list(steps)}.")
-    if not orders or not set(orders) <= {"recursive", "plain"}:
-        raise UserError(f"The orders are recursive, plain, or both; not {list(orders)}.")
+    if not isinstance(explainers, Mapping) or not explainers or not all(map(callable, explainers.values())):
+        raise UserError("Explainers are given by name: {'gradient': function}.")
+    if BASELINE in explainers:
+        raise UserError(f"The name {BASELINE} is taken: random masks are always there as the baseline.")
+    try:
+        shares = np.atleast_1d(np.asarray(steps, dtype=np.float64)).tolist()
+    except (TypeError, ValueError) as error:
+        raise UserError(f"The steps are shares of all places, such as [0.1, 0.5]; not {steps!r}.") from error
+    if not shares or not shares[0] > 0 or any(after <= before for before, after in itertools.pairwise([*shares, 1.0])):
+        raise UserError(f"The steps are shares above 0 and below 1 that increase, not {shares}.")
+    if isinstance(orders, str) or not orders or not set(orders) <= {"recursive", "plain"}:
+        raise UserError(f"The orders are recursive, plain, or both, in a list; not {orders!r}.")
+    if target not in ("gold", "predicted"):
+        raise UserError(f"The target is gold or predicted, not {target!r}.")
+    if channels not in (None, "first", "last"):
+        raise UserError(f"Channels are first, last, or None where each value is a place of its own; not {channels!r}.")
+    try:
+        chosen = list(range(operator.index(seeds))) if not isinstance(seeds, Sequence) else list(map(int, seeds))
+    except (TypeError, ValueError) as error:
+        raise UserError(f"Seeds are a number of them, or a list; not {seeds!r}.") from error
+    if isinstance(seeds, str) or not chosen or len(set(chosen)) < len(chosen):
+        raise UserError(f"At least one seed is needed, and none twice; not {seeds!r}.")
+    return shares, chosen
+
+
+def _coarse(trial: _Trial, steps: Sequence[float], where: str) -> Iterator[ResultWarning]:
+    """Steps that hide no more than the one before: inputs have too few places."""
+    places = int(np.prod(trial.masks(full=False)["test"].shape[1:]))
+    counts = [int(count) for step in steps for count in Amount(step).of(torch.tensor([places]))]
+    same = [step for step, before, after in zip(steps, [0, *counts], counts, strict=False) if after == before]
+    if same:
+        message = (
+            f"of {places} places the steps {', '.join(f'{step:g}' for step in same)} hide no more than those before: "
+            "they measure the same again"
+        )
+        yield ResultWarning(code="coarse-steps", where=where, message=message)
 
 
 def _result(

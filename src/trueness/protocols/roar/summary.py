@@ -88,7 +88,7 @@ def _score(
     if isinstance(interval.value, Undefined):
         return
     fields = bounds(interval)
-    fields["note"] = fields["note"] or note
+    fields["note"] = "; ".join(text for text in (note, fields["note"]) if text)
     yield Score(
         quantity=quantity,
         dataset=setting.dataset,
