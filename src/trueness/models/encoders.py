@@ -39,6 +39,7 @@ class BiLSTM(nn.Module):
         # Training batches are small, and each direction is a long chain of small kernels that leaves a GPU mostly idle:
         # both run at the same time. The large batches of evaluation fill it anyway.
         main = torch.cuda.current_stream(embeddings.device)
+        embeddings = embeddings.view_as(embeddings)  # where they are a leaf, its gradient comes from one stream
         side = _beside(main.device, main.cuda_stream)
         side.wait_stream(main)
         with torch.cuda.stream(side):
