@@ -27,13 +27,13 @@ if TYPE_CHECKING:
         names,
         open_run,
         plan,
+        recursive_roar,
         run,
         train,
     )
     from trueness.engine import TasksFailedError
     from trueness.errors import UserError
     from trueness.explainers.text import explainer
-    from trueness.protocols.roar.arrays import recursive_roar
     from trueness.studies import load_study
 
 _HOME = {
@@ -41,7 +41,6 @@ _HOME = {
     "UserError": "trueness.errors",
     "explainer": "trueness.explainers.text",
     "load_study": "trueness.studies",
-    "recursive_roar": "trueness.protocols.roar.arrays",
     **dict.fromkeys(
         (
             "Plan",
@@ -60,6 +59,7 @@ _HOME = {
             "names",
             "open_run",
             "plan",
+            "recursive_roar",
             "run",
             "train",
         ),

@@ -1,5 +1,6 @@
 """What the command line does, as functions."""
 
+from trueness.api.arrays import recursive_roar
 from trueness.api.catalogue import names
 from trueness.api.studies import Plan, StudyRun, compare, dry_run, open_run, plan, run
 from trueness.api.texts import (
@@ -32,6 +33,7 @@ __all__ = [
     "names",
     "open_run",
     "plan",
+    "recursive_roar",
     "run",
     "train",
 ]

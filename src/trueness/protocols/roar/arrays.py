@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -16,6 +14,7 @@ from trueness.errors import UserError
 from trueness.protocols.result import Result, ResultWarning
 from trueness.protocols.roar.curves import BASELINE
 from trueness.protocols.roar.hiding import Amount, choose
+from trueness.protocols.roar.leak import largest_class
 from trueness.protocols.roar.summary import summarise
 
 Array = npt.NDArray[Any]
@@ -32,49 +31,21 @@ Order = Literal["recursive", "plain"]
 Target = Literal["gold", "predicted"]
 Channels = Literal["first", "last"]
 
-STEPS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
-
-def recursive_roar(
-    train_split: Split,
-    test_split: Split,
-    *,
-    train: Train,
-    predict: Predict,
+def follow(
+    trial: Trial,
     explainers: Mapping[str, Explain],
-    seeds: int | Sequence[int] = 5,
-    steps: Sequence[float] = STEPS,
-    orders: Sequence[Order] = ("recursive",),
-    target: Target = "gold",
-    signed: bool = False,
-    channels: Channels | None = None,
-    fill: float | npt.ArrayLike | None = None,
-    leak: bool = True,
-    dataset: str = "data",
-    model: str = "model",
+    seeds: Sequence[int],
+    shares: Sequence[float],
+    orders: Sequence[Order],
+    *,
+    dataset: str,
+    model: str,
 ) -> Result:
-    """Is what an explainer calls important needed? Hide it everywhere, train again, measure; step by step.
-
-    Splits are inputs (examples, ...) and one class for each. All functions get NumPy arrays of floats:
-    `train(inputs, classes, seed)` makes a model, `predict(model, inputs)` gives (examples,) classes, and each of
-    `explainers`, by name, gives from a model, inputs and classes a score for every place of every input, in the shape
-    of the inputs. With `channels` the values of a place, such as red, green and blue, have one score and are hidden
-    together. Scores count by magnitude, or with `signed` by value: the highest are hidden first.
-
-    `steps` are the shares of all places that are hidden, rounded down. `orders` are "recursive" (explain again after
-    every step), "plain" (explain once), or both. `target` is the class that is explained: the "gold" one or the
-    "predicted" one. What is hidden gets the mean of the training inputs at its place, or `fill`. `leak` trains on the
-    masks alone as well, which takes as long again. `seeds` is a number of seeds, or which.
-
-    The result has `score_table()`, `tables["curves"]`, `warnings`, and as `abstentions` the explainers that failed.
-    """
-    splits = {"train": _checked(train_split, "training"), "test": _checked(test_split, "test")}
-    shares, chosen = _check(splits, explainers, steps, orders, seeds, target, channels)
-    filled = _filling(splits["train"][0], fill)
-    trial = _Trial(splits, train, predict, filled, channels, target, signed, leak)
+    """The curves of all explainers and of random masks, with the scores and guards that texts have."""
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
-    for seed in chosen:
+    for seed in seeds:
         here = {"dataset": dataset, "model": model, "seed": seed}
         ends = replace(trial, leak=False)
         whole, start = ends.retrain(seed, trial.masks(full=False))
@@ -93,8 +64,8 @@ def recursive_roar(
     if len(refused) == len(explainers):
         reasons = "; ".join(f"{row['method']}: {row['reason']}" for row in refused)
         raise UserError(f"No explainer could be followed: {reasons}.")
-    result = _result(rows, refused, shares, target, dataset)
-    return replace(result, warnings=(*result.warnings, *_coarse(trial, shares, f"{dataset}, {model}")))
+    result = _result(rows, refused, shares, trial.target, dataset)
+    return replace(result, warnings=(*result.warnings, *_repeated(trial, shares, f"{dataset}, {model}")))
 
 
 class _RefusedError(Exception):
@@ -102,7 +73,7 @@ class _RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class _Trial:
+class Trial:
     """What is the same for all seeds and methods."""
 
     splits: Mapping[str, Split]
@@ -133,9 +104,8 @@ class _Trial:
                 name: np.broadcast_to(self._laid_over(mask), self.splits[name][0].shape).astype(np.float32)
                 for name, mask in hidden.items()
             }
-            gold = self.splits["test"][1]
-            largest = np.unique(gold, return_counts=True)[1].max() / len(gold)
-            measured |= {"mask-only": self._accuracy(seed, outlines)[1], "largest-class": float(largest)}
+            largest = largest_class(self.splits["test"][1])
+            measured |= {"mask-only": self._accuracy(seed, outlines)[1], "largest-class": largest}
         return model, measured
 
     def shown(self, name: str, hidden: Bools) -> Array:
@@ -164,7 +134,7 @@ class _Trial:
 class _Chain:
     """One method and seed: train, explain, hide."""
 
-    trial: _Trial
+    trial: Trial
     seed: int
     explain: Explain | None
     """None at random."""
@@ -196,7 +166,7 @@ class _Chain:
             found = np.asarray(self.explain(model, shown, classes), dtype=np.float64)
         except UserError as error:
             raise _RefusedError(str(error)) from error
-        except Exception as error:
+        except Exception as error:  # it is somebody else's function, and the others' curves must not be lost
             raise _RefusedError(f"it failed: {type(error).__name__}: {error}") from error
         if found.shape != hidden.shape:
             how = "without channels" if trial.channels is None else f"with channels {trial.channels}"
@@ -215,71 +185,7 @@ def _hide(importance: Array, hidden: Bools, share: float) -> Bools:
     return choose(scores, torch.ones_like(before), before, count).numpy().reshape(hidden.shape)
 
 
-def _checked(split: Split, name: str) -> Split:
-    if not isinstance(split, tuple | list) or len(split) != 2:
-        raise UserError(f"The {name} split must be a pair: inputs and their classes.")
-    inputs, labels = (np.asarray(part) for part in split)
-    if inputs.ndim < 2 or labels.ndim != 1:
-        raise UserError(
-            f"The {name} split's inputs have shape {inputs.shape} and its classes {labels.shape}: wanted are "
-            "(examples, ...) and (examples,)."
-        )
-    if len(inputs) != len(labels) or not len(labels):
-        raise UserError(f"The {name} split has {len(inputs)} inputs and {len(labels)} classes.")
-    if inputs.dtype.kind not in "biuf":
-        raise UserError(f"The {name} split's inputs are not numbers, but {inputs.dtype}.")
-    # The mean of whole numbers is none.
-    return (inputs if inputs.dtype.kind == "f" else inputs.astype(np.float32)), labels
-
-
-def _filling(inputs: Array, fill: float | npt.ArrayLike | None) -> Array:
-    if fill is None:
-        return np.asarray(inputs.mean(axis=0))
-    try:
-        return np.broadcast_to(np.asarray(fill, dtype=inputs.dtype), inputs.shape[1:])
-    except ValueError as error:
-        raise UserError(f"fill must be a number or fit the shape of an input, {inputs.shape[1:]}.") from error
-
-
-def _check(
-    splits: Mapping[str, Split],
-    explainers: Mapping[str, Explain],
-    steps: Sequence[float],
-    orders: Sequence[str],
-    seeds: int | Sequence[int],
-    target: str,
-    channels: str | None,
-) -> tuple[list[float], list[int]]:
-    """The steps and seeds, once all that was given makes sense."""
-    if splits["train"][0].shape[1:] != splits["test"][0].shape[1:]:
-        shapes = " and ".join(str(inputs.shape[1:]) for inputs, _ in splits.values())
-        raise UserError(f"Training and test inputs differ in shape: {shapes}.")
-    if not isinstance(explainers, Mapping) or not explainers or not all(map(callable, explainers.values())):
-        raise UserError("Explainers are given by name: {'gradient': function}.")
-    if BASELINE in explainers:
-        raise UserError(f"The name {BASELINE} is taken: random masks are always there as the baseline.")
-    try:
-        shares = np.atleast_1d(np.asarray(steps, dtype=np.float64)).tolist()
-    except (TypeError, ValueError) as error:
-        raise UserError(f"The steps are shares of all places, such as [0.1, 0.5]; not {steps!r}.") from error
-    if not shares or not shares[0] > 0 or any(after <= before for before, after in itertools.pairwise([*shares, 1.0])):
-        raise UserError(f"The steps are shares above 0 and below 1 that increase, not {shares}.")
-    if isinstance(orders, str) or not orders or not set(orders) <= {"recursive", "plain"}:
-        raise UserError(f"The orders are recursive, plain, or both, in a list; not {orders!r}.")
-    if target not in ("gold", "predicted"):
-        raise UserError(f"The target is gold or predicted, not {target!r}.")
-    if channels not in (None, "first", "last"):
-        raise UserError(f"Channels are first, last, or None where each value is a place of its own; not {channels!r}.")
-    try:
-        chosen = list(range(operator.index(seeds))) if not isinstance(seeds, Sequence) else list(map(int, seeds))
-    except (TypeError, ValueError) as error:
-        raise UserError(f"Seeds are a number of them, or a list; not {seeds!r}.") from error
-    if isinstance(seeds, str) or not chosen or len(set(chosen)) < len(chosen):
-        raise UserError(f"At least one seed is needed, and none twice; not {seeds!r}.")
-    return shares, chosen
-
-
-def _coarse(trial: _Trial, steps: Sequence[float], where: str) -> Iterator[ResultWarning]:
+def _repeated(trial: Trial, steps: Sequence[float], where: str) -> Iterator[ResultWarning]:
     """Steps that hide no more than the one before: inputs have too few places."""
     places = int(np.prod(trial.masks(full=False)["test"].shape[1:]))
     counts = [int(count) for step in steps for count in Amount(step).of(torch.tensor([places]))]
@@ -289,7 +195,7 @@ def _coarse(trial: _Trial, steps: Sequence[float], where: str) -> Iterator[Resul
             f"of {places} places the steps {', '.join(f'{step:g}' for step in same)} hide no more than those before: "
             "they measure the same again"
         )
-        yield ResultWarning(code="coarse-steps", where=where, message=message)
+        yield ResultWarning(code="repeated-steps", where=where, message=message)
 
 
 def _result(

@@ -99,7 +99,8 @@ def retrain(
     if leak:
         alone = mask_only(found[0].splits, [one.hidden for one in found], seeds, classes)
         for one, accuracy in zip(found, alone, strict=True):
-            one.measured.update({"mask-only": accuracy, "largest-class": largest_class(one.splits["test"])})
+            largest = largest_class(one.splits["test"].labels.cpu().numpy())
+            one.measured.update({"mask-only": accuracy, "largest-class": largest})
     return found
 
 
