@@ -260,3 +260,15 @@ def test_frozen_parts_stay_as_they_begin():
     assert model.network.embedding.weight.requires_grad, "and can be explained"
     moved = train("bilstm-additive", DATA, recipe=Recipe(epochs=2), vectors=table, hidden=8)
     assert not torch.equal(moved.network.embedding.weight, torch.from_numpy(table))
+
+
+def test_looks_stay_within_memory(monkeypatch):
+    """The more numbers a model holds for a token, the smaller the batches; predictions do not depend on them."""
+    model = train("average-additive", corpus(), recipe=QUICK, **SMALL)
+    split = EncodedSplit(corpus()["test"], model.coder)
+    whole = predict(model.network, split)[0]
+    assert training.tokens_at_once(model.network, split) == 1 << 17
+    monkeypatch.setattr(type(model.network), "numbers_per_token", lambda self, width, **more: (1 << 30) // 20)
+    assert training.tokens_at_once(model.network, split) == 20
+    assert len(list(split.in_order(20))) > len(list(split.in_order()))
+    assert np.allclose(predict(model.network, split)[0], whole, atol=1e-6)

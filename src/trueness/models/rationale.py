@@ -280,14 +280,14 @@ class _Measure:
         with looking(network):
             for _, batch in self._split.in_order():
                 found = network(batch)
-                error = nn.functional.cross_entropy(found.logits, batch.labels, reduction="sum")
-                right = (found.logits.argmax(dim=-1) == batch.labels).sum()
-                sums += torch.stack([error, right, found.attention.sum(), batch.mask.sum()])
-        error_, right_, chosen, words = sums.tolist()
+                here = nn.functional.cross_entropy(found.logits, batch.labels, reduction="sum")
+                hits = (found.logits.argmax(dim=-1) == batch.labels).sum()
+                sums += torch.stack([here, hits, found.attention.sum(), batch.mask.sum()])
+        error, right, chosen, words = sums.tolist()
         rate = chosen / max(words, 1)
-        loss = error_ / len(self._split) + self._weight * abs(rate - self._target)
+        loss = error / len(self._split) + self._weight * abs(rate - self._target)
         return {
             "loss": loss if math.isfinite(loss) else math.inf,
-            "accuracy": right_ / len(self._split),
+            "accuracy": right / len(self._split),
             "selected": rate,
         }

@@ -68,6 +68,7 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
     for name in study.datasets:
         source = dataset_task(name, None)
         for planting in study.plantings:
+            where = f"{Path(name).name} with {planting}"
             data = planted(
                 {"dataset": source}, planting=planting, kept=study.kept, vectors=vectors_for(name, study.vectors)
             )
@@ -78,8 +79,7 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                     first = study.examples if seed == study.seeds[0] else 0
                     how = {"explainers": study.explainers, "instances": study.instances, "examples": first}
                     trials.append(trial(inputs, seed=seed, **how))
-                    where = {"dataset": f"{Path(name).name} with {planting}", "seed": seed}
-                    at.append({**where, "model": model, "part": None})
+                    at.append({"dataset": where, "model": model, "seed": seed, "part": None})
             jobs = list(itertools.product(study.selections.get(planting, []), study.seeds[: study.rationale_seeds]))
             for method in study.rationales:
                 for begin in range(0, len(jobs), study.together):
@@ -97,8 +97,8 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                     )
                     for part, (rate, seed) in enumerate(some):
                         trials.append(done)
-                        where = {"dataset": f"{Path(name).name} with {planting}", "seed": seed}
-                        at.append({**where, "model": f"rationale-{method}, {rate:g}", "part": part})
+                        label = f"rationale-{method}, {rate:g}"
+                        at.append({"dataset": where, "model": label, "seed": seed, "part": part})
     return summary({"trials": trials}, at=at)
 
 
