@@ -3,6 +3,7 @@ import pytest
 import torch
 
 import trueness as tn
+from tests.explainers.exceptions import check_restored
 from tests.models.transformers import FAMILIES, model, tokenizer
 from trueness.data import TextExample
 from trueness.data.batches import EncodedSplit
@@ -19,6 +20,8 @@ PAIRS = [
     TextExample(("good", "films"), 0, ("a", "plot")),
     TextExample(("bad", "scene", "the"), 1, ("dull", "scenes", "film")),
 ]
+UNSIGNED = {"attention", "attention-rollout", "attention-flow", "gradient", "gradient@madsen2022", "smooth-gradient"}
+UNSIGNED |= {"leave-one-out@jw2019", "integrated-gradients@madsen2022"}
 EXPLAINERS = [name for name in TEXT_EXPLAINERS if name not in ("gradient@jw2019", "rationale")]
 
 
@@ -89,13 +92,18 @@ def test_the_contract(name, family):
         assert not scores.requires_grad
         assert torch.isfinite(scores).all()
         assert (scores[~batch.mask] == 0).all()
+        assert name not in UNSIGNED or (scores >= 0).all()
         assert torch.equal(scores, explainer.attribute(network, batch, 1)), "the same again"
         for row, example in enumerate(some):  # padding and company change nothing
             alone = explainer.attribute(network, batch_of([example]), 1)
             assert torch.allclose(alone[0], scores[row, : alone.shape[1]], atol=1e-7)
+    for target, chosen in (("gold", batch.labels), ("predicted", network.eval()(batch).logits.argmax(dim=-1))):
+        alone = explainer.attribute(network, batch.rows(torch.tensor([0])), int(chosen[0]))
+        assert torch.allclose(explainer.attribute(network, batch, target)[0], alone[0], atol=1e-7), target
     network.train()
     explainer.attribute(network, batch)
     assert network.training
+    check_restored(network, network.model, lambda: explainer.attribute(network, batch, 1))
 
 
 def test_dropout_is_off_while_explaining():
