@@ -39,13 +39,19 @@ def run_loops(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> None:
 
     stacks = stacks_of(loops, keepers)
     stacked = {id(loop) for stack in stacks for loop in stack.loops}
-    while going := [pair for pair in zip(loops, keepers, strict=True) if not pair[0].finished]:
-        for stack in stacks:
-            if not all(loop.finished for loop in stack.loops):
-                stack.epoch()
-        for _ in itertools.zip_longest(*(loop.steps() for loop, _ in going if id(loop) not in stacked)):
+    while stacks:
+        # One stack after the other: each may fill the memory it is allowed, which is free again when it is gone.
+        stack = stacks.pop(0)
+        while going := [loop for loop in stack.loops if not loop.finished]:
+            stack.epoch()
+            for loop in going:
+                loop.look()
+        stack.release()
+    others = [pair for pair in zip(loops, keepers, strict=True) if id(pair[0]) not in stacked]
+    while left := [pair for pair in others if not pair[0].finished]:
+        for _ in itertools.zip_longest(*(loop.steps() for loop, _ in left)):
             pass
-        for loop, keeper in going:
+        for loop, keeper in left:
             loop.look()
             keeper.keep(loop)
 

@@ -6,8 +6,9 @@ token is a kernel of a few microseconds. Stacked, a token is one kernel for all 
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 DEVICES = ("cuda",)
 """Where models are stacked: a CPU has nothing idle to fill."""
 
+_SHARE = 1 / 16
+"""Of a GPU's memory that the steps of one stack may hold: a few large models fill a GPU as well as many, and other
+processes need the rest."""
+
 
 def stacks_of(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> list[Stack]:
     """The loops that are alike, in stacks as large as memory allows; others are in none."""
@@ -42,7 +47,7 @@ def stacks_of(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> list[Sta
     for group in groups:
         first, longest = group[0], int(group[0].train.sizes.max())
         each = 6 * first.network.numbers_per_token(longest, gradients=True) * longest * first.recipe.batch_size
-        most = max(2, int(_memory(first.train.device) / 6 / each))
+        most = max(2, int(_memory(first.train.device) * _SHARE / each))
         parts = [group[begin : begin + most] for begin in range(0, len(group), most)]
         found += [Stack(part) for part in parts if len(part) > 1]
     return found
@@ -133,6 +138,10 @@ class Stack(GraphStepper):
 
     def step(self, index: Tensor, widths: tuple[int, int]) -> None:
         """Forward, loss, backward and update of all models, from the numbers (models, batch) of their examples."""
+        with _as_precise_as_cudnn():
+            self._step(index, widths)
+
+    def _step(self, index: Tensor, widths: tuple[int, int]) -> None:
         batch = self._splits.gather(index, widths)
         parts = (batch.text.tokens, batch.text.lengths, batch.text.mask)
         others = () if batch.other is None else (batch.other.tokens, batch.other.lengths, batch.other.mask)
@@ -171,6 +180,17 @@ class Stack(GraphStepper):
         factor = (most / (squares.sqrt() + 1e-6)).clamp(max=1.0)
         for part in grown:
             part.mul_(factor.view(-1, *[1] * (part.dim() - 1)))
+
+
+@contextlib.contextmanager
+def _as_precise_as_cudnn() -> Iterator[None]:
+    """Products are rounded (TF32) where cuDNN, which computes the LSTM of a single model, rounds them: by default."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 class _Splits:

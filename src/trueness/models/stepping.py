@@ -24,7 +24,7 @@ _LARGEST = 1 << 15
 """Tokens of a batch that is still recorded: larger ones keep a GPU busy by themselves, and each model's recording of
 them would hold its memory."""
 
-_SPARE = 0.3
+_SPARE = 0.15
 """Share of a GPU's memory that must be free for one more recording; the rest of its processes need room as well."""
 
 
@@ -118,6 +118,14 @@ class GraphStepper:
             graph.capture_end()
         self._pool = graph.pool()
         return graph, place
+
+    def release(self) -> None:
+        """Forget what was recorded, and give its memory back."""
+        self._graphs.clear()
+        self._pool = None
+        if self._records:
+            torch.cuda.synchronize(self.device)
+            torch.cuda.empty_cache()
 
     def wait_for_data(self) -> None:
         """Steps come after what was asked of the device before."""
