@@ -107,6 +107,25 @@ def test_each_model_of_a_stack_is_trained_as_if_alone(encoder, head, more, devic
     check(loops, wanted)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_with_rounded_products_the_training_is_nearly_the_same(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    config = build("bilstm", hidden=128).config
+    split = EncodedSplit(texts(40), VOCABULARY, "cuda")
+    recipe = Recipe(epochs=2, batch_size=16)
+    loops = loops_of(config, recipe, [split] * 2, [CrossEntropy(split)] * 2, [3, 4], "cuda")
+    wanted = separately(loops, "cuda", 2)
+    stacked = stack.Stack(loops)
+    for _ in range(2):
+        stacked.epoch()
+        for loop in loops:
+            loop.look()
+    for loop, (network, total) in zip(loops, wanted, strict=True):
+        assert float(loop.total) == pytest.approx(total, rel=1e-2)
+        for name, own in loop.network.named_parameters():
+            assert torch.allclose(own, network.get_parameter(name), atol=4e-3), name
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("divergence", ["jensen-shannon", "kullback-leibler"])
 def test_twins_of_several_weights_are_one_stack(divergence, device):

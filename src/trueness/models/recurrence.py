@@ -1,13 +1,17 @@
-"""The recurrence of many LSTMs at once: one product and one kernel per token, for all of them together.
+"""The recurrence of many LSTMs at once.
 
 A single small LSTM leaves a GPU idle between its steps, and libraries run one at a time. Here the models, and both
-directions of each, are one more dimension of the same products.
+directions of each, are one more dimension. On a GPU one kernel computes all tokens of all of them
+(`recurrence_kernels`); elsewhere each token is one product for all.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import warnings
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -38,14 +42,45 @@ def recurrence(gates: Tensor, weight: Tensor) -> Tensor:
     `gates` (groups, batch, tokens, 4 hidden) are the input's part of the gates with all biases, in torch's order:
     input, forget, cell, output; `weight` (groups, 4 hidden, hidden) is the recurrent one.
     """
-    # (tokens + 1, groups, batch, hidden), the first one is 0.
     states: Tensor = _Recurrence.apply(gates, weight)[0]  # type: ignore[no-untyped-call]
-    return states[1:].permute(1, 2, 0, 3)
+    return states
+
+
+def kernels_for(gates: Tensor, weight: Tensor) -> ModuleType | None:
+    """What computes all tokens at once on a GPU; none where it cannot, or where products may not be rounded."""
+    if not (gates.is_cuda and gates.dtype == torch.float32 and torch.backends.cuda.matmul.allow_tf32):
+        return None
+    return _kernels(gates.device, weight.shape[-1])
+
+
+@functools.cache
+def _kernels(device: torch.device, hidden: int) -> ModuleType | None:
+    """Triton comes with torch's builds for GPUs, but needs a C compiler and a GPU with room for the weights."""
+    try:
+        from trueness.models import recurrence_kernels
+
+        if hidden > recurrence_kernels.WIDEST:
+            return None
+        gates, weight = (
+            torch.zeros(1, 1, 1, 4 * hidden, device=device),
+            torch.zeros(1, 4 * hidden, hidden, device=device),
+        )
+        states, _, cells, saved = recurrence_kernels.forwards(gates, weight)
+        recurrence_kernels.backwards(states, weight, cells, saved)
+    except Exception as error:  # whatever keeps it from working, there is another way
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        warnings.warn(f"Triton does not work here ({reason}): LSTMs are trained several times slower.", stacklevel=2)
+        return None
+    return recurrence_kernels
 
 
 class _Recurrence(torch.autograd.Function):
     @staticmethod
-    def forward(gates: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(gates: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
+        """States, the states before them, cells and gates after their functions: (groups, batch, tokens, ...)."""
+        kernels = kernels_for(gates, weight)
+        if kernels is not None:
+            return tuple(kernels.forwards(gates, weight))
         by_time = gates.permute(2, 0, 1, 3).contiguous()
         turned = weight.transpose(1, 2)
         states = [gates.new_zeros(*by_time.shape[1:3], weight.shape[-1])]
@@ -55,30 +90,24 @@ class _Recurrence(torch.autograd.Function):
             states.append(state)
             cells.append(cell)
             saved.append(after)
-        return torch.stack(states), torch.stack(cells), torch.stack(saved)
+        return tuple(torch.stack(parts, dim=2) for parts in (states[1:], states[:-1], cells[1:], saved))
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor, Tensor]) -> None:
-        states, cells, saved = output
-        ctx.save_for_backward(inputs[1], states, cells, saved)
-        ctx.mark_non_differentiable(cells, saved)
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
+        _, *rest = output
+        ctx.save_for_backward(inputs[1], *rest)
+        ctx.mark_non_differentiable(*rest)
 
     @staticmethod
     def backward(ctx: Any, grown: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-        weight, states, cells, saved = ctx.saved_tensors
-        tokens = len(states) - 1
-        groups, batch, hidden = states.shape[1:]
-        grown = grown.contiguous()
-        state, cell = grown[tokens], torch.zeros_like(grown[tokens])
-        found = []
-        for step in range(tokens - 1, -1, -1):
-            gates, cell = _cell_backward(state, cell, cells[step], cells[step + 1], saved[step])
-            state = torch.baddbmm(grown[step], gates, weight)
-            found.append(gates)
-        inner = torch.stack(found[::-1])
-        across = inner.permute(1, 3, 0, 2).reshape(groups, 4 * hidden, tokens * batch)
-        before = states[:tokens].permute(1, 0, 2, 3).reshape(groups, tokens * batch, hidden)
-        return inner.permute(1, 2, 0, 3), torch.bmm(across, before)
+        weight, before, cells, saved = ctx.saved_tensors
+        kernels = kernels_for(grown, weight)
+        found = (
+            _backward(grown, weight, cells, saved)
+            if kernels is None
+            else kernels.backwards(grown, weight, cells, saved)
+        )
+        return found, torch.bmm(found.flatten(1, 2).transpose(1, 2), before.flatten(1, 2))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, int | None], gates: Tensor, weight: Tensor) -> Any:
@@ -88,8 +117,23 @@ class _Recurrence(torch.autograd.Function):
             for part, dim in zip((gates, weight), in_dims, strict=True)
         )
         found = _Recurrence.apply(gates.flatten(0, 1), weight.flatten(0, 1))  # type: ignore[no-untyped-call]
-        parts = tuple(part.unflatten(1, (many, part.shape[1] // many)) for part in found)
-        return parts, (1, 1, 1)
+        parts = tuple(part.unflatten(0, (many, part.shape[0] // many)) for part in found)
+        return parts, (0, 0, 0, 0)
+
+
+def _backward(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
+    """Gradients of the gates before their functions, from those of the states: token by token, the last one first."""
+    by_time = [part.permute(2, 0, 1, 3).contiguous() for part in (grown, cells, saved)]
+    first = torch.zeros_like(by_time[1][0])
+    state, cell = torch.zeros_like(first), torch.zeros_like(first)
+    found = []
+    for step in range(grown.shape[2] - 1, -1, -1):
+        earlier = by_time[1][step - 1] if step else first
+        state = state + by_time[0][step]
+        gates, cell = _cell_backward(state, cell, earlier, by_time[1][step], by_time[2][step])
+        state = torch.bmm(gates, weight)
+        found.append(gates)
+    return torch.stack(found[::-1], dim=2)
 
 
 def _cell(outer: Tensor, inner: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -18,7 +18,7 @@ from torch import Tensor
 from trueness.data.batches import Batch, EncodedSplit, Sequences
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recurrence import together
-from trueness.models.stepping import GraphStepper, Together
+from trueness.models.stepping import GraphStepper, Together, step_bytes
 
 if TYPE_CHECKING:
     from trueness.models.keeper import Keeper
@@ -45,8 +45,8 @@ def stacks_of(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> list[Sta
             group.append(loop)
     found = []
     for group in groups:
-        first, longest = group[0], int(group[0].train.sizes.max())
-        each = 6 * first.network.numbers_per_token(longest, gradients=True) * longest * first.recipe.batch_size
+        first = group[0]
+        each = step_bytes(first.network, first.train) * int(first.train.sizes.max()) * first.recipe.batch_size
         most = max(2, int(_memory(first.train.device) * _SHARE / each))
         parts = [group[begin : begin + most] for begin in range(0, len(group), most)]
         found += [Stack(part) for part in parts if len(part) > 1]
@@ -85,8 +85,8 @@ class Stack(GraphStepper):
 
     def __init__(self, loops: Sequence[Loop[Any]]) -> None:
         first = loops[0]
-        numbers = 6 * first.network.numbers_per_token(int(first.train.sizes.max()), gradients=True)
-        super().__init__(first.train.device, largest=_memory(first.train.device) // 8 // numbers)
+        each = step_bytes(first.network, first.train)
+        super().__init__(first.train.device, each, largest=_memory(first.train.device) // 8 // each)
         self.loops, self.recipe = list(loops), first.recipe
         self._template: TextNetwork = first.network
         self._splits = _Splits([loop.train for loop in loops])

@@ -24,8 +24,8 @@ _LARGEST = 1 << 15
 """Tokens of a batch that is still recorded: larger ones keep a GPU busy by themselves, and each model's recording of
 them would hold its memory."""
 
-_SPARE = 0.15
-"""Share of a GPU's memory that must be free for one more recording; the rest of its processes need room as well."""
+_SPARE = 0.05
+"""Share of a GPU's memory that must stay free when one more step is recorded: its other processes need room as well."""
 
 
 class Together:
@@ -72,8 +72,8 @@ class GraphStepper:
     A step of a small model is a hundred kernels of a few microseconds: launching them takes longer than running them.
     """
 
-    def __init__(self, device: torch.device, *, largest: int = _LARGEST) -> None:
-        self.device, self._largest = device, largest
+    def __init__(self, device: torch.device, bytes_per_token: int, *, largest: int = _LARGEST) -> None:
+        self.device, self._bytes_per_token, self._largest = device, bytes_per_token, largest
         self._records = device.type == "cuda"
         self._stream = torch.cuda.Stream(device) if self._records else None  # type: ignore[no-untyped-call]
         self._seen: set[Shape] = set()
@@ -98,8 +98,10 @@ class GraphStepper:
                 self.step(index, rounded)
                 return
             if shape not in self._graphs:
+                # What the computed steps left behind would lie idle beside the memory of the recorded ones.
+                torch.cuda.empty_cache()
                 free, total = torch.cuda.mem_get_info(index.device)
-                if free < total * _SPARE:
+                if free < total * _SPARE + index.numel() * sum(rounded) * self._bytes_per_token:
                     self.step(index, rounded)
                     return
                 self._graphs[shape] = self._record(torch.empty_like(index), rounded)
@@ -149,7 +151,7 @@ class Stepper(GraphStepper):
         optimiser: torch.optim.Optimizer,
         objective: Objective,
     ) -> None:
-        super().__init__(train.device)
+        super().__init__(train.device, step_bytes(network, train))
         self.network, self.recipe, self.train, self.optimiser = network, recipe, train, optimiser
         self.objective = objective
         self.total = torch.zeros((), device=train.device)
@@ -181,6 +183,11 @@ class Stepper(GraphStepper):
         if self.recipe.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
         self.optimiser.step()
+
+
+def step_bytes(network: TextNetwork, train: EncodedSplit) -> int:
+    """About how many bytes a training step holds for each token of its batch."""
+    return 6 * network.numbers_per_token(int(train.sizes.max(initial=1)), gradients=True)
 
 
 def rounded_up(width: int) -> int:

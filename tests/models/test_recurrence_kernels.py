@@ -1,0 +1,126 @@
+"""The kernels compute the recurrence, token by token. Without a GPU Triton interprets them: `pip install triton`."""
+
+import os
+
+import pytest
+import torch
+
+from trueness.models import recurrence as literal
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
+pytest.importorskip("triton", reason="needs Triton, which comes with torch for GPUs")
+kernels = pytest.importorskip("trueness.models.recurrence_kernels")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def token_by_token(gates, weight):
+    """States, the states before them, cells, and gates after their functions: equations of an LSTM."""
+    groups, batch, tokens, _ = gates.shape
+    state = cell = torch.zeros(groups, batch, weight.shape[-1], dtype=torch.double)
+    found = []
+    for token in range(tokens):
+        inner = torch.einsum("gbh,gkh->gbk", state, weight.double())
+        parts = (gates[:, :, token].double() + inner).chunk(4, dim=-1)
+        entering, forgetting, leaving = (parts[which].sigmoid() for which in (0, 1, 3))
+        new = parts[2].tanh()
+        before, cell = state, forgetting * cell + entering * new
+        state = leaving * cell.tanh()
+        found.append((state, before, cell, torch.cat([entering, forgetting, new, leaving], dim=-1)))
+    return [torch.stack(part, dim=2) for part in zip(*found, strict=True)]
+
+
+# Fewer rows than a program takes, and more; units that fill what is compiled, and that do not; one token.
+SHAPES = [(1, 1, 1, 4), (3, 5, 7, 16), (2, 40, 3, 20), (4, 33, 6, 24)]
+
+
+@pytest.mark.parametrize(("groups", "batch", "tokens", "hidden"), SHAPES)
+def test_states_are_those_of_lstms(groups, batch, tokens, hidden):
+    torch.manual_seed(0)
+    gates, weight = torch.randn(groups, batch, tokens, 4 * hidden), torch.randn(groups, 4 * hidden, hidden)
+    found = kernels.forwards(gates.to(DEVICE), weight.to(DEVICE))
+    for mine, theirs in zip(found, token_by_token(gates, weight), strict=True):
+        assert mine.shape == theirs.shape
+        assert (mine.cpu() - theirs).norm() <= 2e-3 * theirs.norm()
+
+
+@pytest.mark.parametrize(("groups", "batch", "tokens", "hidden"), SHAPES)
+def test_gradients_are_those_of_the_equations(groups, batch, tokens, hidden):
+    torch.manual_seed(1)
+    gates, weight = torch.randn(groups, batch, tokens, 4 * hidden), torch.randn(groups, 4 * hidden, hidden)
+    grown = torch.randn(groups, batch, tokens, hidden)
+    leaf = gates.double().requires_grad_()
+    states, _, cells, saved = token_by_token(leaf, weight)
+    (wanted,) = torch.autograd.grad((states * grown).sum(), leaf)
+    for factor in (1.0, 1e-12):
+        parts = [part.detach().float().to(DEVICE) for part in (grown * factor, weight, cells, saved)]
+        found = kernels.backwards(*parts).cpu().double() / factor
+        assert (found - wanted).norm() < 1e-3 * wanted.norm()
+
+
+def rounded(values, digits=10):
+    """Numbers with so many binary digits after the first: TF32 has ten."""
+    fraction, exponent = torch.frexp(values)
+    return torch.ldexp((fraction * 2 ** (digits + 1)).round() / 2 ** (digits + 1), exponent)
+
+
+def test_products_are_rounded_no_more_than_cudnn_rounds_them():
+    torch.manual_seed(4)
+    gates, weight = torch.randn(2, 16, 30, 4 * 32), torch.randn(2, 4 * 32, 32) * 0.3
+    exact = token_by_token(gates, weight)[0]
+    errors = {}
+    for digits in (9, 10):
+        state = cell = torch.zeros(2, 16, 32)
+        states = []
+        for token in range(30):
+            inner = torch.einsum("gbh,gkh->gbk", rounded(state, digits), rounded(weight, digits))
+            entering, forgetting, new, leaving = (gates[:, :, token] + inner).chunk(4, dim=-1)
+            cell = forgetting.sigmoid() * cell + entering.sigmoid() * new.tanh()
+            state = leaving.sigmoid() * cell.tanh()
+            states.append(state)
+        errors[digits] = float((torch.stack(states, dim=2) - exact).norm())
+    found = kernels.forwards(gates.to(DEVICE), weight.to(DEVICE))[0].cpu()
+    assert float((found - exact).norm()) < 1.2 * errors[10] < errors[9]
+
+
+def test_inputs_that_are_views_are_read_as_they_are_meant():
+    torch.manual_seed(2)
+    gates = torch.randn(3, 2, 7, 32).transpose(1, 2)
+    weight = torch.randn(2, 8, 32).transpose(1, 2)
+    found = kernels.forwards(gates.transpose(0, 2)[:2].to(DEVICE), weight.to(DEVICE))
+    for mine, theirs in zip(found, token_by_token(gates.transpose(0, 2)[:2], weight), strict=True):
+        assert (mine.cpu() - theirs).norm() <= 2e-3 * theirs.norm()
+
+
+def test_training_through_the_kernels_is_training_token_by_token(monkeypatch):
+    torch.manual_seed(3)
+    gates, weight = torch.randn(2, 5, 6, 16, device=DEVICE), torch.randn(2, 16, 4, device=DEVICE)
+    grown = torch.randn(2, 5, 6, 4, device=DEVICE)
+    found = {}
+    for name, chosen in (("kernels", kernels), ("loop", None)):
+        monkeypatch.setattr(literal, "kernels_for", lambda *_, chosen=chosen: chosen)
+        leaves = [part.clone().requires_grad_() for part in (gates, weight)]
+        mapped = torch.vmap(literal.recurrence)(*(leaf[None].expand(2, *leaf.shape) for leaf in leaves))
+        found[name] = [mapped, *torch.autograd.grad((mapped * grown).sum(), leaves)]
+    for mine, theirs in zip(found["kernels"], found["loop"], strict=True):
+        assert (mine - theirs).norm() < 2e-3 * theirs.norm()
+
+
+def test_where_triton_does_not_work_there_is_another_way(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("out of resource: shared memory\nand more")
+
+    monkeypatch.setattr(kernels, "forwards", refuse)
+    with pytest.warns(UserWarning, match=r"Triton does not work here \(out of resource: shared memory\)"):
+        assert literal._kernels.__wrapped__(torch.device(DEVICE), 8) is None
+    assert literal._kernels.__wrapped__(torch.device(DEVICE), kernels.WIDEST + 1) is None
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
+def test_they_are_chosen_where_products_may_be_rounded(monkeypatch):
+    gates, weight = torch.zeros(1, 1, 1, 16, device=DEVICE), torch.zeros(1, 16, 4, device=DEVICE)
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", True)
+    assert literal.kernels_for(gates, weight) is kernels
+    assert literal.kernels_for(gates.double(), weight.double()) is None
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
+    assert literal.kernels_for(gates, weight) is None
