@@ -35,3 +35,18 @@ def test_bad_files_are_named(tmp_path):
     write(tmp_path, ["0.9 0.5\tgood beer"])
     with pytest.raises(UserError, match="too few good and bad reviews for a split train"):
         load_text("beer@zhou2022", root=tmp_path)
+
+
+def test_another_corpus_in_their_place_is_as_large(tmp_path, monkeypatch):
+    (tmp_path / "imdb").mkdir()
+    for split, labels in (("train", [1, 1, 0, 1, 0, 0]), ("dev", [0, 0, 1]), ("test", [0, 1])):
+        rows = "".join(f"{label},film {number}\n" for number, label in enumerate(labels))
+        (tmp_path / "imdb" / f"{split}.csv").write_text("label,text\n" + rows)
+    monkeypatch.setattr("trueness.data.beer.SIZES", {"train": 2, "dev": 1, "test": 1})
+    data = load_text("imdb@zhou2022", root=tmp_path)
+    shown = {split: [(one.label, one.tokens[-1]) for one in part] for split, part in data.splits.items()}
+    assert shown == {
+        "train": [(1, "0"), (1, "1"), (0, "2"), (0, "4")],
+        "dev": [(0, "0"), (1, "2")],
+        "test": [(0, "0"), (1, "1")],
+    }

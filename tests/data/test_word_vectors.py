@@ -2,9 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trueness.data import Vocabulary
+from trueness.data import TextDataset, TextExample, Vocabulary
 from trueness.data.coding import PAD, SPECIAL
-from trueness.data.word_vectors import fill, load_vectors
+from trueness.data.preparation import Preparation
+from trueness.data.word_vectors import fill, load_vectors, note_on
 from trueness.errors import UserError
 
 VOCABULARY = Vocabulary((*SPECIAL, "bad", "film", "good"))
@@ -22,11 +23,24 @@ def files(tmp_path):
 def test_every_format_gives_the_same_table(tmp_path):
     for path in files(tmp_path):
         table, found = load_vectors(path, VOCABULARY)
-        assert found == 2
+        assert found.sum() == 2
         assert table[VOCABULARY.numbers["good"]].tolist() == [0, 1]
         assert table[VOCABULARY.numbers["bad"]].tolist() == [4, 5]
         assert not table[VOCABULARY.numbers["film"]].any()
         assert not table[: len(SPECIAL)].any()
+
+
+def test_a_note_says_how_much_of_the_texts_is_covered(tmp_path):
+    """One frequent word without a vector is not much of a vocabulary, but much of the texts."""
+    (path, *_) = files(tmp_path)
+    texts = [TextExample(("film", "film", "good", "strange"), 0), TextExample(("film", "bad"), 1)]
+    data = TextDataset("d", ("0", "1"), {"dev": texts[1:], "train": texts}, VOCABULARY, Preparation())
+    table, found = load_vectors(path, VOCABULARY)
+    # Of film, film, good, film and bad; strange is not in the vocabulary.
+    wanted = "word vectors v.txt, 2-d: 2 of 8 words found, not those of 60.0% of the tokens (film)"
+    assert note_on(path, table, found, data) == wanted
+    found[VOCABULARY.numbers["film"]] = True
+    assert note_on(path, table, found, data) == "word vectors v.txt, 2-d: 3 of 8 words found"
 
 
 def test_missing_words_by_rule():
@@ -64,6 +78,6 @@ def test_what_is_wrong_is_named(tmp_path):
 
 def test_the_packaged_vectors():
     table, found = load_vectors("glove-6b-50d", VOCABULARY)
-    assert found == 3
+    assert found.sum() == 3
     assert table.shape == (8, 50)
     assert table[VOCABULARY.numbers["film"]].any()

@@ -5,7 +5,12 @@ import os
 import pytest
 import torch
 
+from tests.models.test_attentive import VOCABULARY, build
+from tests.protocols.roar.test_hiding import texts
+from trueness.data.batches import EncodedSplit
+from trueness.models import encoders
 from trueness.models import recurrence as literal
+from trueness.models.looking import looking
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
@@ -42,6 +47,8 @@ def test_states_are_those_of_lstms(groups, batch, tokens, hidden):
     for mine, theirs in zip(found, token_by_token(gates, weight), strict=True):
         assert mine.shape == theirs.shape
         assert (mine.cpu() - theirs).norm() <= 2e-3 * theirs.norm()
+    (alone,) = kernels.forwards(gates.to(DEVICE), weight.to(DEVICE), keep=False)
+    assert torch.equal(alone, found[0])
 
 
 @pytest.mark.parametrize(("groups", "batch", "tokens", "hidden"), SHAPES)
@@ -106,6 +113,24 @@ def test_training_through_the_kernels_is_training_token_by_token(monkeypatch):
         assert (mine - theirs).norm() < 2e-3 * theirs.norm()
 
 
+@pytest.mark.parametrize("gradients", [False, True])
+def test_a_model_is_the_same_through_the_kernels(gradients, monkeypatch):
+    network = build("bilstm").float().to(DEVICE)
+    batch = EncodedSplit(texts(), VOCABULARY, DEVICE).batch([0, 3, 5, 7])
+    found = {}
+    for name, chosen in (("kernels", kernels), ("library", None)):
+        for module in (literal, encoders):
+            monkeypatch.setattr(module, "kernels_for", lambda *_, chosen=chosen: chosen)
+        with looking(network, gradients=gradients):
+            embeddings = network.embed(batch).detach().requires_grad_(gradients)
+            seen = network(batch, embeddings=embeddings)
+            found[name] = [seen.logits, seen.attention]
+            if gradients:
+                found[name] += torch.autograd.grad(seen.logits[:, 0].sum(), embeddings)
+    for mine, theirs in zip(found["kernels"], found["library"], strict=True):
+        assert (mine - theirs).norm() < 2e-3 * theirs.norm()
+
+
 def test_where_triton_does_not_work_there_is_another_way(monkeypatch):
     def refuse(*_):
         raise RuntimeError("out of resource: shared memory\nand more")
@@ -118,9 +143,9 @@ def test_where_triton_does_not_work_there_is_another_way(monkeypatch):
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 def test_they_are_chosen_where_products_may_be_rounded(monkeypatch):
-    gates, weight = torch.zeros(1, 1, 1, 16, device=DEVICE), torch.zeros(1, 16, 4, device=DEVICE)
-    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", True)
-    assert literal.kernels_for(gates, weight) is kernels
-    assert literal.kernels_for(gates.double(), weight.double()) is None
-    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
-    assert literal.kernels_for(gates, weight) is None
+    values = torch.zeros(1, 1, 1, 16, device=DEVICE)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    assert literal.kernels_for(values, 4) is kernels
+    assert literal.kernels_for(values.double(), 4) is None
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    assert literal.kernels_for(values, 4) is None

@@ -10,6 +10,7 @@ import trueness as tn
 from tests.cli.test_main import trueness
 from tests.models.test_attentive import VOCABULARY, build
 from trueness.data import TextExample
+from trueness.engine.driver import TasksFailedError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
 from trueness.protocols.ground_truth.summary import Cell, summarise
 from trueness.protocols.ground_truth.trial import PLANTED, marks_of, trial, usage
@@ -85,6 +86,15 @@ def test_usage_is_verified_and_a_blind_model_is_left_out(dry_run):
         ]
         assert "3 of 3 models need not have used the evidence" in item.reason
         assert not [score for score in dry_run.scores if score.method == "attention" and "suppressor" in score.dataset]
+
+
+def test_evidence_that_no_model_could_see_is_refused(table, tmp_path):
+    """Word vectors that are not trained must have the planted words, or all of them look alike."""
+    vectors = tmp_path / "mine.npz"
+    np.savez(vectors, words="\n".join([*WORDS, "zeroa"]), vectors=np.ones((7, 4), dtype=np.float32))
+    how = {"plantings": "token", "models": "average-additive", "vectors": str(vectors), "workers": 1}
+    with pytest.raises(TasksFailedError, match=r"mine\.npz have none for the planted word 'onea'"):
+        tn.dry_run(table, store=tmp_path / "store", recipe="zhou2022", **how)
 
 
 def test_selections_have_precision_and_recall(dry_run):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trueness.data.examples import RawExample
@@ -43,4 +45,17 @@ def read_beer(folder: Path) -> dict[str, list[RawExample]]:
         begin += size
         if not all(parts):
             raise UserError(f"{files[0]} has too few good and bad reviews for a split {split}.")
+    return found
+
+
+def as_many_as_beer(splits: Mapping[str, Sequence[RawExample]]) -> dict[str, list[RawExample]]:
+    """The first examples of each class, as many as those of the beer reviews: another corpus in their place."""
+    found: dict[str, list[RawExample]] = {}
+    for split, examples in splits.items():
+        left = Counter({label: SIZES.get(split, 0) for label in {example.label for example in examples}})
+        found[split] = []
+        for example in examples:
+            if left[example.label]:
+                left[example.label] -= 1
+                found[split].append(example)
     return found

@@ -59,6 +59,11 @@ class Planting:
     decoys: tuple[Manipulation, ...] = ()
     """One of them, whatever the label: similar words that do not correlate."""
 
+    @property
+    def words(self) -> list[str]:
+        """All that are planted."""
+        return sorted({word for some in (*self.manipulations, *self.decoys) for word in some.words.values()})
+
     def slots(self, tokens: Sequence[str], rng: np.random.Generator) -> Slots | None:
         """Where it goes in a text; None where the text has no place for it."""
         found: list[list[int]]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trueness.data.babi import read_babi, simulate_babi
-from trueness.data.beer import read_beer
+from trueness.data.beer import as_many_as_beer, read_beer
 from trueness.data.examples import RawExample, TextDataset
 from trueness.data.folder import BadRow, find_splits, read_rows
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
@@ -85,6 +85,10 @@ def read_folder(path: Path) -> Raw:
                 raise UserError(f"{file}, row {row.number}: {row.problem}; see `trueness data check {path}`.")
             splits[split].append(RawExample(row.text, row.label, row.text_b, row.evidence))
     return splits
+
+
+def _films_for_beer(path: Path) -> Raw:
+    return as_many_as_beer(read_folder(path))
 
 
 def _under_root(name: str, folder: str, root: str | Path | None) -> Path:
@@ -239,7 +243,7 @@ def _register() -> None:
         "imdb@attefa2022": TextSource(read_folder, Preparation(min_count=10), "imdb"),
         "imdb@madsen2022": TextSource(read_folder, Preparation(digits="[DIGITS]", min_count=10), "imdb"),
         "beer@zhou2022": TextSource(read_beer, Preparation(first=256), "beer"),
-        "imdb@zhou2022": TextSource(read_folder, Preparation(min_count=5, first=256), "imdb"),
+        "imdb@zhou2022": TextSource(_films_for_beer, Preparation(min_count=5, first=256), "imdb"),
         "imdb@court2022": TextSource(read_folder, Preparation(below=241), "imdb"),
         "20news@jw2019": TextSource(read_folder, replace(_CLEAN, above=6, below=500, min_count=2), "20news-sports"),
         "20news@attefa2022": TextSource(read_folder, replace(_CLEAN, min_count=2), "20news-sports"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.data.coding import PAD, SPECIAL
+from trueness.data.examples import TextDataset
 from trueness.data.folder import read_lines
 from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError
@@ -22,8 +24,8 @@ PACKAGED = "glove-6b-50d"
 
 def load_vectors(
     source: str | Path, vocabulary: Vocabulary, *, missing: Missing = "zeros", seed: int = 0
-) -> tuple[npt.NDArray[np.float32], int]:
-    """A row for every word of the vocabulary, and how many of its words were found. The padding row is zero."""
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """A row for every word of the vocabulary, and which of its words were found. The padding row is zero."""
     words, matrix = _read(source, vocabulary)
     if matrix.ndim != 2 or len(words) != len(matrix):
         raise UserError(f"{source}: {len(words)} words for vectors of shape {matrix.shape}.")
@@ -31,13 +33,25 @@ def load_vectors(
     if len(bad):
         raise UserError(f"{source}: the vector of {words[bad[0]]!r} (row {bad[0] + 1}) holds NaN or infinity.")
     table = fill(len(vocabulary), matrix.shape[1], missing=missing, seed=seed)
-    found = 0
+    found = np.zeros(len(vocabulary), dtype=bool)
     for word, vector in zip(words, matrix, strict=True):
         number = vocabulary.numbers.get(word)
         if number is not None and number >= len(SPECIAL):
             table[number] = vector
-            found += 1
+            found[number] = True
     return table, found
+
+
+def note_on(source: str | Path, table: npt.NDArray[np.float32], found: npt.NDArray[np.bool_], data: TextDataset) -> str:
+    """How much of a dataset the vectors cover: of its words, and of the training texts' tokens that are words."""
+    words = Counter(token for example in data[min(data.splits, key=("train").__ne__)] for token in example.tokens)
+    known = data.vocabulary.numbers
+    bare = [word for word, _ in words.most_common() if word in known and not found[known[word]]]
+    note = f"word vectors {Path(source).name}, {table.shape[1]}-d: {found.sum()} of {len(data.vocabulary)} words found"
+    if not bare:
+        return note
+    share = sum(words[word] for word in bare) / sum(words[word] for word in words if word in known)
+    return f"{note}, not those of {share:.1%} of the tokens ({', '.join(bare[:5])}{', ...' if len(bare) > 5 else ''})"
 
 
 def fill(size: int, width: int, *, missing: Missing, seed: int = 0) -> npt.NDArray[np.float32]:

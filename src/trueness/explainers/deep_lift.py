@@ -8,8 +8,7 @@ of these. Captum's hooks see modules only, and take plain gradients for products
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,19 +174,6 @@ _LINEAR_IN_BOTH = frozenset(["mul", "multiply", "__mul__", "__rmul__", "matmul",
 _QUOTIENTS = frozenset(["div", "divide", "true_divide", "__truediv__"])
 
 
-@contextlib.contextmanager
-def _frozen(model: nn.Module) -> Iterator[None]:
-    """The weights as constants."""
-    learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    for parameter in learned:
-        parameter.requires_grad = False
-    try:
-        yield
-    finally:
-        for parameter in learned:
-            parameter.requires_grad = True
-
-
 def _against(
     model: TextNetwork, batch: Batch, chosen: Tensor, end: Tensor, start: Tensor, max_bytes: int | None, name: str
 ) -> Tensor:
@@ -204,7 +190,7 @@ def _against(
     for begin in range(0, rows, step):
         index = torch.arange(begin, min(begin + step, rows), device=end.device)
         both = torch.cat([index, index])
-        with looking(model, gradients=True), _frozen(model):
+        with looking(model, gradients=True):
             embeddings = torch.cat([end[index], start[index]]).requires_grad_()
             with _Rules():
                 logits = model(batch.rows(both), embeddings=embeddings).logits

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Sequences
-from trueness.models.recurrence import is_together, recurrence
+from trueness.models.recurrence import input_gates, is_together, kernels_for, recurrence
 
 Activation = Literal["tanh", "relu", "identity"]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu, "identity": lambda x: x}
@@ -31,7 +31,7 @@ class BiLSTM(nn.Module):
 
     def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:
         """(batch, tokens, 2 hidden); states at padding are meaningless."""
-        if is_together():
+        if is_together() or kernels_for(embeddings, self.forwards.hidden_size) is not None:
             return self._together(embeddings, text)
         if not (embeddings.is_cuda and self.training):
             there, _ = self.forwards(embeddings)
@@ -50,15 +50,14 @@ class BiLSTM(nn.Module):
         return torch.cat([there, back], dim=-1)
 
     def _together(self, embeddings: Tensor, text: Sequences) -> Tensor:
-        """The same with both directions in one recurrence, which can be mapped over models."""
+        """The same with both directions in one recurrence: the fastest on a GPU, and it can be mapped over models."""
         order = reversal(text.lengths, embeddings.shape[1])
         both = torch.stack([embeddings, _reorder(embeddings, order)])
         entering, inner, bias, second = (
             torch.stack([getattr(layer, f"{name}_l0") for layer in (self.forwards, self.backwards)])
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         )
-        gates = torch.einsum("dbte,dge->dbtg", both, entering) + (bias + second)[:, None, None]
-        states = recurrence(gates, inner)
+        states = recurrence(input_gates(both, entering) + (bias + second)[:, None, None], inner)
         return torch.cat([states[0], _reorder(states[1], order)], dim=-1)
 
     def _back(self, embeddings: Tensor, text: Sequences) -> Tensor:

@@ -42,15 +42,59 @@ def recurrence(gates: Tensor, weight: Tensor) -> Tensor:
     `gates` (groups, batch, tokens, 4 hidden) are the input's part of the gates with all biases, in torch's order:
     input, forget, cell, output; `weight` (groups, 4 hidden, hidden) is the recurrent one.
     """
-    states: Tensor = _Recurrence.apply(gates, weight)[0]  # type: ignore[no-untyped-call]
-    return states
+    if torch.is_grad_enabled() or is_together():
+        states: Tensor = _Recurrence.apply(gates, weight)[0]  # type: ignore[no-untyped-call]
+        return states
+    return _forward(gates, weight, keep=False)[0]
 
 
-def kernels_for(gates: Tensor, weight: Tensor) -> ModuleType | None:
+def input_gates(values: Tensor, weight: Tensor) -> Tensor:
+    """(groups, batch, tokens, 4 hidden): the products of inputs (groups, batch, tokens, width) with their weights."""
+    found: Tensor = _Product.apply(values.flatten(1, 2), weight)  # type: ignore[no-untyped-call]
+    return found.reshape(*values.shape[:3], weight.shape[1])
+
+
+def kernels_for(values: Tensor, hidden: int) -> ModuleType | None:
     """What computes all tokens at once on a GPU; none where it cannot, or where products may not be rounded."""
-    if not (gates.is_cuda and gates.dtype == torch.float32 and torch.backends.cuda.matmul.allow_tf32):
+    if not (values.is_cuda and values.dtype == torch.float32 and torch.backends.cudnn.allow_tf32):
         return None
-    return _kernels(gates.device, weight.shape[-1])
+    return _kernels(values.device, hidden)
+
+
+@contextlib.contextmanager
+def _rounded_as_by_cudnn() -> Iterator[None]:
+    """Products are rounded (TF32) where those of torch's own LSTMs are: by default."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+class _Product(torch.autograd.Function):
+    """(groups, rows, width) times (groups, outputs, width) transposed, rounded there and back."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(values: Tensor, weight: Tensor) -> Tensor:
+        with _rounded_as_by_cudnn():
+            return torch.bmm(values, weight.transpose(1, 2))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004  # the contract
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grown: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        values, weight = ctx.saved_tensors
+        of_values, of_weight = ctx.needs_input_grad
+        with _rounded_as_by_cudnn():
+            return (
+                torch.bmm(grown, weight) if of_values else None,
+                torch.bmm(grown.transpose(1, 2), values) if of_weight else None,
+            )
 
 
 @functools.cache
@@ -69,7 +113,7 @@ def _kernels(device: torch.device, hidden: int) -> ModuleType | None:
         recurrence_kernels.backwards(states, weight, cells, saved)
     except Exception as error:  # whatever keeps it from working, there is another way
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        warnings.warn(f"Triton does not work here ({reason}): LSTMs are trained several times slower.", stacklevel=2)
+        warnings.warn(f"Triton does not work here ({reason}): LSTMs are computed several times slower.", stacklevel=2)
         return None
     return recurrence_kernels
 
@@ -77,20 +121,7 @@ def _kernels(device: torch.device, hidden: int) -> ModuleType | None:
 class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(gates: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
-        """States, the states before them, cells and gates after their functions: (groups, batch, tokens, ...)."""
-        kernels = kernels_for(gates, weight)
-        if kernels is not None:
-            return tuple(kernels.forwards(gates, weight))
-        by_time = gates.permute(2, 0, 1, 3).contiguous()
-        turned = weight.transpose(1, 2)
-        states = [gates.new_zeros(*by_time.shape[1:3], weight.shape[-1])]
-        cells, saved = states.copy(), []
-        for outer in by_time:
-            state, cell, after = _cell(outer, torch.bmm(states[-1], turned), cells[-1])
-            states.append(state)
-            cells.append(cell)
-            saved.append(after)
-        return tuple(torch.stack(parts, dim=2) for parts in (states[1:], states[:-1], cells[1:], saved))
+        return _forward(gates, weight, keep=True)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
@@ -99,15 +130,13 @@ class _Recurrence(torch.autograd.Function):
         ctx.mark_non_differentiable(*rest)
 
     @staticmethod
-    def backward(ctx: Any, grown: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, grown: Tensor, *_: Any) -> tuple[Tensor, Tensor | None]:
         weight, before, cells, saved = ctx.saved_tensors
-        kernels = kernels_for(grown, weight)
-        found = (
-            _backward(grown, weight, cells, saved)
-            if kernels is None
-            else kernels.backwards(grown, weight, cells, saved)
-        )
-        return found, torch.bmm(found.flatten(1, 2).transpose(1, 2), before.flatten(1, 2))
+        with _rounded_as_by_cudnn():
+            found = _backward(grown, weight, cells, saved)
+            if not ctx.needs_input_grad[1]:
+                return found, None
+            return found, torch.bmm(found.flatten(1, 2).transpose(1, 2), before.flatten(1, 2))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, int | None], gates: Tensor, weight: Tensor) -> Any:
@@ -121,19 +150,44 @@ class _Recurrence(torch.autograd.Function):
         return parts, (0, 0, 0, 0)
 
 
+def _forward(gates: Tensor, weight: Tensor, *, keep: bool) -> tuple[Tensor, ...]:
+    """States; to `keep` for the way back also those before them, cells and gates after their functions.
+
+    All are (groups, batch, tokens, ...).
+    """
+    kernels = kernels_for(gates, weight.shape[-1])
+    if kernels is not None:
+        return tuple(kernels.forwards(gates, weight, keep=keep))
+    by_time = gates.permute(2, 0, 1, 3).contiguous()
+    turned = weight.transpose(1, 2)
+    states = [gates.new_zeros(*by_time.shape[1:3], weight.shape[-1])]
+    cells, saved = states.copy(), []
+    with _rounded_as_by_cudnn():
+        for outer in by_time:
+            state, cell, after = _cell(outer, torch.bmm(states[-1], turned), cells[-1])
+            states.append(state)
+            cells.append(cell)
+            saved.append(after)
+    return tuple(torch.stack(parts, dim=2) for parts in (states[1:], states[:-1], cells[1:], saved))
+
+
 def _backward(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
     """Gradients of the gates before their functions, from those of the states: token by token, the last one first."""
+    kernels = kernels_for(grown, weight.shape[-1])
+    if kernels is not None:
+        found: Tensor = kernels.backwards(grown, weight, cells, saved)
+        return found
     by_time = [part.permute(2, 0, 1, 3).contiguous() for part in (grown, cells, saved)]
     first = torch.zeros_like(by_time[1][0])
     state, cell = torch.zeros_like(first), torch.zeros_like(first)
-    found = []
+    grads = []
     for step in range(grown.shape[2] - 1, -1, -1):
         earlier = by_time[1][step - 1] if step else first
         state = state + by_time[0][step]
         gates, cell = _cell_backward(state, cell, earlier, by_time[1][step], by_time[2][step])
         state = torch.bmm(gates, weight)
-        found.append(gates)
-    return torch.stack(found[::-1], dim=2)
+        grads.append(gates)
+    return torch.stack(grads[::-1], dim=2)
 
 
 def _cell(outer: Tensor, inner: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:

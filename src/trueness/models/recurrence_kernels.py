@@ -39,6 +39,7 @@ def _forwards(
     HIDDEN: tl.constexpr,  # noqa: N803  # the custom for what is compiled in
     PADDED: tl.constexpr,  # noqa: N803
     ROWS: tl.constexpr,  # noqa: N803
+    KEEP: tl.constexpr,  # noqa: N803
 ):
     group, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     local, units = tl.arange(0, ROWS)[:, None], tl.arange(0, PADDED)
@@ -58,7 +59,8 @@ def _forwards(
     state = tl.zeros([ROWS, PADDED], tl.float32)
     cell = tl.zeros([ROWS, PADDED], tl.float32)
     for _ in range(tokens):
-        tl.store(before + at + here, state, inside)
+        if KEEP:
+            tl.store(before + at + here, state, inside)
         outer = gates + at_gates + here_gates
         half = state.to(tl.float16)
         entering = tl.sigmoid(tl.load(outer, inside, 0.0) + tl.dot(half, to_entering))
@@ -68,12 +70,13 @@ def _forwards(
         cell = forgetting * cell + entering * new
         state = leaving * _tanh(cell)
         tl.store(states + at + here, state, inside)
-        tl.store(cells + at + here, cell, inside)
-        after = saved + at_gates + here_gates
-        tl.store(after, entering, inside)
-        tl.store(after + HIDDEN, forgetting, inside)
-        tl.store(after + 2 * HIDDEN, new, inside)
-        tl.store(after + 3 * HIDDEN, leaving, inside)
+        if KEEP:
+            tl.store(cells + at + here, cell, inside)
+            after = saved + at_gates + here_gates
+            tl.store(after, entering, inside)
+            tl.store(after + HIDDEN, forgetting, inside)
+            tl.store(after + 2 * HIDDEN, new, inside)
+            tl.store(after + 3 * HIDDEN, leaving, inside)
         at += HIDDEN
         at_gates += 4 * HIDDEN
 
@@ -144,16 +147,21 @@ def _backwards(
         at_gates -= 4 * HIDDEN
 
 
-def forwards(gates: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """States, the states before them, cells, and gates after their functions; (groups, batch, tokens, ...) each."""
+def forwards(gates: Tensor, weight: Tensor, *, keep: bool = True) -> tuple[Tensor, ...]:
+    """States; to `keep` for the way back also those before them, cells and gates after their functions.
+
+    All are (groups, batch, tokens, ...).
+    """
     groups, batch, tokens, _ = gates.shape
     hidden = weight.shape[-1]
-    states, before, cells = (gates.new_empty(groups, batch, tokens, hidden) for _ in range(3))
     gates, weight = gates.contiguous(), weight.contiguous()
-    saved = torch.empty_like(gates)
+    states = gates.new_empty(groups, batch, tokens, hidden)
+    before, cells, saved = (
+        (torch.empty_like(states), torch.empty_like(states), torch.empty_like(gates)) if keep else (states,) * 3
+    )
     grid, how = _how(groups, batch, hidden)
-    _forwards[grid](gates, weight, states, before, cells, saved, batch, tokens, **how)
-    return states, before, cells, saved
+    _forwards[grid](gates, weight, states, before, cells, saved, batch, tokens, KEEP=keep, **how)
+    return (states, before, cells, saved) if keep else (states,)
 
 
 def backwards(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Tensor:

@@ -6,9 +6,8 @@ token is a kernel of a few microseconds. Stacked, a token is one kernel for all 
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,10 +137,6 @@ class Stack(GraphStepper):
 
     def step(self, index: Tensor, widths: tuple[int, int]) -> None:
         """Forward, loss, backward and update of all models, from the numbers (models, batch) of their examples."""
-        with _as_precise_as_cudnn():
-            self._step(index, widths)
-
-    def _step(self, index: Tensor, widths: tuple[int, int]) -> None:
         batch = self._splits.gather(index, widths)
         parts = (batch.text.tokens, batch.text.lengths, batch.text.mask)
         others = () if batch.other is None else (batch.other.tokens, batch.other.lengths, batch.other.mask)
@@ -180,17 +175,6 @@ class Stack(GraphStepper):
         factor = (most / (squares.sqrt() + 1e-6)).clamp(max=1.0)
         for part in grown:
             part.mul_(factor.view(-1, *[1] * (part.dim() - 1)))
-
-
-@contextlib.contextmanager
-def _as_precise_as_cudnn() -> Iterator[None]:
-    """Products are rounded (TF32) where cuDNN, which computes the LSTM of a single model, rounds them: by default."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 class _Splits:

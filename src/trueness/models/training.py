@@ -15,7 +15,7 @@ from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
-from trueness.data.word_vectors import Missing, load_vectors
+from trueness.data.word_vectors import Missing, load_vectors, note_on
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.keeper import Keeper
@@ -137,8 +137,7 @@ def _table(
     if isinstance(vectors, np.ndarray):
         return vectors, [f"word vectors, {vectors.shape[1]}-d"]
     table, found = load_vectors(vectors, data.vocabulary, missing=missing, seed=seed)
-    words = f"{found} of {len(data.vocabulary)} words found"
-    return table, [f"word vectors {Path(vectors).name}, {table.shape[1]}-d: {words}"]
+    return table, [note_on(vectors, table, found, data)]
 
 
 def _recipe(recipe: str | Recipe | None, data: TextDataset) -> Recipe:

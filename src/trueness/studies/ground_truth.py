@@ -12,6 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from trueness.data.planting import PLANTINGS
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
+from trueness.errors import UserError
+from trueness.models.recipes import RECIPES
 from trueness.studies.schema import (
     NamedDatasets,
     Ratio,
@@ -70,7 +72,11 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
         for planting in study.plantings:
             where = f"{Path(name).name} with {planting}"
             data = planted(
-                {"dataset": source}, planting=planting, kept=study.kept, vectors=vectors_for(name, study.vectors)
+                {"dataset": source},
+                planting=planting,
+                kept=study.kept,
+                vectors=vectors_for(name, study.vectors),
+                frozen="embedding" in RECIPES[study.recipe_of(name)].frozen,
             )
             for model in study.models:
                 models = trained_models(study, data, model, study.recipe_of(name))[False]
@@ -102,15 +108,24 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
     return summary({"trials": trials}, at=at)
 
 
-@task("ground-truth/planted", version=1)
+@task("ground-truth/planted", version=2)
 def planted(
-    inputs: Mapping[str, Stored], *, planting: str, kept: float | None, vectors: str | Path | None
+    inputs: Mapping[str, Stored], *, planting: str, kept: float | None, vectors: str | Path | None, frozen: bool
 ) -> dict[str, Any]:
-    """A dataset with labels drawn anew and evidence planted."""
+    """A dataset with labels drawn anew and evidence planted; `frozen` says that word vectors are not trained."""
     from trueness.data.planting import bound, plant, reassignment, with_splits
 
     data = plant(with_splits(read_dataset(inputs["dataset"])), planting, kept=kept)
-    return {**dataset_payloads(data, vectors), "bound": {"bound": bound(reassignment(len(data.classes), kept))}}
+    payloads = dataset_payloads(data, vectors)
+    if frozen and vectors is not None:
+        table, numbers = payloads["vectors"]["table"], data.vocabulary.numbers
+        for word in PLANTINGS[planting](len(data.classes)).words:
+            if word in numbers and not table[numbers[word]].any():
+                raise UserError(
+                    f"The word vectors {Path(vectors).name} have none for the planted word {word!r}, and this recipe "
+                    "does not train them: no model could see it. Give vectors that have it, or another recipe."
+                )
+    return {**payloads, "bound": {"bound": bound(reassignment(len(data.classes), kept))}}
 
 
 @task("ground-truth/trial", version=1)

@@ -54,7 +54,7 @@ def dataset_payloads(data: TextDataset, vectors: str | Path | None) -> dict[str,
 
     import pandas as pd
 
-    from trueness.data.word_vectors import load_vectors
+    from trueness.data.word_vectors import load_vectors, note_on
 
     def marks(values: tuple[bool, ...] | None) -> str | None:
         return None if values is None else "".join("01"[mark] for mark in values)
@@ -75,8 +75,7 @@ def dataset_payloads(data: TextDataset, vectors: str | Path | None) -> dict[str,
     payloads: dict[str, Any] = {"examples": pd.DataFrame(rows)}
     if vectors is not None:
         table, found = load_vectors(vectors, data.vocabulary)
-        words = f"{found} of {len(data.vocabulary)} words found"
-        notes.append(f"word vectors {Path(vectors).name}, {table.shape[1]}-d: {words}")
+        notes.append(note_on(vectors, table, found, data))
         payloads["vectors"] = {"table": table}
     payloads["dataset"] = {
         "name": data.name,
