@@ -131,14 +131,23 @@ def test_a_model_is_the_same_through_the_kernels(gradients, monkeypatch):
         assert (mine - theirs).norm() < 2e-3 * theirs.norm()
 
 
-def test_where_triton_does_not_work_there_is_another_way(monkeypatch):
-    def refuse(*_):
-        raise RuntimeError("out of resource: shared memory\nand more")
+def refuse(*_, **__):
+    raise RuntimeError("out of resource: shared memory\nand more")
 
-    monkeypatch.setattr(kernels, "forwards", refuse)
-    with pytest.warns(UserWarning, match=r"Triton does not work here \(out of resource: shared memory\)"):
-        assert literal._kernels.__wrapped__(torch.device(DEVICE), 8) is None
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "reason"),
+    [
+        ("forwards", refuse, "out of resource: shared memory"),
+        ("backwards", lambda *parts: torch.zeros_like(parts[-1]), "its results are wrong"),
+    ],
+)
+def test_where_triton_does_not_work_there_is_another_way(name, wrong, reason, monkeypatch):
+    assert literal._kernels.__wrapped__(torch.device(DEVICE), 8) is kernels
     assert literal._kernels.__wrapped__(torch.device(DEVICE), kernels.WIDEST + 1) is None
+    monkeypatch.setattr(kernels, name, wrong)
+    with pytest.warns(UserWarning, match=rf"Triton does not work here \({reason}\)"):
+        assert literal._kernels.__wrapped__(torch.device(DEVICE), 8) is None
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
@@ -105,17 +106,25 @@ def _kernels(device: torch.device, hidden: int) -> ModuleType | None:
 
         if hidden > recurrence_kernels.WIDEST:
             return None
-        gates, weight = (
-            torch.zeros(1, 1, 1, 4 * hidden, device=device),
-            torch.zeros(1, 4 * hidden, hidden, device=device),
-        )
-        states, _, cells, saved = recurrence_kernels.forwards(gates, weight)
-        recurrence_kernels.backwards(states, weight, cells, saved)
+        _try(recurrence_kernels, device, hidden)
     except Exception as error:  # whatever keeps it from working, there is another way
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         warnings.warn(f"Triton does not work here ({reason}): LSTMs are computed several times slower.", stacklevel=2)
         return None
     return recurrence_kernels
+
+
+def _try(kernels: ModuleType, device: torch.device, hidden: int) -> None:
+    """Raise unless the kernels compute what they should, on a few numbers that depend on no seed."""
+    shape = (2, 3, 5, 4 * hidden)
+    gates = torch.arange(math.prod(shape), device=device).view(shape).sin()
+    weight = torch.arange(8 * hidden * hidden, device=device).view(2, 4 * hidden, hidden).cos() / hidden**0.5
+    states, _, cells, saved = kernels.forwards(gates, weight)
+    wanted, *_ = _token_by_token(gates, weight)
+    back = _back_token_by_token(wanted, weight, cells, saved)
+    for mine, theirs in ((states, wanted), (kernels.backwards(wanted, weight, cells, saved), back)):
+        if not (mine - theirs).norm() < 0.01 * theirs.norm():
+            raise RuntimeError("its results are wrong")
 
 
 class _Recurrence(torch.autograd.Function):
@@ -158,6 +167,10 @@ def _forward(gates: Tensor, weight: Tensor, *, keep: bool) -> tuple[Tensor, ...]
     kernels = kernels_for(gates, weight.shape[-1])
     if kernels is not None:
         return tuple(kernels.forwards(gates, weight, keep=keep))
+    return _token_by_token(gates, weight)
+
+
+def _token_by_token(gates: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
     by_time = gates.permute(2, 0, 1, 3).contiguous()
     turned = weight.transpose(1, 2)
     states = [gates.new_zeros(*by_time.shape[1:3], weight.shape[-1])]
@@ -172,22 +185,26 @@ def _forward(gates: Tensor, weight: Tensor, *, keep: bool) -> tuple[Tensor, ...]
 
 
 def _backward(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
-    """Gradients of the gates before their functions, from those of the states: token by token, the last one first."""
+    """Gradients of the gates before their functions, from those of the states."""
     kernels = kernels_for(grown, weight.shape[-1])
     if kernels is not None:
         found: Tensor = kernels.backwards(grown, weight, cells, saved)
         return found
+    return _back_token_by_token(grown, weight, cells, saved)
+
+
+def _back_token_by_token(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
     by_time = [part.permute(2, 0, 1, 3).contiguous() for part in (grown, cells, saved)]
     first = torch.zeros_like(by_time[1][0])
     state, cell = torch.zeros_like(first), torch.zeros_like(first)
-    grads = []
+    found = []
     for step in range(grown.shape[2] - 1, -1, -1):
         earlier = by_time[1][step - 1] if step else first
         state = state + by_time[0][step]
         gates, cell = _cell_backward(state, cell, earlier, by_time[1][step], by_time[2][step])
         state = torch.bmm(gates, weight)
-        grads.append(gates)
-    return torch.stack(grads[::-1], dim=2)
+        found.append(gates)
+    return torch.stack(found[::-1], dim=2)
 
 
 def _cell(outer: Tensor, inner: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
