@@ -69,6 +69,21 @@ def dies(inputs, *, flag, times):
     return {"value": 1}
 
 
+class OutOfMemoryError(RuntimeError):
+    """As torch calls it."""
+
+
+@task("crowded", version=1)
+def crowded(inputs, *, flag, times):
+    """Find no room on its device the first `times` times."""
+    path = Path(flag)
+    seen = len(path.read_text()) if path.exists() else 0
+    if seen < times:
+        path.write_text("x" * (seen + 1))
+        raise OutOfMemoryError("CUDA out of memory")
+    return {"value": 1}
+
+
 @task("unstorable", version=1)
 def unstorable(inputs):
     """Return what JSON cannot hold."""

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.engine import tasks
-from tests.engine.tasks import dies, double, echo, every_payload, fails, pause, total, unstorable
+from tests.engine.tasks import crowded, dies, double, echo, every_payload, fails, pause, total, unstorable
 from trueness.engine import Listener, LocalExecutor, Store, StoreError, run, survey, walk
 from trueness.engine.timing import Timing, chains, ends_after, kinds_of
 
@@ -153,6 +153,18 @@ def test_a_task_that_always_kills_its_worker_is_a_failure(store, local, tmp_path
     assert [failure.task.key for failure in summary.failures] == [always.key]
     assert "died twice" in summary.failures[0].error
     assert store.has(values(6).key)
+
+
+def test_a_task_without_room_on_its_device_is_tried_again_later(store, local, tmp_path, monkeypatch):
+    monkeypatch.setattr("trueness.engine.driver._ROOM", 0.01)
+    later = crowded(flag=str(tmp_path / "later"), times=3)
+    assert run([later, values(6)], store, local).complete
+    never = crowded(flag=str(tmp_path / "never"), times=99)
+    summary = run([never, total({"parts": [never]}), values(3)], store, local)
+    assert [failure.task.key for failure in summary.failures] == [never.key]
+    assert "CUDA out of memory" in summary.failures[0].error
+    assert len(summary.blocked) == 1
+    assert len((tmp_path / "never").read_text()) == 6
 
 
 def test_a_full_disk_stops_the_run(store, local, monkeypatch):

@@ -21,6 +21,8 @@ from trueness.engine.worker import Outcome, Request, execute
 
 _ATTEMPTS = 2  # a task whose worker process died is tried once more
 _PATIENCE = 0.05  # seconds between looks at a task that another process is computing
+_TRIES = 6  # of a task for which a device had no room
+_ROOM = 10.0  # seconds until the next one, times how many there were
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,11 @@ class _Run:
             raise StoreError(outcome.error)
         if outcome.status == "busy":
             self.elsewhere.append((task, time.monotonic() + _PATIENCE))
-        elif outcome.status == "failed":
+        elif outcome.status == "crowded" and self.attempts[task.key] < _TRIES - 1:
+            # Its device is shared with other workers, perhaps of other runs: they end some time.
+            self.attempts[task.key] += 1
+            self.elsewhere.append((task, time.monotonic() + _ROOM * self.attempts[task.key]))
+        elif outcome.status in ("failed", "crowded"):
             self._fail(Failure(task, outcome.error, outcome.log))
         else:
             self._finish(task, outcome)

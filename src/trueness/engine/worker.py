@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
+import sys
 import time
 import traceback
 from collections.abc import Mapping
@@ -48,7 +50,7 @@ class Request:
 class Outcome:
     """What became of a request."""
 
-    status: Literal["computed", "found", "busy", "failed", "stopped"]
+    status: Literal["computed", "found", "busy", "crowded", "failed", "stopped"]
     seconds: float = 0.0
     error: str = ""
     log: str = ""
@@ -71,6 +73,8 @@ def execute(request: Request) -> Outcome:
             return _compute(store, request)
     except StoreError as error:
         return Outcome("stopped", error=str(error))
+    finally:
+        _release_memory()
 
 
 def _compute(store: Store, request: Request) -> Outcome:
@@ -102,8 +106,17 @@ def _compute(store: Store, request: Request) -> Outcome:
         text = f"task: {request.shown}\nkey: {request.key}\nparameters: {dict(request.parameters)!r}\n\n"
         log = store.write_log(request.key, text + traceback.format_exc())
         last = traceback.format_exception_only(error)[-1].strip()
-        return Outcome("failed", time.perf_counter() - begin, last.encode(errors="backslashreplace").decode(), str(log))
+        status: Literal["crowded", "failed"] = "crowded" if type(error).__name__ == "OutOfMemoryError" else "failed"
+        return Outcome(status, time.perf_counter() - begin, last.encode(errors="backslashreplace").decode(), str(log))
     return Outcome("computed", seconds)
+
+
+def _release_memory() -> None:
+    """Give a GPU's memory back that torch keeps for later: other workers share the device."""
+    torch = sys.modules.get("torch")
+    if torch is not None and current_device().startswith("cuda"):
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 _machine = functools.cache(machine)

@@ -21,7 +21,7 @@ from trueness.studies.schema import (
     as_list,
     distinct,
 )
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, read_vectors, release_memory, training
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, read_vectors, training
 
 KL_WEIGHT = 0.001
 """Of a guide's twin under Kullback-Leibler: of the order that Wiegreffe and Pinter report."""
@@ -108,7 +108,6 @@ def retrained(inputs: Mapping[str, Stored], *, base: int, seeds: Sequence[int]) 
     payloads: dict[str, Any] = {"base": {**first.facts(), "seed": base}}
     if others:
         payloads["runs"], payloads["records"] = first.measure(others)
-    release_memory()
     return payloads
 
 
@@ -137,7 +136,6 @@ def twins(
     )
     labelled = [(_labels(recipe, twin.seed, twin.weight, twin.epoch), twin.model) for twin in found]
     runs, records = Base(model, data["test"]).measure(labelled)
-    release_memory()
     return {"runs": runs, "records": records}
 
 
@@ -160,7 +158,6 @@ def guides(
     weight = 1.0 if divergence == "jensen-shannon" else KL_WEIGHT
     (twin,) = train_twins(model, data, [(base, weight)], divergence=divergence, **common)  # type: ignore[arg-type]
     found = guided(data, model, twin.model, seeds, recipe=recipe, **common, **shape)  # type: ignore[arg-type]
-    release_memory()
     return {"guides": found}
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from trueness.engine import Stored, Task, task
 from trueness.models.recipes import RECIPES
 from trueness.studies.schema import AttentionModels, Ratio, RecipeName, Shape, Study, TextDatasets, WordVectors
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, release_memory, small, training
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, small, training
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +120,6 @@ def trial(
     data = read_dataset(inputs["dataset"])
     how = Settings(epsilon, tuple(epsilons), permutations, search_steps, examples)
     found = attention_trial(read_model(inputs["model"], seed), data["test"][: instances or None], how, seed=seed)
-    release_memory()
     return {"records": found.records, "tokens": dict(found.tokens), "examples": found.examples}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
-from trueness.studies.text_tasks import read_dataset, release_memory
+from trueness.studies.text_tasks import read_dataset
 from trueness.studies.transformer_tasks import read_any_model
 
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ def explained(
     payloads: dict[str, Any] = {"scores": {**scores, "mask": found.mask}, "facts": facts}
     if redrawn is not None and redrawn.scores:
         payloads["again"] = {plain[name]: values.astype(np.float32) for name, values in redrawn.scores.items()}
-    release_memory()
     return payloads
 
 

@@ -28,7 +28,6 @@ from trueness.studies.text_tasks import (
     dataset_task,
     read_dataset,
     read_vectors,
-    release_memory,
     small,
     vectors_for,
 )
@@ -140,7 +139,6 @@ def trial(
     bound = inputs["dataset"].read("bound")["bound"]
     how: dict[str, Any] = {"bound": bound, "instances": instances, "device": current_device(), "shown": examples}
     records, facts = measure(model.network, model.coder, data["test"], explainers, **how)
-    release_memory()
     payloads: dict[str, Any] = {"facts": {**facts, "classes": list(data.classes)}}
     return {**payloads, "records": small(records)} if len(records) else payloads
 
@@ -171,7 +169,6 @@ def rationales(
         payloads[f"facts_{part}"] = {**facts, "classes": list(data.classes)}
         if len(records):
             payloads[f"records_{part}"] = small(records)
-    release_memory()
     return payloads
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
-from trueness.studies.text_tasks import read_dataset, read_vectors, release_memory
+from trueness.studies.text_tasks import read_dataset, read_vectors
 from trueness.studies.transformer_tasks import read_any_model
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ def hidden(
             masks |= {f"{number}/{seed}/{name}": packed(where) for name, where in by_split.items()}
         curve = accumulated(model.network, method_of(explainer, seed), splits["dev"], (*RANKS, *SHARES), target)
         facts["sparsity"][str(seed)] = [None if value != value else float(value) for value in curve]  # noqa: PLR0124
-    release_memory()
     return {"masks": masks, "facts": facts}
 
 
@@ -100,7 +99,6 @@ def retrained(
     payloads: dict[str, Any] = {
         "facts": {"test": {str(seed): one.measured for seed, one in zip(seeds, trained, strict=True)}}
     }
-    release_memory()
     return {**payloads, "masks": found} if found else payloads
 
 
@@ -126,7 +124,6 @@ def all_hidden(
     data = read_dataset(inputs["dataset"])
     maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
     trained = retrain(maker, data, seeds, [everything for _ in seeds], current_device(), leak=False)
-    release_memory()
     metric = "accuracy" if data.pairs else "macro-f1"  # as the paper
     test = {str(seed): one.measured for seed, one in zip(seeds, trained, strict=True)}
     return {"facts": {"test": test, "metric": metric}}
@@ -158,7 +155,6 @@ def companion(
     steps = [Amount(each, unit) for each in amounts]
     how: dict[str, Any] = {"target": target, "signed": signed, "bounded": bounded, "beam": beam}
     found = list(measure(maker, data, seeds, explainers, steps, current_device(), **how))
-    release_memory()
     return {"facts": {"companion": found}}
 
 

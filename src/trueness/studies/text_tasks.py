@@ -128,7 +128,7 @@ def train(
     trained = train_many(model, data, seeds, recipe=recipe, device=current_device(), vectors=table, **(shape or {}))
     split = EncodedSplit(test, data.vocabulary, current_device())
     networks = dict(zip(map(str, seeds), trained, strict=True))
-    payloads = {
+    return {
         "models": {seed: network.config() for seed, network in networks.items()},
         "weights": {
             f"{seed} {name}": tensor.numpy()
@@ -137,8 +137,6 @@ def train(
         },
         "test": {seed: evaluate(each.network, split, len(data.classes)) for seed, each in networks.items()},
     }
-    release_memory()
-    return payloads
 
 
 def training(
@@ -152,17 +150,6 @@ def training(
 def read_vectors(stored: Stored) -> npt.NDArray[np.float32] | None:
     """The word vectors that a `text/dataset` task left, if any."""
     return stored.read("vectors")["table"] if stored.holds("vectors") else None
-
-
-def release_memory() -> None:
-    """Give cached device memory back: other workers share the device."""
-    import gc
-
-    import torch
-
-    if current_device().startswith("cuda"):
-        gc.collect()
-        torch.cuda.empty_cache()
 
 
 def read_model(stored: Stored, seed: int) -> TextModel:

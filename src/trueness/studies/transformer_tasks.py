@@ -20,7 +20,7 @@ from trueness.studies.schema import (
     distinct,
     known,
 )
-from trueness.studies.text_tasks import read_dataset, read_model, release_memory, training
+from trueness.studies.text_tasks import read_dataset, read_model, training
 
 TRANSFORMER = "transformer"
 
@@ -98,7 +98,6 @@ def fine_tuned(
             model.network.model.config.save_pretrained(folder)
             model.coder.tokenizer.save_pretrained(folder)
             payloads["files"] = {file.name: file.read_text(encoding="utf-8") for file in sorted(Path(folder).iterdir())}
-    release_memory()
     return payloads
 
 
