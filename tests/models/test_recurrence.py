@@ -5,7 +5,7 @@ from torch import nn
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
 from trueness.data.batches import EncodedSplit
-from trueness.models.recurrence import recurrence, together
+from trueness.models.recurrence import input_gates, recurrence, together
 from trueness.models.training import build as fresh
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
@@ -28,6 +28,18 @@ def test_it_is_an_lstm_with_its_gradients(device):
     assert torch.allclose(found, layer(values)[0], atol=1e-6)
     for mine, theirs in zip(torch.autograd.grad((found * weights).sum(), inputs), wanted, strict=True):
         assert torch.allclose(mine, theirs, atol=1e-5)
+
+
+def test_products_are_rounded_where_those_of_cudnn_are(monkeypatch):
+    seen = []
+    monkeypatch.setattr(torch, "bmm", lambda a, b: seen.append(torch.backends.cuda.matmul.allow_tf32) or a @ b)
+    values, weight = torch.randn(1, 2, 3, 5, requires_grad=True), torch.randn(1, 8, 5)
+    for allowed in (False, True):
+        monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", allowed)
+        recurrence(input_gates(values, weight), torch.randn(1, 8, 2)).sum().backward()
+        assert set(seen) == {allowed}, "there and back"
+        assert not torch.backends.cuda.matmul.allow_tf32, "only LSTMs"
+        seen.clear()
 
 
 def test_gradients_are_those_of_differences():

@@ -57,16 +57,26 @@ def input_gates(values: Tensor, weight: Tensor) -> Tensor:
 
 def kernels_for(values: Tensor, hidden: int) -> ModuleType | None:
     """What computes all tokens at once on a GPU; none where it cannot, or where products may not be rounded."""
-    if not (values.is_cuda and values.dtype == torch.float32 and torch.backends.cudnn.allow_tf32):
+    if not (values.is_cuda and values.dtype == torch.float32 and _may_round()):
         return None
     return _kernels(values.device, hidden)
+
+
+def _may_round() -> bool:
+    try:
+        return bool(torch.backends.cudnn.allow_tf32)
+    except RuntimeError:  # torch does not say when LSTMs and convolutions were set apart
+        return False
 
 
 @contextlib.contextmanager
 def _rounded_as_by_cudnn() -> Iterator[None]:
     """Products are rounded (TF32) where those of torch's own LSTMs are: by default."""
+    if not _may_round():
+        yield
+        return
     before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
     try:
         yield
     finally:

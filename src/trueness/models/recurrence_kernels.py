@@ -58,15 +58,27 @@ def _forwards(
     here_gates = local * (tokens * 4 * HIDDEN) + units[None, :]
     state = tl.zeros([ROWS, PADDED], tl.float32)
     cell = tl.zeros([ROWS, PADDED], tl.float32)
+    outer = gates + at_gates + here_gates
+    next_entering = tl.load(outer, inside, 0.0)
+    next_forgetting = tl.load(outer + HIDDEN, inside, 0.0)
+    next_new = tl.load(outer + 2 * HIDDEN, inside, 0.0)
+    next_leaving = tl.load(outer + 3 * HIDDEN, inside, 0.0)
+    last = at_gates + (tokens - 1) * 4 * HIDDEN
     for _ in range(tokens):
+        entering, forgetting, new, leaving = next_entering, next_forgetting, next_new, next_leaving
+        # The next token's gates are under way while this one is computed.
+        outer = gates + tl.minimum(at_gates + 4 * HIDDEN, last) + here_gates
+        next_entering = tl.load(outer, inside, 0.0)
+        next_forgetting = tl.load(outer + HIDDEN, inside, 0.0)
+        next_new = tl.load(outer + 2 * HIDDEN, inside, 0.0)
+        next_leaving = tl.load(outer + 3 * HIDDEN, inside, 0.0)
         if KEEP:
             tl.store(before + at + here, state, inside)
-        outer = gates + at_gates + here_gates
         half = state.to(tl.float16)
-        entering = tl.sigmoid(tl.load(outer, inside, 0.0) + tl.dot(half, to_entering))
-        forgetting = tl.sigmoid(tl.load(outer + HIDDEN, inside, 0.0) + tl.dot(half, to_forgetting))
-        new = _tanh(tl.load(outer + 2 * HIDDEN, inside, 0.0) + tl.dot(half, to_new))
-        leaving = tl.sigmoid(tl.load(outer + 3 * HIDDEN, inside, 0.0) + tl.dot(half, to_leaving))
+        entering = tl.sigmoid(tl.dot(half, to_entering, entering))
+        forgetting = tl.sigmoid(tl.dot(half, to_forgetting, forgetting))
+        new = _tanh(tl.dot(half, to_new, new))
+        leaving = tl.sigmoid(tl.dot(half, to_leaving, leaving))
         cell = forgetting * cell + entering * new
         state = leaving * _tanh(cell)
         tl.store(states + at + here, state, inside)
