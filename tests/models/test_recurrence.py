@@ -31,15 +31,25 @@ def test_it_is_an_lstm_with_its_gradients(device):
 
 
 def test_products_are_rounded_where_those_of_cudnn_are(monkeypatch):
-    seen = []
-    monkeypatch.setattr(torch, "bmm", lambda a, b: seen.append(torch.backends.cuda.matmul.allow_tf32) or a @ b)
+    settings, seen = torch.backends.cuda.matmul, []
+    monkeypatch.setattr(torch, "bmm", lambda a, b: seen.append(settings.fp32_precision == "tf32") or a @ b)
     values, weight = torch.randn(1, 2, 3, 5, requires_grad=True), torch.randn(1, 8, 5)
     for allowed in (False, True):
         monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", allowed)
         recurrence(input_gates(values, weight), torch.randn(1, 8, 2)).sum().backward()
         assert set(seen) == {allowed}, "there and back"
-        assert not torch.backends.cuda.matmul.allow_tf32, "only LSTMs"
+        assert settings.fp32_precision != "tf32", "only LSTMs"
         seen.clear()
+
+
+def test_what_the_user_set_stays():
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    try:
+        recurrence(input_gates(torch.randn(1, 2, 3, 5), torch.randn(1, 8, 5)), torch.randn(1, 8, 2))
+        assert torch.backends.cuda.matmul.fp32_precision == "tf32"
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = "none"
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_gradients_are_those_of_differences():

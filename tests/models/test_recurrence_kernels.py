@@ -131,6 +131,10 @@ def test_a_model_is_the_same_through_the_kernels(gradients, monkeypatch):
         assert (mine - theirs).norm() < 2e-3 * theirs.norm()
 
 
+def full(*_, **__):
+    raise RuntimeError("CUDA error: out of memory")
+
+
 def refuse(*_, **__):
     raise RuntimeError("out of resource: shared memory\nand more")
 
@@ -145,6 +149,9 @@ def refuse(*_, **__):
 def test_where_triton_does_not_work_there_is_another_way(name, wrong, reason, monkeypatch):
     assert literal._kernels.__wrapped__(torch.device(DEVICE), 8) is kernels
     assert literal._kernels.__wrapped__(torch.device(DEVICE), kernels.WIDEST + 1) is None
+    monkeypatch.setattr(kernels, name, full)
+    with pytest.raises(RuntimeError, match="CUDA error: out of memory"):  # another time there may be room
+        literal._kernels.__wrapped__(torch.device(DEVICE), 8)
     monkeypatch.setattr(kernels, name, wrong)
     with pytest.warns(UserWarning, match=rf"Triton does not work here \({reason}\)"):
         assert literal._kernels.__wrapped__(torch.device(DEVICE), 8) is None

@@ -176,6 +176,7 @@ class _Run:
         self.running: dict[Future[Outcome], Task] = {}
         self.elsewhere: list[tuple[Task, float]] = []
         self.attempts: Counter[str] = Counter()
+        self.crowded: Counter[str] = Counter()
         self.settled: set[str] = set()
         listener.planned(self.summary.total, self.summary.cached)
 
@@ -218,8 +219,8 @@ class _Run:
         for task, again in waiting:
             if self.store.has(task.key):
                 self._finish(task, Outcome("found"))
-            elif now >= again and len(self.running) < 2 * self.slots:
-                self._submit(task)
+            elif now >= again:
+                self._make_ready(task)
             else:
                 self.elsewhere.append((task, again))
 
@@ -240,10 +241,10 @@ class _Run:
             raise StoreError(outcome.error)
         if outcome.status == "busy":
             self.elsewhere.append((task, time.monotonic() + _PATIENCE))
-        elif outcome.status == "crowded" and self.attempts[task.key] < _TRIES - 1:
+        elif outcome.status == "crowded" and self.crowded[task.key] < _TRIES - 1:
             # Its device is shared with other workers, perhaps of other runs: they end some time.
-            self.attempts[task.key] += 1
-            self.elsewhere.append((task, time.monotonic() + _ROOM * self.attempts[task.key]))
+            self.crowded[task.key] += 1
+            self.elsewhere.append((task, time.monotonic() + _ROOM * self.crowded[task.key]))
         elif outcome.status in ("failed", "crowded"):
             self._fail(Failure(task, outcome.error, outcome.log))
         else:

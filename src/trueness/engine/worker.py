@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import os
@@ -16,6 +17,7 @@ from typing import Any, Literal
 from trueness.engine.files import StoreError
 from trueness.engine.store import Store, machine
 from trueness.engine.task import Task, find_task_type
+from trueness.errors import no_room
 
 DEVICE_VARIABLE = "TRUENESS_DEVICE"
 
@@ -106,7 +108,7 @@ def _compute(store: Store, request: Request) -> Outcome:
         text = f"task: {request.shown}\nkey: {request.key}\nparameters: {dict(request.parameters)!r}\n\n"
         log = store.write_log(request.key, text + traceback.format_exc())
         last = traceback.format_exception_only(error)[-1].strip()
-        status: Literal["crowded", "failed"] = "crowded" if type(error).__name__ == "OutOfMemoryError" else "failed"
+        status: Literal["crowded", "failed"] = "crowded" if no_room(error) else "failed"
         return Outcome(status, time.perf_counter() - begin, last.encode(errors="backslashreplace").decode(), str(log))
     return Outcome("computed", seconds)
 
@@ -116,7 +118,8 @@ def _release_memory() -> None:
     torch = sys.modules.get("torch")
     if torch is not None and current_device().startswith("cuda"):
         gc.collect()
-        torch.cuda.empty_cache()
+        with contextlib.suppress(Exception):  # after some errors nothing works on the device any more
+            torch.cuda.empty_cache()
 
 
 _machine = functools.cache(machine)

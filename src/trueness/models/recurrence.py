@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trueness.errors import no_room
+
 _active = False
 
 
@@ -72,15 +74,18 @@ def _may_round() -> bool:
 @contextlib.contextmanager
 def _rounded_as_by_cudnn() -> Iterator[None]:
     """Products are rounded (TF32) where those of torch's own LSTMs are: by default."""
+    settings: Any = torch.backends.cuda.matmul
+    # The older switch breaks the newer one where that was used.
+    name, rounded = ("fp32_precision", "tf32") if hasattr(settings, "fp32_precision") else ("allow_tf32", True)
     if not _may_round():
         yield
         return
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = True
+    before = getattr(settings, name)
+    setattr(settings, name, rounded)
     try:
         yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+        setattr(settings, name, before)
 
 
 class _Product(torch.autograd.Function):
@@ -118,6 +123,8 @@ def _kernels(device: torch.device, hidden: int) -> ModuleType | None:
             return None
         _try(recurrence_kernels, device, hidden)
     except Exception as error:  # whatever keeps it from working, there is another way
+        if no_room(error):  # which passes
+            raise
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         warnings.warn(f"Triton does not work here ({reason}): LSTMs are computed several times slower.", stacklevel=2)
         return None
@@ -147,9 +154,12 @@ class _Recurrence(torch.autograd.Function):
         _, *rest = output
         ctx.save_for_backward(inputs[1], *rest)
         ctx.mark_non_differentiable(*rest)
+        ctx.set_materialize_grads(False)  # nor are zeros made for them
 
     @staticmethod
-    def backward(ctx: Any, grown: Tensor, *_: Any) -> tuple[Tensor, Tensor | None]:
+    def backward(ctx: Any, grown: Tensor | None, *_: Any) -> tuple[Tensor | None, Tensor | None]:
+        if grown is None:
+            return None, None
         weight, before, cells, saved = ctx.saved_tensors
         with _rounded_as_by_cudnn():
             found = _backward(grown, weight, cells, saved)

@@ -172,7 +172,8 @@ def forwards(gates: Tensor, weight: Tensor, *, keep: bool = True) -> tuple[Tenso
         (torch.empty_like(states), torch.empty_like(states), torch.empty_like(gates)) if keep else (states,) * 3
     )
     grid, how = _how(groups, batch, hidden)
-    _forwards[grid](gates, weight, states, before, cells, saved, batch, tokens, KEEP=keep, **how)
+    with torch.cuda.device_of(gates):  # Triton launches on torch's current device
+        _forwards[grid](gates, weight, states, before, cells, saved, batch, tokens, KEEP=keep, **how)
     return (states, before, cells, saved) if keep else (states,)
 
 
@@ -182,7 +183,8 @@ def backwards(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Te
     grown, weight = grown.contiguous(), weight.contiguous()
     found = torch.empty_like(saved)
     grid, how = _how(groups, batch, hidden)
-    _backwards[grid](grown, weight, cells, saved, found, batch, tokens, **how)
+    with torch.cuda.device_of(grown):
+        _backwards[grid](grown, weight, cells, saved, found, batch, tokens, **how)
     return found
 
 

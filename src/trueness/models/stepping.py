@@ -77,6 +77,8 @@ class GraphStepper:
         self._records = device.type == "cuda"
         self._stream = torch.cuda.Stream(device) if self._records else None  # type: ignore[no-untyped-call]
         self._seen: set[Shape] = set()
+        self._refused: set[Shape] = set()
+        """For which there was no memory; they are tried again after every epoch."""
         self._graphs: dict[Shape, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
         self._pool: tuple[int, int] | None = None
 
@@ -92,7 +94,7 @@ class GraphStepper:
         rounded = (rounded_up(widths[0]), rounded_up(widths[1]))
         shape = (*index.shape, *rounded)
         with torch.cuda.stream(self._stream):
-            if shape not in self._seen or index.numel() * sum(rounded) > self._largest:
+            if shape not in self._seen or shape in self._refused or index.numel() * sum(rounded) > self._largest:
                 # The first one is computed as it is: it warms up the libraries and makes the optimiser's state.
                 self._seen.add(shape)
                 self.step(index, rounded)
@@ -102,6 +104,7 @@ class GraphStepper:
                 torch.cuda.empty_cache()
                 free, total = torch.cuda.mem_get_info(index.device)
                 if free < total * _SPARE + index.numel() * sum(rounded) * self._bytes_per_token:
+                    self._refused.add(shape)
                     self.step(index, rounded)
                     return
                 self._graphs[shape] = self._record(torch.empty_like(index), rounded)
@@ -131,13 +134,14 @@ class GraphStepper:
 
     def wait_for_data(self) -> None:
         """Steps come after what was asked of the device before."""
+        self._refused.clear()
         if self._stream is not None:
-            self._stream.wait_stream(torch.cuda.current_stream())
+            self._stream.wait_stream(torch.cuda.current_stream(self.device))
 
     def be_waited_for(self) -> None:
         """What is asked of the device from now on comes after the steps."""
         if self._stream is not None:
-            torch.cuda.current_stream().wait_stream(self._stream)
+            torch.cuda.current_stream(self.device).wait_stream(self._stream)
 
 
 class Stepper(GraphStepper):

@@ -31,7 +31,7 @@ from trueness.studies.text_tasks import (
     small,
     vectors_for,
 )
-from trueness.studies.transformer_tasks import ModelsStudy, read_any_model, trained_models
+from trueness.studies.transformer_tasks import TRANSFORMER, ModelsStudy, read_any_model, trained_models
 
 PlantingName = Annotated[str, AfterValidator(known(PLANTINGS))]
 PlantingNames = Annotated[list[PlantingName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
@@ -75,7 +75,7 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                 planting=planting,
                 kept=study.kept,
                 vectors=vectors_for(name, study.vectors),
-                frozen="embedding" in RECIPES[study.recipe_of(name)].frozen,
+                frozen=any("embedding" in RECIPES[recipe].frozen for recipe in _recipes(study, name)),
             )
             for model in study.models:
                 models = trained_models(study, data, model, study.recipe_of(name))[False]
@@ -105,6 +105,12 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                         label = f"rationale-{method}, {rate:g}"
                         at.append({"dataset": where, "model": label, "seed": seed, "part": part})
     return summary({"trials": trials}, at=at)
+
+
+def _recipes(study: GroundTruthStudy, dataset: str) -> list[str]:
+    """By which models with word vectors are trained."""
+    ours = [study.recipe_of(dataset)] if set(study.models) - {TRANSFORMER} else []
+    return [*ours, *([study.rationale_recipe] if study.rationales else [])]
 
 
 @task("ground-truth/planted", version=2)
