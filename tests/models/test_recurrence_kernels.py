@@ -6,11 +6,15 @@ import pytest
 import torch
 
 from tests.models.test_attentive import VOCABULARY, build
+from tests.models.test_stack import loops_of, separately
 from tests.protocols.roar.test_hiding import texts
 from trueness.data.batches import EncodedSplit
 from trueness.models import encoders
 from trueness.models import recurrence as literal
 from trueness.models.looking import looking
+from trueness.models.recipes import Recipe
+from trueness.models.stack import Stack
+from trueness.models.stepping import CrossEntropy
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
@@ -129,6 +133,21 @@ def test_a_model_is_the_same_through_the_kernels(gradients, monkeypatch):
                 found[name] += torch.autograd.grad(seen.logits[:, 0].sum(), embeddings)
     for mine, theirs in zip(found["kernels"], found["library"], strict=True):
         assert (mine - theirs).norm() < 2e-3 * theirs.norm()
+
+
+def test_a_stack_is_trained_the_same_through_the_kernels(monkeypatch):
+    split = EncodedSplit(texts(40), VOCABULARY, DEVICE)
+    recipe = Recipe(epochs=1, batch_size=16)
+    loops = loops_of(build("bilstm").config, recipe, [split] * 3, [CrossEntropy(split)] * 3, [3, 4, 5], DEVICE)
+    wanted = separately(loops, DEVICE, 1)
+    used = []
+    monkeypatch.setattr(literal, "kernels_for", lambda values, _: used.append(values.shape[0]) or kernels)
+    Stack(loops).epoch()
+    assert set(used) == {6}, "both directions of all models at once"
+    for loop, (network, total) in zip(loops, wanted, strict=True):
+        assert float(loop.total) == pytest.approx(total, rel=1e-2)
+        for name, own in loop.network.named_parameters():
+            assert torch.allclose(own, network.get_parameter(name), atol=4e-3), name
 
 
 def full(*_, **__):
