@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 import trueness as tn
 from trueness.data import load_text
+from trueness.data.text_datasets import TEXT_DATASETS
 from trueness.engine import Store
 from trueness.studies.text_tasks import dataset_task, read_dataset
 
@@ -74,6 +77,18 @@ def test_a_dataset_goes_through_the_store_unchanged(folder, tmp_path):
     assert back == direct
     assert not store.get(task.key).holds("vectors")
     assert store.get(task.key).holds("examples")
+
+
+def test_a_dataset_that_is_prepared_anew_gets_a_new_key(monkeypatch):
+    def key():
+        return dataset_task("movie-sentences", "none").key
+
+    before = key()
+    source = TEXT_DATASETS["movie-sentences"]
+    monkeypatch.setitem(TEXT_DATASETS._things, "movie-sentences", replace(source, revision=2))
+    assert key() != before
+    monkeypatch.undo()
+    assert key() == before
 
 
 @pytest.mark.parametrize(

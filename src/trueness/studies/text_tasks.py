@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 def dataset_task(name: str, vectors: str | None) -> Task:
     """The task that prepares a dataset; its key follows from what the files hold, not from where they lie."""
-    from trueness.data.text_datasets import find_source
+    from trueness.data.text_datasets import TEXT_DATASETS, find_source
 
-    return dataset(name=name, source=find_source(name)[0], vectors=vectors_for(name, vectors))
+    revision = TEXT_DATASETS[name].revision if name in TEXT_DATASETS else 1
+    later: dict[str, Any] = {} if revision == 1 else {"revision": revision}
+    return dataset(name=name, source=find_source(name)[0], vectors=vectors_for(name, vectors), **later)
 
 
 def vectors_for(name: str, vectors: str | None) -> str | Path | None:
@@ -41,6 +43,7 @@ def dataset(
     name: str,
     source: Path | None,
     vectors: str | Path | None,
+    revision: int = 1,  # noqa: ARG001  # it is part of the key
 ) -> dict[str, Any]:
     """A prepared dataset, and word vectors for its vocabulary."""
     from trueness.data.text_datasets import load_text
