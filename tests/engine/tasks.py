@@ -61,12 +61,17 @@ def fails(inputs, *, reason):
 @task("dies", version=1)
 def dies(inputs, *, flag, times):
     """Kill its own process the first `times` times."""
-    path = Path(flag)
-    seen = len(path.read_text()) if path.exists() else 0
-    if seen < times:
-        path.write_text("x" * (seen + 1))
+    if _count(flag) < times:
         os.kill(os.getpid(), signal.SIGKILL)
     return {"value": 1}
+
+
+def _count(flag):
+    """How often it was called before with this file."""
+    path = Path(flag)
+    seen = len(path.read_text()) if path.exists() else 0
+    path.write_text("x" * (seen + 1))
+    return seen
 
 
 class OutOfMemoryError(RuntimeError):
@@ -76,10 +81,8 @@ class OutOfMemoryError(RuntimeError):
 @task("crowded", version=1)
 def crowded(inputs, *, flag, times):
     """Find no room on its device the first `times` times."""
-    path = Path(flag)
-    seen = len(path.read_text()) if path.exists() else 0
+    seen = _count(flag)
     if seen < times:
-        path.write_text("x" * (seen + 1))
         if seen % 2:
             raise RuntimeError("capture failed") from RuntimeError("CUBLAS_STATUS_ALLOC_FAILED")
         raise OutOfMemoryError("CUDA out of memory")

@@ -74,12 +74,12 @@ def _may_round() -> bool:
 @contextlib.contextmanager
 def _rounded_as_by_cudnn() -> Iterator[None]:
     """Products are rounded (TF32) where those of torch's own LSTMs are: by default."""
-    settings: Any = torch.backends.cuda.matmul
-    # The older switch breaks the newer one where that was used.
-    name, rounded = ("fp32_precision", "tf32") if hasattr(settings, "fp32_precision") else ("allow_tf32", True)
     if not _may_round():
         yield
         return
+    settings: Any = torch.backends.cuda.matmul
+    # The older switch breaks the newer one where that was used.
+    name, rounded = ("fp32_precision", "tf32") if hasattr(settings, "fp32_precision") else ("allow_tf32", True)
     before = getattr(settings, name)
     setattr(settings, name, rounded)
     try:
