@@ -16,9 +16,12 @@ PAGE = ROOT / "docs" / "results.md"
 
 
 def main() -> int:
-    """Fill every `<!-- table: STUDY -->` ... `<!-- end -->` of the page."""
+    """Fill every `<!-- table: STUDY -->`, or `<!-- methods: STUDY/FILE, MODEL, QUANTITY -->`, ... `<!-- end -->`."""
     text = PAGE.read_text(encoding="utf-8")
     current = re.sub(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", _fill, text, flags=re.DOTALL)
+    current = re.sub(
+        r"(<!-- methods: (\S+), (\S+), (.+?) -->\n).*?(<!-- end -->)", _fill_methods, current, flags=re.DOTALL
+    )
     current = re.sub(r"(<!-- base models -->\n).*?(<!-- end -->)", _fill_models, current, flags=re.DOTALL)
     if current == text:
         return 0
@@ -36,6 +39,25 @@ def _fill(match: re.Match[str]) -> str:
     more = f"\n{left_out} more values, {why}, are in `compare.json`.\n" if left_out else ""
     words = "".join(f"{sentence} " for sentence in shares(compared["agreement"])).strip()
     return f"{match[1]}{_claims(compared['claims'])}\n{words}\n\n{_rows(rows)}{more}{match[3]}"
+
+
+def _fill_methods(match: re.Match[str]) -> str:
+    """A row for each method, the best first, and a column for each dataset."""
+    compared = json.loads((ROOT / "results" / match[2]).read_text(encoding="utf-8"))
+    rows = [row for row in compared["rows"] if row["model"] == match[3] and row["quantity"] == match[4]]
+    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["method"], {})[row["dataset"]] = row
+    lines = [f"| {match[4]} | {' | '.join(datasets)} |", "|---|" + "---|" * len(datasets)]
+    for method, cells in sorted(found.items(), key=lambda item: -sum(row["value"] for row in item[1].values())):
+        shown = [f"{row['value']:.2f}{_interval(row)}" for row in (cells[name] for name in datasets)]
+        lines.append(f"| {method} | {' | '.join(shown)} |")
+    return match[1] + "\n".join(lines) + "\n" + match[5]
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return "" if row["low"] is None else f" ({row['low']:.2f} to {row['high']:.2f})"
 
 
 def _fill_models(match: re.Match[str]) -> str:

@@ -81,3 +81,12 @@ def test_the_packaged_vectors():
     assert found.sum() == 3
     assert table.shape == (8, 50)
     assert table[VOCABULARY.numbers["film"]].any()
+
+
+def test_packaged_vectors_of_length_one():
+    plain, found = load_vectors("glove-6b-50d", VOCABULARY)
+    unit, _ = load_vectors("glove-6b-50d@unit", VOCABULARY)
+    lengths = np.linalg.norm(plain[found], axis=1)
+    assert lengths.min() > 2
+    assert np.allclose(unit[found] * lengths[:, None], plain[found], atol=1e-5)
+    assert not unit[~found].any()

@@ -134,11 +134,10 @@ def test_the_penalty_is_the_distance_from_the_target(by_text):
     assert torch.allclose(found - error, (2.0 * (rate - 0.25).abs()).expand_as(error))
 
 
-@pytest.mark.parametrize(("method", "by_text"), [("reinforce", True), ("hardkuma", False)])
+@pytest.mark.parametrize(("method", "by_text"), [("reinforce", True), ("reinforce", False), ("hardkuma", False)])
 def test_a_planted_word_is_selected(method, by_text):
-    """REINFORCE learns a rate of each text within seconds; that of a batch is one number for all its draws."""
     data = with_splits(plant(dataset(200), "token"))
-    how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.02, patience=None)
+    how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.02, stop_at=None)
     shape = {"hidden": 6, "embedding": 6}
     model = train_rationale(method, data, selection=0.1, by_text=by_text, recipe=how, **shape)
     batch = batch_from(model, data["test"])
@@ -160,7 +159,7 @@ def test_a_planted_word_is_selected(method, by_text):
 def test_models_trained_as_one_find_it_at_their_own_rates(method, monkeypatch):
     monkeypatch.setattr(stack, "DEVICES", ("cpu",))
     data = with_splits(plant(dataset(200), "token"))
-    how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.02, patience=None)
+    how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.02, stop_at=None)
     jobs = [(0.1, 0), (0.4, 1)]
     models = train_rationales(method, data, jobs, by_text=True, recipe=how, hidden=6, embedding=6)
     rates = []

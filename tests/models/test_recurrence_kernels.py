@@ -43,6 +43,13 @@ def token_by_token(gates, weight):
 SHAPES = [(1, 1, 1, 4), (3, 5, 7, 16), (2, 40, 3, 20), (4, 33, 6, 24)]
 
 
+@pytest.fixture(params=[1, 1000])
+def processors(request, monkeypatch):
+    """With many, a program takes few rows."""
+    monkeypatch.setattr(kernels, "_processors", lambda _: request.param)
+
+
+@pytest.mark.usefixtures("processors")
 @pytest.mark.parametrize(("groups", "batch", "tokens", "hidden"), SHAPES)
 def test_states_are_those_of_lstms(groups, batch, tokens, hidden):
     torch.manual_seed(0)
@@ -55,6 +62,7 @@ def test_states_are_those_of_lstms(groups, batch, tokens, hidden):
     assert torch.equal(alone, found[0])
 
 
+@pytest.mark.usefixtures("processors")
 @pytest.mark.parametrize(("groups", "batch", "tokens", "hidden"), SHAPES)
 def test_gradients_are_those_of_the_equations(groups, batch, tokens, hidden):
     torch.manual_seed(1)

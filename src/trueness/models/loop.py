@@ -90,7 +90,10 @@ class Loop(Generic[Network]):
             return True
         if how.patience is not None and done.best_epoch >= 0 and done.epoch - 1 - done.best_epoch >= how.patience:
             return True
-        return bool(how.stop_at is not None and done.history and done.history[-1]["accuracy"] >= how.stop_at)
+        if how.stop_at is None or not done.history:
+            return False
+        last = done.history[-1]
+        return last["accuracy"] >= how.stop_at and bool(last.get("on target", True))
 
     @property
     def objective(self) -> Objective:

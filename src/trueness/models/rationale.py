@@ -33,6 +33,9 @@ Method = Literal["reinforce", "hardkuma"]
 LOW, HIGH = -0.1, 1.1
 """HardKuma stretches a Kumaraswamy variable to this support, and cuts it to [0, 1]."""
 
+_ON_TARGET = 0.01
+"""So near to its target must a rate of selection be before training may stop."""
+
 
 def stretched_sample(a: Tensor, b: Tensor, uniform: Tensor) -> Tensor:
     """A HardKuma(a, b) variable from a uniform one: inverse transform, stretched, cut; differentiable in a and b."""
@@ -156,7 +159,7 @@ class RationaleObjective(Together):
 
     The rate is that of a whole batch (Zhou et al. 2022); with `by_text` it is what the code behind their numbers has:
     of each text (reinforce), or the mean over texts (hardkuma). REINFORCE learns the selector by the cost of its draw
-    times the gradient of the draw's log-probability.
+    times the gradient of the draw's log-probability; what the rest of the batch costs is taken off, but for `by_text`.
     """
 
     def __init__(self, method: Method, target: float, weight: float = 1.0, *, by_text: bool = False) -> None:
@@ -193,11 +196,23 @@ class RationaleObjective(Together):
         else:
             apart = (amount.sum(dim=-1, keepdim=True) / sizes.sum(dim=-1, keepdim=True) - target).abs()
         penalty = (self.weight * apart).expand_as(error)
-        if drawn:
-            # What is common to a batch depends on the draws of all its texts.
-            together = log_chance if self.by_text else log_chance.sum(dim=-1, keepdim=True)
-            return error + error.detach() * log_chance + penalty.detach() * together
-        return error + penalty
+        if not drawn:
+            return error + penalty
+        if self.by_text:
+            return error + (error + penalty).detach() * log_chance
+        # The penalty depends on the draws of all texts; what the others have by themselves is a text's baseline.
+        count = error.shape[-1]
+        if count > 1:
+            apart_without = (_without(amount) / _without(sizes) - target).abs()
+            costs = error - _without(error) / (count - 1) + count * (penalty - self.weight * apart_without)
+        else:
+            costs = error + penalty
+        return error + costs.detach() * log_chance
+
+
+def _without(values: Tensor) -> Tensor:
+    """(models, batch): the sum of all others in the batch."""
+    return values.sum(dim=-1, keepdim=True) - values
 
 
 @dataclass(frozen=True)
@@ -290,4 +305,5 @@ class _Measure:
             "loss": loss if math.isfinite(loss) else math.inf,
             "accuracy": right / len(self._split),
             "selected": rate,
+            "on target": float(abs(rate - self._target) <= _ON_TARGET),
         }

@@ -180,7 +180,7 @@ def forwards(gates: Tensor, weight: Tensor, *, keep: bool = True) -> tuple[Tenso
 
 def backwards(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
     """Gradients of the gates before their functions, from those of the states."""
-    groups, batch, tokens, hidden = cells.shape
+    _, batch, tokens, hidden = cells.shape
     grown, weight = grown.contiguous(), weight.contiguous()
     found = torch.empty_like(saved)
     grid, how = _how(grown, hidden)
@@ -201,5 +201,5 @@ def _how(values: Tensor, hidden: int) -> tuple[tuple[int, int], dict[str, Any]]:
 
 @functools.cache
 def _processors(device: torch.device) -> int:
-    """Of a GPU; as many as Triton's interpreter is asked for."""
+    """Of a GPU; Triton's interpreter is one."""
     return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1

@@ -149,7 +149,7 @@ def trial(
     return {**payloads, "records": small(records)} if len(records) else payloads
 
 
-@task("ground-truth/rationales", version=1)
+@task("ground-truth/rationales", version=2)
 def rationales(
     inputs: Mapping[str, Stored],
     *,

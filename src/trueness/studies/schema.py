@@ -84,8 +84,8 @@ def _learned(name: str) -> str:
 
 
 def _found(name: str) -> str:
-    if name not in ("none", PACKAGED) and not Path(name).is_file():
-        raise ValueError(f"there are no word vectors {name}; give a file, {PACKAGED} or none")
+    if name not in ("none", *PACKAGED) and not Path(name).is_file():
+        raise ValueError(f"there are no word vectors {name}; give a file, {' or '.join(PACKAGED)}, or none")
     return name
 
 

@@ -33,7 +33,7 @@ def vectors_for(name: str, vectors: str | None) -> str | Path | None:
     from trueness.data.word_vectors import PACKAGED
 
     given = vectors if find_source(name)[1] and vectors != "none" else None
-    return given if given in (None, PACKAGED) else Path(str(given))
+    return given if given in (None, *PACKAGED) else Path(str(given))
 
 
 @task("text/dataset", version=1)
