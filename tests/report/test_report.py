@@ -1,15 +1,16 @@
 import csv
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from trueness import report
 from trueness.api import open_run
 from trueness.errors import UserError
-from trueness.protocols.result import Result, Score
+from trueness.protocols.result import Result, ResultWarning, Score
 from trueness.report.compare import compare, published_values
-from trueness.report.page import figure_bytes
+from trueness.report.page import _page, figure_bytes
 from trueness.studies import builtin_studies, load_study
 
 
@@ -113,6 +114,17 @@ def test_the_report_reads_the_store_only(tiny_run):
 def test_a_result_without_scores_is_reported(tiny_run):
     empty = Result(records=tiny_run.to_pandas(), tables=tiny_run.result.tables)
     assert compare(tiny_run.study, empty)["rows"] == []
+
+
+def test_warnings_of_one_kind_are_listed_once(tiny_run):
+    many = [ResultWarning(code="leak", where=f"place {number}", message="too much") for number in range(7)]
+    other = ResultWarning(code="few", where="here", message="too little")
+    result = replace(tiny_run.result, warnings=(*many, other))
+    page = _page(tiny_run.study, tiny_run.stored, result, [])
+    assert page.count(">leak</span>") == page.count(">few</span>") == 1
+    assert "4 more of this kind" in page
+    assert page.count("more of this kind") == 1
+    assert all(page.count(f"place {number}: too much.") == 1 for number in range(7))
 
 
 def test_published_csv_is_plain(tmp_path):
