@@ -8,6 +8,7 @@ import time
 import types
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -240,6 +241,9 @@ def test_tasks_are_timed_by_their_words_and_sources():
     large, small = double(value=100), double(value=1)
     timing = Timing.of([(total({"parts": [large]}), 9.0), (total({"parts": [small]}), 1.0)])
     assert timing.estimate(kinds_of(total({"parts": [large]}, seconds=0.5))) == 9.0
+    last = replace(total({"parts": []}), type=replace(total, name="some/summary"))
+    assert timing.estimate(kinds_of(fails(reason=""))) == 5.0
+    assert timing.estimate(kinds_of(last)) is None, "a summary is like no other task"
 
 
 def test_half_a_run_predicts_the_rest(store, local):
