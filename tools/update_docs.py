@@ -42,16 +42,18 @@ def _fill(match: re.Match[str]) -> str:
 
 
 def _fill_methods(match: re.Match[str]) -> str:
-    """A row for each method, the best first, and a column for each dataset."""
+    """A row for each method, that with the largest values first, and a column for each dataset."""
     compared = json.loads((ROOT / "results" / match[2]).read_text(encoding="utf-8"))
     rows = [row for row in compared["rows"] if row["model"] == match[3] and row["quantity"] == match[4]]
+    if not rows:
+        raise SystemExit(f"{match[2]} has no {match[4]} of {match[3]}.")
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(row["method"], {})[row["dataset"]] = row
     lines = [f"| {match[4]} | {' | '.join(datasets)} |", "|---|" + "---|" * len(datasets)]
     for method, cells in sorted(found.items(), key=lambda item: -sum(row["value"] for row in item[1].values())):
-        shown = [f"{row['value']:.2f}{_interval(row)}" for row in (cells[name] for name in datasets)]
+        shown = [f"{cells[name]['value']:.2f}{_interval(cells[name])}" if name in cells else "–" for name in datasets]
         lines.append(f"| {method} | {' | '.join(shown)} |")
     return match[1] + "\n".join(lines) + "\n" + match[5]
 

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -85,7 +87,7 @@ def test_the_packaged_vectors():
 
 def test_packaged_vectors_of_length_one():
     plain, found = load_vectors("glove-6b-50d", VOCABULARY)
-    unit, _ = load_vectors("glove-6b-50d@unit", VOCABULARY)
+    unit, _ = load_vectors(Path("glove-6b-50d@unit"), VOCABULARY)
     lengths = np.linalg.norm(plain[found], axis=1)
     assert lengths.min() > 2
     assert np.allclose(unit[found] * lengths[:, None], plain[found], atol=1e-5)

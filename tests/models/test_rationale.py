@@ -11,6 +11,7 @@ from scipy.integrate import quad
 from tests.data.test_planting import dataset
 from tests.models.test_attentive import VOCABULARY, batch_of, examples
 from tests.models.test_attentive import build as attentive
+from trueness.data.batches import EncodedSplit
 from trueness.data.planting import plant, with_splits
 from trueness.errors import UserError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS
@@ -20,6 +21,7 @@ from trueness.models.rationale import (
     LOW,
     RationaleClassifier,
     RationaleObjective,
+    _Measure,
     chance_of_one,
     chance_of_zero,
     stretched_sample,
@@ -46,11 +48,13 @@ def every_choice(batch):
 
 @pytest.mark.parametrize("dependent", [False, True])
 @pytest.mark.parametrize("by_text", [False, True])
-def test_reinforce_is_unbiased(dependent, by_text):
+@pytest.mark.parametrize("lengths", [(3, 2), (4,)])
+def test_reinforce_is_unbiased(dependent, by_text, lengths):
     """Summed over all draws of a batch with their chances, its gradient is that of the expected cost."""
-    network, batch = build("reinforce", dependent=dependent), batch_of(examples(sizes=(3, 2), pairs=False))
+    network, batch = build("reinforce", dependent=dependent), batch_of(examples(sizes=lengths, pairs=False))
     objective = RationaleObjective("reinforce", 0.3, 0.7, by_text=by_text)
-    index, sizes = torch.arange(2), torch.tensor([3, 2])
+    count, sizes = len(lengths), torch.tensor(lengths)
+    index = torch.arange(count)
     estimate = [torch.zeros_like(parameter) for parameter in network.parameters()]
     expected, total = 0, 0
     for chosen in every_choice(batch):
@@ -58,7 +62,8 @@ def test_reinforce_is_unbiased(dependent, by_text):
         chance = prediction.more[1].sum().exp()
         total += float(chance.detach())
         cost = torch.nn.functional.cross_entropy(prediction.logits, batch.labels, reduction="sum")
-        apart = (chosen.sum(-1) / sizes - 0.3).abs().sum() if by_text else 2 * (chosen.sum() / 5 - 0.3).abs()
+        whole = count * (chosen.sum() / sum(lengths) - 0.3).abs()
+        apart = (chosen.sum(-1) / sizes - 0.3).abs().sum() if by_text else whole
         expected = expected + chance * (cost + 0.7 * apart)
         loss = objective(network(batch, attention=chosen), batch, index).sum()
         gradients = torch.autograd.grad(loss, list(network.parameters()), allow_unused=True)
@@ -153,6 +158,16 @@ def test_a_planted_word_is_selected(method, by_text):
     again = train_rationale(method, data, selection=0.1, recipe=replace(how, epochs=2), **shape)
     twice = train_rationale(method, data, selection=0.1, recipe=replace(how, epochs=2), **shape)
     assert torch.equal(again.network.output.weight, twice.network.output.weight), "fixed by the seed"
+
+
+@pytest.mark.parametrize("method", ["reinforce", "hardkuma"])
+def test_training_ends_at_the_accuracy_and_the_rate(method):
+    data = with_splits(plant(dataset(200), "token"))
+    how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.02, stop_at=0.9)
+    model = train_rationale(method, data, selection=0.12, recipe=how, hidden=6, embedding=6)
+    found = _Measure(EncodedSplit(data["dev"], model.vocabulary), 0.12, 1.0)(model.network)
+    assert found["accuracy"] >= 0.9
+    assert abs(found["selected"] - 0.12) <= 0.01
 
 
 @pytest.mark.parametrize("method", ["reinforce", "hardkuma"])

@@ -49,6 +49,17 @@ def processors(request, monkeypatch):
     monkeypatch.setattr(kernels, "_processors", lambda _: request.param)
 
 
+@pytest.mark.parametrize(
+    ("groups", "batch", "rows"),
+    [(10, 32, 16), (6, 256, 16), (2, 1100, 32), (2, 8000, 32), (22, 250, 16), (300, 8, 16)],
+)
+def test_a_program_takes_few_rows_unless_programs_would_wait(groups, batch, rows, monkeypatch):
+    monkeypatch.setattr(kernels, "_processors", lambda _: 132)
+    grid, how = kernels._how(torch.empty(groups, batch, 1, 1), 128)
+    assert how["ROWS"] == rows
+    assert grid == (groups, -(-batch // rows))
+
+
 @pytest.mark.usefixtures("processors")
 @pytest.mark.parametrize(("groups", "batch", "tokens", "hidden"), SHAPES)
 def test_states_are_those_of_lstms(groups, batch, tokens, hidden):

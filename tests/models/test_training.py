@@ -109,6 +109,11 @@ def test_selection_may_skip_the_first_epoch_stop_early_or_look_at_the_test_split
     assert not loop.finished, "of rationale models the rate of selection counts as well"
     loop._select({"accuracy": 0.95})
     assert loop.finished
+    loop = Fake(Recipe(epochs=9, stop_at=0.9, select="loss"))
+    for accuracy, loss in ((0.8, 0.1), (0.9, 0.2)):
+        loop._select({"accuracy": accuracy, "loss": loss})
+    assert loop.finished
+    assert loop.progress.best_epoch == 1, "the epoch that is the aim is kept, whatever its loss"
     noted = train("average-additive", DATA, recipe=replace(QUICK, epochs=1, select_on="test"), **SMALL)
     assert any("chosen on the test split" in note for note in noted.notes)
 

@@ -142,6 +142,7 @@ def test_a_report_that_cannot_be_written_is_a_sentence(tiny_run, tmp_path):
 
 
 def test_two_runs_of_the_authors_are_an_interval():
+    """Where they did not publish one."""
     from trueness.report.compare import _row
 
     score = Score(
@@ -151,6 +152,8 @@ def test_two_runs_of_the_authors_are_an_interval():
     between = _row(score, {"published": "0.40", "second_run": "0.34", "note": "Table 2"})
     assert (between["published_low"], between["published_high"], between["inside"]) == (0.34, 0.40, True)
     assert between["agrees"] is True
+    given = {"published": "0.40", "published_low": "0.3", "published_high": "0.5", "second_run": "0.34"}
+    assert (_row(score, given)["published_low"], _row(score, given)["published_high"]) == (0.3, 0.5)
     outside = _row(score, {"published": "0.50", "second_run": "0.45"})
     assert (outside["inside"], outside["agrees"]) == (False, False)
     alone = _row(score, {"published": "", "second_run": "0.34"})

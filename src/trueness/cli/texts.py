@@ -25,7 +25,7 @@ def train_command(
     recipe: Annotated[str | None, typer.Option("--recipe", help="How to train; see: trueness list recipe.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
     root: Root = None,
-    vectors: Annotated[str | None, typer.Option("--vectors", help="Word vectors: a file, or glove-6b-50d.")] = None,
+    vectors: Annotated[str | None, typer.Option("--vectors", help="Word vectors: a file, glove-6b-50d[@unit].")] = None,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda:0, ...")] = "cpu",
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="The model's shape, e.g. hidden=32.")

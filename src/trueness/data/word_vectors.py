@@ -71,10 +71,13 @@ def fill(size: int, width: int, *, missing: Missing, seed: int = 0) -> npt.NDArr
 def _read(source: str | Path, vocabulary: Vocabulary) -> tuple[list[str], npt.NDArray[np.float32]]:
     if str(source) in PACKAGED:
         words, matrix = _packaged()
-        return words, matrix / np.linalg.norm(matrix, axis=1, keepdims=True) if source == PACKAGED[1] else matrix
+        scaled = str(source).endswith("@unit")
+        return words, matrix / np.linalg.norm(matrix, axis=1, keepdims=True) if scaled else matrix
     path = Path(source)
     if not path.is_file():
-        raise UserError(f"There are no word vectors {source}; give a file (.txt, .npz, .parquet) or {PACKAGED[0]!r}.")
+        raise UserError(
+            f"There are no word vectors {source}; give a file (.txt, .npz, .parquet) or {' or '.join(PACKAGED)}."
+        )
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as archive:
             names = set(archive.files)

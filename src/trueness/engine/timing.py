@@ -41,8 +41,10 @@ class Timing:
 
     def total(self, left: Mapping[Kinds, int]) -> float | None:
         """Seconds of work in so many tasks of each kind; None while nothing at all has been timed."""
+        if not self._count:
+            return None
         known = [(self.estimate(kinds), count) for kinds, count in left.items()]
-        return None if not self._count else sum(count * (seconds or 0.0) for seconds, count in known)
+        return sum(count * (1.0 if seconds is None else seconds) for seconds, count in known)
 
 
 def kinds_of(task: Task) -> Kinds:

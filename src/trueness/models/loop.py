@@ -90,10 +90,7 @@ class Loop(Generic[Network]):
             return True
         if how.patience is not None and done.best_epoch >= 0 and done.epoch - 1 - done.best_epoch >= how.patience:
             return True
-        if how.stop_at is None or not done.history:
-            return False
-        last = done.history[-1]
-        return last["accuracy"] >= how.stop_at and bool(last.get("on target", True))
+        return bool(done.history) and self._reaches(done.history[-1])
 
     @property
     def objective(self) -> Objective:
@@ -129,6 +126,11 @@ class Loop(Generic[Network]):
         self.network.eval()
         return self.network
 
+    def _reaches(self, row: dict[str, float]) -> bool:
+        """Whether this epoch is the aim of training; rationale models must also select as much as they should."""
+        aim = self.recipe.stop_at
+        return aim is not None and row["accuracy"] >= aim and bool(row.get("on target", True))
+
     def _select(self, row: dict[str, float]) -> None:
         done = self.progress
         if self.recipe.select not in row:
@@ -136,7 +138,7 @@ class Loop(Generic[Network]):
                 f"The selection split does not define {self.recipe.select}: it needs examples of both classes."
             )
         value = -row["loss"] if self.recipe.select == "loss" else row[self.recipe.select]
-        better = done.best is None or value > done.best
+        better = done.best is None or value > done.best or self._reaches(row)
         if better and not (self.recipe.skip_first and done.epoch == 0 and self.recipe.epochs > 1):
             done.best, done.best_epoch = value, done.epoch
             self.best = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}

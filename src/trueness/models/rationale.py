@@ -202,11 +202,8 @@ class RationaleObjective(Together):
             return error + (error + penalty).detach() * log_chance
         # The penalty depends on the draws of all texts; what the others have by themselves is a text's baseline.
         count = error.shape[-1]
-        if count > 1:
-            apart_without = (_without(amount) / _without(sizes) - target).abs()
-            costs = error - _without(error) / (count - 1) + count * (penalty - self.weight * apart_without)
-        else:
-            costs = error + penalty
+        others = self.weight * (_without(amount) / _without(sizes).clamp(min=1) - target).abs()
+        costs = error - _without(error) / max(count - 1, 1) + count * (penalty - others)
         return error + costs.detach() * log_chance
 
 

@@ -11,7 +11,7 @@ from trueness.registry import Registry
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a classifier is trained. Adam with AMSGrad throughout, as in all the papers."""
+    """How a classifier is trained. Adam with AMSGrad throughout, as in most of the papers."""
 
     epochs: int = 8
     batch_size: int = 32
@@ -33,7 +33,8 @@ class Recipe:
     patience: int | None = None
     """Stop after so many epochs without improvement."""
     stop_at: float | None = None
-    """Stop once accuracy on the selection split reaches this; of rationale models, at their rate of selection."""
+    """Stop once accuracy on the selection split reaches this (of rationale models, at their rate of selection) and keep
+    that epoch."""
     clip: float | None = None
     """Largest norm of the gradient."""
     shape: Mapping[str, Any] = field(default_factory=dict)
@@ -75,11 +76,12 @@ RECIPES.add(
         learning_rate=4e-4,
         weight_decay=2e-6,
         exempt=(),
+        frozen=("embedding",),
         clip=5.0,
         select="loss",
         stop_at=0.97,
     ),
-    "rationale models as Zhou et al. 2022: until development accuracy 0.97 at a rate within 0.01 of the target",
+    "rationale models as Zhou et al. 2022: until development accuracy 0.97 at a rate within 0.01 of its target",
 )
 RECIPES.add("jw2019", _JW, "Jain and Wallace 2019, single texts")
 RECIPES.add("jw2019-pair", _JW_PAIR, "Jain and Wallace 2019, SNLI")

@@ -79,7 +79,7 @@ def shares(agreement: dict[str, int]) -> list[str]:
 def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
     value, low, high = (_number(published.get(name)) for name in ("published", "published_low", "published_high"))
     again = _number(published.get("second_run"))
-    if value is not None and again is not None:
+    if value is not None and again is not None and low is None:
         low, high = min(value, again), max(value, again)
     few = value is not None and score.n < FEWEST
     thin = f"n = {score.n} is too few to tell whether it agrees" if few else ""
