@@ -10,6 +10,7 @@ NAMES = (
     "engine",
     "leave_one_out",
     "training",
+    "recurrence",
     "attention",
     "twins",
     "flow",

@@ -1,0 +1,70 @@
+"""LSTMs on a GPU: our kernels against cuDNN's bidirectional layer, and against a product for each token."""
+
+import time
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from benchmarks.report import line
+from trueness.data.batches import Sequences
+from trueness.models.encoders import BiLSTM
+from trueness.models.recurrence import _back_token_by_token, _token_by_token, recurrence
+
+TOKENS, WIDTH, HIDDEN = 188, 100, 128
+
+
+def main() -> None:
+    if not torch.cuda.is_available():
+        print("      LSTMs: the kernels need a GPU")
+        return
+    _explained(2000)
+    _stacked(models=5, batch=32)
+
+
+def _explained(texts: int) -> None:
+    """Forward, and the gradient of the input: what most explanations take."""
+    tokens = torch.zeros(texts, TOKENS, dtype=torch.long, device="cuda")
+    lengths = torch.full((texts,), TOKENS, device="cuda")
+    text = Sequences(tokens, lengths, torch.ones_like(tokens, dtype=torch.bool))
+    values = torch.randn(texts, TOKENS, WIDTH, device="cuda", requires_grad=True)
+    ours = BiLSTM(WIDTH, HIDDEN).cuda().requires_grad_(False)
+    theirs = nn.LSTM(WIDTH, HIDDEN, batch_first=True, bidirectional=True).cuda().requires_grad_(False)
+
+    def gradient(states: torch.Tensor) -> None:
+        torch.autograd.grad(states.sum(), values)
+
+    ratio = _ratio(lambda: gradient(theirs(values)[0]), lambda: gradient(ours(values, text)))
+    line(f"gradient of a BiLSTM's input, {texts} texts of {TOKENS} tokens, against cuDNN", ratio, "x", 1, at_least=True)
+
+
+def _stacked(models: int, batch: int) -> None:
+    """Forward and backward of the recurrence of several models, as in a training step."""
+    gates = torch.randn(2 * models, batch, TOKENS, 4 * HIDDEN, device="cuda", requires_grad=True)
+    weight = (torch.randn(2 * models, 4 * HIDDEN, HIDDEN, device="cuda") / HIDDEN**0.5).requires_grad_()
+
+    def ours() -> None:
+        recurrence(gates, weight).sum().backward()
+
+    @torch.no_grad()
+    def token_by_token() -> None:
+        states, before, cells, saved = _token_by_token(gates, weight)
+        found = _back_token_by_token(torch.ones_like(states), weight, cells, saved)
+        torch.bmm(found.flatten(1, 2).transpose(1, 2), before.flatten(1, 2))
+
+    what = f"{models} BiLSTMs at once, {TOKENS} tokens, batch {batch}, there and back, against token by token"
+    line(what, _ratio(token_by_token, ours), "x", 2, at_least=True)
+
+
+def _ratio(slow: Callable[[], None], fast: Callable[[], None]) -> float:
+    return min(_seconds(slow) for _ in range(3)) / min(_seconds(fast) for _ in range(3))
+
+
+def _seconds(call: Callable[[], None]) -> float:
+    call()
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(5):
+        call()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) / 5
