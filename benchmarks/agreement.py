@@ -1,12 +1,12 @@
 """Kendall's tau of all pairs of 7 methods on 500 instances, against scipy.stats.kendalltau pair by pair."""
 
+import functools
 import itertools
-import time
 
 import numpy as np
 from scipy.stats import kendalltau
 
-from benchmarks.report import line
+from benchmarks.report import line, seconds
 from trueness.stats import kendall
 
 METHODS, INSTANCES, LOOPED = 7, 500, 25
@@ -20,8 +20,8 @@ def main() -> None:
         scores = rng.standard_normal((METHODS, INSTANCES, tokens))
         first, second = (np.concatenate([scores[pair[side]] for pair in pairs]) for side in (0, 1))
         kendall(first[:10], second[:10])
-        ours = min(_seconds(lambda a=first, b=second: kendall(a, b)) for _ in range(3))
-        theirs = min(_seconds(lambda s=scores: _loop(s, pairs)) for _ in range(3)) * INSTANCES / LOOPED
+        ours = seconds(functools.partial(kendall, first, second))
+        theirs = seconds(functools.partial(_loop, scores, pairs)) * INSTANCES / LOOPED
         name = f"agreement of {METHODS} methods, {INSTANCES} instances, {tokens} tokens, against scipy pairwise"
         line(name, theirs / ours, "x", limit, at_least=True)
 
@@ -30,9 +30,3 @@ def _loop(scores: np.ndarray, pairs: list[tuple[int, int]]) -> None:
     for one, other in pairs:
         for row in range(LOOPED):
             kendalltau(scores[one, row], scores[other, row])
-
-
-def _seconds(work) -> float:  # type: ignore[no-untyped-def]
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin

@@ -3,14 +3,12 @@
 import functools
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from benchmarks.report import line
+from benchmarks.report import line, seconds
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
@@ -27,9 +25,9 @@ MEGABYTES, MANY = 64, 256
 @torch.no_grad()
 def main() -> None:
     view, model = _view(180)
-    decoding = _seconds(lambda: _decode_each(view, model))
-    sampling = _seconds(lambda: sampled_median(view, PERMUTATIONS))
-    closed = _seconds(lambda: permuted_logit(view).median_change())
+    decoding = seconds(lambda: _decode_each(view, model))
+    sampling = seconds(lambda: sampled_median(view, PERMUTATIONS))
+    closed = seconds(lambda: permuted_logit(view).median_change())
     line(
         "100 permutations through token logits, 180 tokens, against decoding each",
         decoding / sampling,
@@ -54,8 +52,8 @@ def main() -> None:
         )
     for tokens, limit in ((20, 100), (200, 20)):
         view, model = _view(tokens)
-        exact = _seconds(functools.partial(strongest_adversary, view, 0.01))
-        searching = _seconds(functools.partial(_published_search, view, model), repeats=1)
+        exact = seconds(functools.partial(strongest_adversary, view, 0.01))
+        searching = seconds(functools.partial(_published_search, view, model), 1)
         name = f"exact adversary, {tokens} tokens, batch {BATCH}, against the published search"
         line(name, searching / exact, "x", limit, at_least=True)
     used = float(subprocess.run([sys.executable, "-m", __name__], capture_output=True, text=True, check=True).stdout)
@@ -100,16 +98,6 @@ def _published_search(view: View, model: AttentiveClassifier) -> None:
             change = total_variation(torch.softmax(model._logits(mixed), dim=-1), target)
             (logits.grad,) = torch.autograd.grad(_loss(how, attention, observed, change, 2), logits)
             optimiser.step()
-
-
-def _seconds(call: Callable[[], object], repeats: int = 5) -> float:
-    call()
-    taken = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - begin)
-    return min(taken)
 
 
 def _memory() -> None:

@@ -1,13 +1,12 @@
 """Integrated gradients, LIME and Kernel SHAP on a small BiLSTM, against Captum's defaults on the same model."""
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 import torch
 from captum import attr  # type: ignore[import-untyped]
 
-from benchmarks.report import line
+from benchmarks.report import line, seconds
 from trueness.data import Vocabulary
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextExample
@@ -53,7 +52,7 @@ def main() -> None:
     def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object]) -> None:
         with torch.no_grad():
             ours()
-        ratio = min(_seconds(theirs) for _ in range(2)) / min(_seconds(ours) for _ in range(3))
+        ratio = seconds(theirs, 2) / seconds(ours)
         line(f"{name}, {TEXTS} texts of {TOKENS} tokens, {device.type}, against Captum", ratio, "x", 1, at_least=True)
 
     compare("integrated gradients, 50 steps", lambda: IntegratedGradients().attribute(model, batch), integrated)
@@ -64,14 +63,6 @@ def main() -> None:
         lambda: shap.attribute(model, batch),
         lambda: captum_masking(attr.KernelShap),
     )
-    both = _seconds(lambda: (lime.attribute(model, batch), shap.attribute(model, batch)))
-    together = _seconds(lambda: explain_together([lime, shap], model, batch))
+    both = seconds(lambda: (lime.attribute(model, batch), shap.attribute(model, batch)), 1)
+    together = seconds(lambda: explain_together([lime, shap], model, batch), 1)
     line("LIME and Kernel SHAP from one pool, against one after the other", both / together, "x", 0.9, at_least=True)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - begin

@@ -1,10 +1,8 @@
 """Leave-one-out on a BiLSTM at 40 tokens, batch 32, against a loop over positions."""
 
-import time
-
 import torch
 
-from benchmarks.report import line
+from benchmarks.report import line, seconds
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.explainers.leave_one_out import LeaveOneOut
@@ -28,7 +26,7 @@ def main() -> None:
     model = AttentiveClassifier(config).to(device).eval()
     ours, theirs = LeaveOneOut().attribute(model, batch), _loop(model, batch)
     assert torch.allclose(ours, theirs, atol=1e-5)
-    ratio = _seconds(lambda: _loop(model, batch)) / _seconds(lambda: LeaveOneOut().attribute(model, batch))
+    ratio = seconds(lambda: _loop(model, batch)) / seconds(lambda: LeaveOneOut().attribute(model, batch))
     limit = 10.0 if device == "cuda" else 4.0
     line(
         f"leave-one-out, {TOKENS} tokens, batch {EXAMPLES}, {device}, against the loop",
@@ -49,14 +47,3 @@ def _loop(model: AttentiveClassifier, batch: Batch) -> torch.Tensor:
         after = torch.softmax(model(Batch(batch.text.without(at), batch.labels)).logits, -1)
         scores[:, position] = (before - after).gather(1, chosen)[:, 0]
     return scores
-
-
-def _seconds(call: object) -> float:
-    times = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        call()  # type: ignore[operator]
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        times.append(time.perf_counter() - begin)
-    return min(times)

@@ -1,12 +1,9 @@
 """Masking a split by gradients against the same text by text; on a GPU also a step of five seeds against one by one."""
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 import torch
 
-from benchmarks.report import line
+from benchmarks.report import line, seconds
 from trueness.data import TextDataset, TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.data.preparation import Preparation
@@ -45,7 +42,7 @@ def main() -> None:
     ours()
     line(
         f"masking {TEXTS} texts by gradients, {device}, against text by text",
-        _ratio(text_by_text, ours),
+        seconds(text_by_text) / seconds(ours),
         "x",
         5,
         at_least=True,
@@ -69,22 +66,8 @@ def _together(texts: list[TextExample], vocabulary: Vocabulary, device: str) -> 
     step(SEEDS)
     line(
         "a step of five seeds together, against one by one",
-        _ratio(one_by_one, lambda: step(SEEDS)),
+        seconds(one_by_one) / seconds(lambda: step(SEEDS)),
         "x",
         1.2,
         at_least=True,
     )
-
-
-def _ratio(slow: Callable[[], None], fast: Callable[[], None]) -> float:
-    return min(_seconds(slow) for _ in range(3)) / min(_seconds(fast) for _ in range(3))
-
-
-def _seconds(work: Callable[[], None]) -> float:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    begin = time.perf_counter()
-    work()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - begin

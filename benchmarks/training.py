@@ -1,14 +1,13 @@
 """One epoch of our training loop against the bare forward, backward and step of the same shapes, batches ready-made."""
 
 import functools
-import time
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.report import line
+from benchmarks.report import line, seconds
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
@@ -52,8 +51,8 @@ def main() -> None:
         batches = [(b.tokens, b.mask, b.labels.float()) for b in map(split.batch, pieces)]
         ours, theirs = [], []
         for _ in range(6):
-            ours.append(_seconds(lambda loop=loop: _epoch(loop)))
-            theirs.append(_seconds(lambda bare=bare, o=optimiser, b=batches: _bare_epoch(bare, o, b)))
+            ours.append(seconds(functools.partial(_epoch, loop), 1))
+            theirs.append(seconds(functools.partial(_bare_epoch, bare, optimiser, batches), 1))
         name = f"training epoch, {tokens} tokens, batch 32, {device}, against bare layers"
         line(name, min(ours) / min(theirs), "x", 1.1, at_least=False)
     if device == "cuda":
@@ -81,8 +80,8 @@ def many(device: str = "cuda", models: int = 16) -> None:
         for _ in range(3):  # record all shapes
             _one_after_the_other(loops)
             stacked.epoch()
-        alone = min(_seconds(lambda loops=loops: _one_after_the_other(loops)) for _ in range(3))
-        together = min(_seconds(stacked.epoch) for _ in range(3))
+        alone = seconds(functools.partial(_one_after_the_other, loops))
+        together = seconds(stacked.epoch)
         name = f"{models} models stacked, {tokens} tokens, batch 32, {device}, against one after the other"
         line(name, alone / together, "x", 2.0, at_least=True)
 
@@ -112,13 +111,3 @@ def _bare_epoch(model: Bare, optimiser: torch.optim.Adam, batches: list[tuple[Te
         optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-
-
-def _seconds(call: object) -> float:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    begin = time.perf_counter()
-    call()  # type: ignore[operator]
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - begin

@@ -20,7 +20,6 @@ from trueness.models.rationale import (
     HIGH,
     LOW,
     RationaleClassifier,
-    RationaleObjective,
     _Measure,
     chance_of_one,
     chance_of_zero,
@@ -28,6 +27,7 @@ from trueness.models.rationale import (
     train_rationale,
     train_rationales,
 )
+from trueness.models.rationale_objective import RationaleObjective
 from trueness.models.recipes import RECIPES
 
 

@@ -15,7 +15,8 @@ from trueness.data.preparation import Preparation
 from trueness.models import stack
 from trueness.models.keeper import Keeper
 from trueness.models.loop import Loop, run_loops
-from trueness.models.rationale import RationaleClassifier, RationaleObjective
+from trueness.models.rationale import RationaleClassifier
+from trueness.models.rationale_objective import RationaleObjective
 from trueness.models.recipes import Recipe
 from trueness.models.stepping import CrossEntropy
 from trueness.models.training import build as fresh

@@ -45,7 +45,8 @@ def load_vectors(
 
 def note_on(source: str | Path, table: npt.NDArray[np.float32], found: npt.NDArray[np.bool_], data: TextDataset) -> str:
     """How much of a dataset the vectors cover: of its words, and of the training texts' tokens that are words."""
-    words = Counter(token for example in data[min(data.splits, key=("train").__ne__)] for token in example.tokens)
+    split = "train" if "train" in data.splits else next(iter(data.splits))
+    words = Counter(token for example in data[split] for token in example.tokens)
     known = data.vocabulary.numbers
     bare = [word for word, _ in words.most_common() if word in known and not found[known[word]]]
     note = f"word vectors {Path(source).name}, {table.shape[1]}-d: {found.sum()} of {len(data.vocabulary)} words found"

@@ -21,6 +21,8 @@ class TaskType:
     version: int
     function: TaskFunction = field(repr=False, compare=False)
     description: str = ""
+    light: bool = False
+    """Whether it computes little, so that how long other tasks take says nothing about it."""
 
     def __call__(self, inputs: Mapping[str, Task | Iterable[Task]] | None = None, **parameters: Any) -> Task:
         """Bind parameters and inputs; nothing is computed.
@@ -38,7 +40,7 @@ class TaskType:
         return f"{self.function.__module__}:{self.function.__qualname__}"
 
 
-def task(name: str, *, version: int) -> Callable[[TaskFunction], TaskType]:
+def task(name: str, *, version: int, light: bool = False) -> Callable[[TaskFunction], TaskType]:
     """Make a task type of a module-level function `f(inputs, **parameters) -> payloads`.
 
     `inputs` maps each input name to a stored object or a list of them. A payload is a DataFrame, a mapping of names to
@@ -47,7 +49,7 @@ def task(name: str, *, version: int) -> Callable[[TaskFunction], TaskType]:
 
     def decorate(function: TaskFunction) -> TaskType:
         description = (function.__doc__ or "").strip().split("\n")[0]
-        return TaskType(name, version, function, description)
+        return TaskType(name, version, function, description, light)
 
     return decorate
 

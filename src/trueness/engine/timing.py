@@ -48,15 +48,12 @@ class Timing:
 
 
 def kinds_of(task: Task) -> Kinds:
-    """From most alike to least. Words (a model, a method) and sources (a dataset) tell tasks apart, numbers do not.
-
-    A summary, which a study ends with, is like no other task: it computes little.
-    """
+    """From most alike to least. Words (a model, a method) and sources (a dataset) tell tasks apart, numbers do not."""
     name = task.type.name
     words = tuple(sorted((key, value) for key, value in task.parameters.items() if isinstance(value, str)))
     sources = tuple(sorted(item.key for item in task.upstream() if not item.inputs))
     alike = ((name, words, sources), (name, sources), (name, words), (name,))
-    return alike if name.endswith("/summary") else (*alike, ())
+    return alike if task.type.light else (*alike, ())
 
 
 def chains(tasks: Sequence[Task], timing: Timing, needed: Iterable[str]) -> dict[str, float]:

@@ -180,7 +180,7 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
     return {**payloads, **({"strips": pd.DataFrame(strips)} if strips else {})}
 
 
-@task("agreement/summary", version=2)
+@task("agreement/summary", version=2, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, Any]:
     """Scores, tables, warnings and checked claims of the whole study."""
     from dataclasses import replace

@@ -161,7 +161,7 @@ def guides(
     return {"guides": found}
 
 
-@task("attefa/summary", version=3)
+@task("attefa/summary", version=3, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, Any]:
     """Scores, tables, warnings and checked claims of the whole study."""
     import pandas as pd

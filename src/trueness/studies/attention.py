@@ -131,7 +131,7 @@ def seeds(inputs: Mapping[str, list[Stored]]) -> dict[str, Any]:
     return {"spread": seed_spread([stored.read("tokens") for stored in inputs["trials"]])}
 
 
-@task("attention/summary", version=1)
+@task("attention/summary", version=1, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]], epsilons: Mapping[str, float]
 ) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def rationales(
     return payloads
 
 
-@task("ground-truth/summary", version=1)
+@task("ground-truth/summary", version=1, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Scores, the ranking, warnings and checked claims of the whole study."""
     import pandas as pd

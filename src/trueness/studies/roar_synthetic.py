@@ -99,7 +99,7 @@ def curve(
     }
 
 
-@task("roar-synthetic/summary", version=2)
+@task("roar-synthetic/summary", version=2, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, informative: int, margin: float) -> dict[str, Any]:
     """Scores, bands, warnings and checked claims of all curves."""
     import pandas as pd

@@ -158,7 +158,7 @@ def companion(
     return {"facts": {"companion": found}}
 
 
-@task("roar/summary", version=2)
+@task("roar/summary", version=2, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,
