@@ -11,6 +11,7 @@ from tests.cli.test_main import trueness
 from tests.models.test_attentive import VOCABULARY, build
 from trueness.data import TextExample
 from trueness.engine.driver import TasksFailedError
+from trueness.errors import UserError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
 from trueness.protocols.ground_truth.summary import Cell, summarise
 from trueness.protocols.ground_truth.trial import PLANTED, marks_of, trial, usage
@@ -34,21 +35,23 @@ def table(tmp_path_factory):
     return path
 
 
+SETTINGS = {
+    "plantings": ["token-with-decoy", "suppressor"],
+    "models": "average-additive",
+    "seeds": 3,
+    "shape": {"hidden": 8, "embedding": 8},
+    "explainers": ["attention", "integrated-gradients", "deep-lift", "random"],
+    "instances": 30,
+    "rationales": ["hardkuma"],
+    "selections": {"token-with-decoy": [0.2]},
+    "rationale_recipe": "dry-run",
+    "together": 2,
+}
+
+
 @pytest.fixture(scope="session")
 def dry_run(table, tmp_path_factory):
-    settings = {
-        "plantings": ["token-with-decoy", "suppressor"],
-        "models": "average-additive",
-        "seeds": 3,
-        "shape": {"hidden": 8, "embedding": 8},
-        "explainers": ["attention", "integrated-gradients", "deep-lift", "random"],
-        "instances": 30,
-        "rationales": ["hardkuma"],
-        "selections": {"token-with-decoy": [0.2]},
-        "rationale_recipe": "dry-run",
-        "together": 2,
-    }
-    return tn.dry_run(table, store=tmp_path_factory.mktemp("dry") / "store", workers=2, **settings)
+    return tn.dry_run(table, store=tmp_path_factory.mktemp("dry") / "store", workers=2, **SETTINGS)
 
 
 def test_explainers_are_ranked_by_what_they_find(dry_run):
@@ -116,6 +119,16 @@ def test_selections_have_precision_and_recall(dry_run):
     possible = scores["selected evidence, of the possible"]
     size, rate = scores["precision of the selection"].null, scores["selected words"].value
     assert (possible.null, possible.best) == (pytest.approx(max(size, rate), abs=1e-6), 1.0)
+
+
+def test_rationale_models_need_no_others(table, dry_run, tmp_path):
+    settings = {**SETTINGS, "models": [], "plantings": "token-with-decoy"}
+    alone = tn.dry_run(table, store=dry_run.stored.store.path, workers=1, **settings)
+    assert {score.method for score in alone.scores} == {"the model", "rationale"}
+    page, *_ = alone.report(tmp_path / "alone.html")
+    assert "precision of the selection" in page.read_text().lower()
+    with pytest.raises(UserError, match="neither models nor rationale models"):
+        tn.dry_run(table, store=tmp_path / "store", **{**settings, "plantings": "suppressor"})
 
 
 def test_best_selections_by_hand():

@@ -85,8 +85,8 @@ def test_scores_warnings_and_claims(roar_run):
 def test_the_first_step_of_both_orders_is_one_training(roar_run):
     store = roar_run.stored.store
     tasks = [store.get(key).meta["task"] for key in store.keys()]  # noqa: SIM118  # a store is no mapping
-    # 3 methods: two recursive steps and one more plain one; random: two plain ones.
-    assert tasks.count("roar/retrained") == 3 * 3 + 2
+    # Two recursive steps of 3 methods; one more plain step of each, and two of random, are 15 models: one task.
+    assert tasks.count("roar/retrained") == 2 + 1
     assert tasks.count("roar/hidden") == 4
     assert tasks.count("roar/all-hidden") == 1
 
@@ -99,6 +99,13 @@ def test_sparsity_and_costs_are_kept(roar_run):
     assert growing.is_monotonic_increasing
     costs = roar_run.result.tables["costs"]
     assert (costs["seconds"] >= 0).all()
+    store, recursive = roar_run.stored.store, costs[costs["order"] == "recursive"]
+    spent = [store.get(key).meta for key in store.keys()]  # noqa: SIM118  # a store is no mapping
+    spent = [
+        meta for meta in spent if meta["task"] == "roar/retrained" and "attention" in meta["parameters"]["explainers"]
+    ]
+    explained = [meta for meta in spent if meta["parameters"]["at"] == [0, 0, 0]]
+    assert recursive[recursive["step"] == 1]["seconds"].sum() == pytest.approx(explained[0]["seconds"]), "shared out"
     assert set(costs["method"]) == {
         *SETTINGS["explainers"],
         *("random", "nothing hidden", "all hidden", "all methods"),
@@ -115,20 +122,20 @@ def test_the_report_has_the_papers_figures_and_tables(roar_run, tmp_path):
     assert compared["agreement"]["compared"] == 0, "nothing was published of this dataset"
 
 
-def test_groups_of_seeds_change_nothing(roar_run, folder, tmp_path):
-    alone = tn.run(
-        "recursive-roar",
-        store=tmp_path / "store",
-        workers=2,
-        datasets=str(folder),
-        together=1,
-        **{**SETTINGS, "seeds": [1], "explainers": ["input-x-gradient"], "orders": ["recursive"]},
-    )
-    here, there = (
-        run.to_pandas().query("seed == 1 and order == 'recursive' and method == 'input-x-gradient'").set_index("step")
-        for run in (alone, roar_run)
-    )
-    assert here["performance"].to_dict() == there["performance"].to_dict()
+@pytest.mark.parametrize(("together", "seeds", "trained"), [(1, [1], 3 * 2 + 2), (4, [1, 2], 2 * 2 + 1)])
+def test_what_is_trained_together_changes_nothing(together, seeds, trained, roar_run, folder, tmp_path):
+    settings = {**SETTINGS, "seeds": seeds, "explainers": ["attention", "input-x-gradient", "gradient"]}
+    settings |= {"datasets": str(folder), "together": together, "orders": ["recursive"], "companion": False}
+    other = tn.run("recursive-roar", store=tmp_path / "store", workers=2, **settings)
+    store = other.stored.store
+    tasks = [store.get(key).meta["task"] for key in store.keys()]  # noqa: SIM118  # a store is no mapping
+    assert tasks.count("roar/retrained") == trained
+    for method, order in (("attention", "recursive"), ("input-x-gradient", "recursive"), ("random", "plain")):
+        here, there = (
+            some[(some["seed"] == 1) & (some["order"] == order) & (some["method"] == method)].set_index("step")
+            for some in (other.to_pandas(), roar_run.to_pandas())
+        )
+        assert here[["performance", "mask-only"]].to_dict() == there[["performance", "mask-only"]].to_dict()
 
 
 def test_transformers_pairs_refusals_and_tokens(pretrained, tmp_path):

@@ -50,10 +50,14 @@ class Timing:
 def kinds_of(task: Task) -> Kinds:
     """From most alike to least. Words (a model, a method) and sources (a dataset) tell tasks apart, numbers do not."""
     name = task.type.name
-    words = tuple(sorted((key, value) for key, value in task.parameters.items() if isinstance(value, str)))
+    words = tuple(sorted((key, str(value)) for key, value in task.parameters.items() if _in_words(value)))
     sources = tuple(sorted(item.key for item in task.upstream() if not item.inputs))
     alike = ((name, words, sources), (name, sources), (name, words), (name,))
     return alike if task.type.light else (*alike, ())
+
+
+def _in_words(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
 def chains(tasks: Sequence[Task], timing: Timing, needed: Iterable[str]) -> dict[str, float]:

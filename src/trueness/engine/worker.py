@@ -9,7 +9,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -63,6 +63,19 @@ def current_device() -> str:
     return os.environ.get(DEVICE_VARIABLE, "cpu")
 
 
+_parts: dict[str, float] = {}
+
+
+@contextlib.contextmanager
+def part_of_task(part: int) -> Iterator[None]:
+    """What is done inside belongs to one part of the task that runs: its seconds are noted beside those of the task."""
+    begin = time.perf_counter()
+    try:
+        yield
+    finally:
+        _parts[str(part)] = _parts.get(str(part), 0.0) + time.perf_counter() - begin
+
+
 def execute(request: Request) -> Outcome:
     """Compute one task unless it is there or another process is at it. Failures come back, they are not raised."""
     store = Store(Path(request.store))
@@ -81,6 +94,7 @@ def execute(request: Request) -> Outcome:
 
 def _compute(store: Store, request: Request) -> Outcome:
     begin = time.perf_counter()
+    _parts.clear()
     try:
         kind = find_task_type(request.address)
         inputs = {
@@ -98,6 +112,7 @@ def _compute(store: Store, request: Request) -> Outcome:
                 **request.content,
                 "device": current_device(),
                 "seconds": round(seconds, 6),
+                **({"parts": {part: round(own, 6) for part, own in _parts.items()}} if _parts else {}),
                 "finished": round(time.time(), 3),
                 "versions": _machine(),
             },

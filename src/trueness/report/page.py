@@ -42,15 +42,22 @@ def read_result(stored: Stored) -> Result:
 
 
 def _costs(stored: Stored) -> pd.DataFrame:
-    """The seconds of the tasks that a result was made from, as far as they are still there; no part of the result."""
+    """The seconds of the tasks that a result was made from, as far as they are still there; no part of the result.
+
+    Of a task with several parts each has its own seconds, and an equal share of the others.
+    """
     import pandas as pd
 
-    places, keys = stored.meta["parameters"].get("at"), stored.meta["inputs"].get("steps")
-    rows = [
-        {**place, "seconds": float(stored.store.get(key).meta["seconds"])}
-        for place, key in zip(places or [], keys or [], strict=True)
-        if stored.store.has(key)
-    ]
+    places, keys = stored.meta["parameters"].get("at") or [], stored.meta["inputs"].get("steps") or []
+    rows = []
+    for place, key in zip(places, keys, strict=True):
+        if not stored.store.has(key):
+            continue
+        meta = stored.store.get(key).meta
+        own = meta.get("parts") or {str(place["part"]): 0.0}
+        shared = (float(meta["seconds"]) - sum(own.values())) / len(own)
+        # A part that a model refused took nothing.
+        rows.append({**place, "seconds": shared + own[part] if (part := str(place["part"])) in own else 0.0})
     return pd.DataFrame(rows)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trueness.data.planting import PLANTINGS
 from trueness.engine import Stored, Task, task
@@ -31,7 +31,7 @@ from trueness.studies.text_tasks import (
     small,
     vectors_for,
 )
-from trueness.studies.transformer_tasks import TRANSFORMER, ModelsStudy, read_any_model, trained_models
+from trueness.studies.transformer_tasks import TRANSFORMER, AnyModel, ModelsStudy, read_any_model, trained_models
 
 PlantingName = Annotated[str, AfterValidator(known(PLANTINGS))]
 PlantingNames = Annotated[list[PlantingName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
@@ -41,6 +41,8 @@ class GroundTruthStudy(ModelsStudy):
     """A study of planted evidence: models are trained until they must have used it, then explained."""
 
     datasets: NamedDatasets
+    models: Annotated[list[AnyModel], BeforeValidator(as_list), AfterValidator(distinct)]
+    """May be none where there are rationale models."""
     plantings: PlantingNames
     kept: Ratio | None = None
     """The chance to keep a text's own label; by default the new one does not depend on it."""
@@ -61,6 +63,12 @@ class GroundTruthStudy(ModelsStudy):
     """Rationale models of one planting and method that are one task: stacked on a GPU, one by one on a CPU."""
     by_text: bool = False
     """Whether the rate of selection is held text by text, as in the code behind the paper's numbers."""
+
+    @model_validator(mode="after")
+    def _something_is_trained(self) -> GroundTruthStudy:
+        if not self.models and not (self.rationales and any(self.selections.get(name) for name in self.plantings)):
+            raise ValueError("there are neither models nor rationale models to train")
+        return self
 
 
 def plan_ground_truth(study: GroundTruthStudy) -> Task:

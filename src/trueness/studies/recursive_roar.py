@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -26,6 +26,8 @@ from trueness.studies.transformer_tasks import (
     trained_models,
 )
 
+T = TypeVar("T")
+
 Order = Literal["recursive", "plain"]
 Orders = Annotated[list[Order], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 Explainers = Annotated[list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
@@ -35,8 +37,9 @@ class RecursiveRoarStudy(ModelsStudy):
     """A study that masks what is called important and trains again, step by step."""
 
     datasets: NamedDatasets
-    together: int = Field(default=5, ge=1)
-    """Our own models of so many seeds are one task: stacked on a GPU, one after the other on a CPU."""
+    together: int = Field(default=25, ge=1)
+    """So many of our own models, of all seeds and of several methods, are one task: stacked on a GPU, one after the
+    other on a CPU."""
     explainers: Explainers
     """Beside the random baseline, which is always there; blurred[NAME] is a foil of NAME."""
     orders: Orders
@@ -73,7 +76,7 @@ class RecursiveRoarStudy(ModelsStudy):
     @property
     def trained_together(self) -> list[list[int]]:
         """The seeds in groups of one task each."""
-        return [self.seeds[begin : begin + self.together] for begin in range(0, len(self.seeds), self.together)]
+        return [list(group) for group in _batches(self.seeds, self.together)]
 
 
 def plan_recursive_roar(study: RecursiveRoarStudy) -> Task:
@@ -83,7 +86,7 @@ def plan_recursive_roar(study: RecursiveRoarStudy) -> Task:
 
     def add(done: Task, where: Mapping[str, Any], seeds: Sequence[int], step: int, **more: Any) -> Task:
         steps.append(done)
-        at.append({**where, "seeds": list(seeds), "step": step, **more})
+        at.append({**where, "seeds": list(seeds), "step": step, "part": None, **more})
         return done
 
     last = len(study.steps) + 1
@@ -97,41 +100,65 @@ def plan_recursive_roar(study: RecursiveRoarStudy) -> Task:
                 base = trained_models(some, data, model, study.recipe_of(name))[False][group[0]]
                 add(performance({"model": base}), where, group, 0, method="nothing hidden", order="both")
                 add(all_hidden({"dataset": data}, **how), where, group, last, method="all hidden", order="both")
+                explain = {"target": study.target, "signed": study.signed, "unit": study.unit}
                 if study.companion:
                     names = [BASELINE, *study.explainers]
-                    explain = {"explainers": names, "amounts": study.steps, "unit": study.unit, "target": study.target}
-                    bounds = {"signed": study.signed, "bounded": study.bounded, "beam": study.beam}
-                    alone = companion({"dataset": data}, **how, **explain, **bounds)
+                    bounds = {"bounded": study.bounded, "beam": study.beam}
+                    alone = companion(
+                        {"dataset": data}, explainers=names, amounts=study.steps, **how, **explain, **bounds
+                    )
                     add(alone, where, group, 0, method="all methods", order=MASKED)
+                first = {}
                 for method in (BASELINE, *study.explainers):
-                    orders = ["plain"] if method == BASELINE else study.orders
-                    for done, step, order in _chains(study, data, base, how, method, orders):
-                        add(done, where, group, step, method=method, order=order)
+                    plain = method == BASELINE or "plain" in study.orders
+                    amounts = study.steps if plain else study.steps[:1]
+                    inputs = {"dataset": data, "model": base}
+                    first[method] = hidden(inputs, explainer=method, seeds=group, amounts=amounts, **explain)
+                    add(first[method], where, group, 0, method=method, order="explained")
+                for done, part, method, step, order in _retrained(study, data, first, {**how, **explain}):
+                    add(done, where, group, step, part=part, method=method, order=order)
     return summary({"steps": steps}, at=at, amounts=study.steps, unit=study.unit, target=study.target)
 
 
-def _chains(
-    study: RecursiveRoarStudy, data: Task, base: Task, how: Mapping[str, Any], method: str, orders: Sequence[str]
-) -> Iterator[tuple[Task, int, str]]:
-    """The tasks of one method, each with its step and the order it belongs to."""
-    explain = {"explainer": method, "target": study.target, "signed": study.signed, "unit": study.unit}
-    amounts = study.steps if "plain" in orders else study.steps[:1]
-    first = hidden({"dataset": data, "model": base}, seeds=how["seeds"], amounts=amounts, **explain)
-    yield first, 0, "explained"
-    common = {"leak": study.leak, **how, **explain}
-    before = first
-    for number in range(len(study.steps)):
-        step = number + 1
-        if "recursive" in orders:
-            # It hides what the next step hides.
-            upcoming = study.steps[step : step + 1]
-            before = retrained({"dataset": data, "hidden": before}, at=number, amounts=upcoming, **common)
-            yield before, step, "recursive"
-        if "plain" in orders:
-            # The first step is the same in both orders.
-            same = number == 0 and "recursive" in orders
-            plain = before if same else retrained({"dataset": data, "hidden": first}, at=number, amounts=[], **common)
-            yield plain, step, "plain"
+def _retrained(
+    study: RecursiveRoarStudy, data: Task, first: Mapping[str, Task], how: Mapping[str, Any]
+) -> Iterator[tuple[Task, int, str, int, str]]:
+    """The tasks that train again: each with the part of it that is one method's at one step of an order.
+
+    Methods of one recursive step are one task, and so are steps of plain chains, as many as may be trained together.
+    """
+    many = 1 if how["model"] == TRANSFORMER else max(1, study.together // len(how["seeds"]))
+
+    def train(jobs: Sequence[tuple[str, int]], before: Mapping[str, Task], amounts: Sequence[float]) -> Task:
+        methods, at = zip(*jobs, strict=True)
+        inputs: dict[str, Task | list[Task]] = {"dataset": data, "hidden": [before[method] for method in methods]}
+        return retrained(inputs, explainers=methods, at=at, amounts=amounts, leak=study.leak, **how)
+
+    begun: dict[str, tuple[Task, int]] = {}
+    if "recursive" in study.orders:
+        for methods in _batches(study.explainers, many):
+            before = dict(first)
+            for number in range(len(study.steps)):
+                # It hides what the next step hides.
+                upcoming = study.steps[number + 1 : number + 2]
+                done = train([(method, number) for method in methods], before, upcoming)
+                before |= dict.fromkeys(methods, done)
+                for part, method in enumerate(methods):
+                    begun.setdefault(method, (done, part))
+                    yield done, part, method, number + 1, "recursive"
+    plain = [BASELINE, *(study.explainers if "plain" in study.orders else [])]
+    for method in plain:
+        if method in begun:  # the first step is the same in both orders
+            yield *begun[method], method, 1, "plain"
+    jobs = [(method, number) for method in plain for number in range(len(study.steps)) if number or method not in begun]
+    for some in _batches(jobs, many):
+        done = train(some, first, [])
+        for part, (method, number) in enumerate(some):
+            yield done, part, method, number + 1, "plain"
+
+
+def _batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [items[begin : begin + size] for begin in range(0, len(items), size)]
 
 
 def _how(study: RecursiveRoarStudy, dataset: str, model: str, seeds: Sequence[int]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from trueness.engine import Stored, task
-from trueness.engine.worker import current_device
+from trueness.engine.worker import current_device, part_of_task
 from trueness.studies.text_tasks import read_dataset, read_vectors
 from trueness.studies.transformer_tasks import read_any_model
 
@@ -22,7 +22,7 @@ def _maker(stored: Stored, model: str, recipe: str, pretrained: str | Path | Non
     return Maker(model, recipe, read_vectors(stored), dict(shape), folder)
 
 
-@task("roar/hidden", version=1)
+@task("roar/hidden", version=2)
 def hidden(
     inputs: Mapping[str, Stored],
     *,
@@ -36,7 +36,7 @@ def hidden(
     """What is hidden first, by explanations of the models that saw everything; and how sparse those are."""
     from trueness.data.batches import EncodedSplit
     from trueness.errors import UserError
-    from trueness.protocols.roar.hiding import Amount, packed
+    from trueness.protocols.roar.hiding import Amount
     from trueness.protocols.roar.sparsity import RANKS, SHARES, accumulated
     from trueness.protocols.roar.step import SPLITS, Trained, hide_next, method_of, nothing
 
@@ -55,57 +55,85 @@ def hidden(
         except UserError as error:
             return {"facts": {"refused": str(error)}}
         for number, by_split in enumerate(found):
-            masks |= {f"{number}/{seed}/{name}": packed(where) for name, where in by_split.items()}
+            masks |= _packed(explainer, number, seed, by_split)
         curve = accumulated(model.network, method_of(explainer, seed), splits["dev"], (*RANKS, *SHARES), target)
         facts["sparsity"][str(seed)] = [None if value != value else float(value) for value in curve]  # noqa: PLR0124
     return {"masks": masks, "facts": facts}
 
 
-@task("roar/retrained", version=1)
+@task("roar/retrained", version=2)
 def retrained(
-    inputs: Mapping[str, Stored],
+    inputs: Mapping[str, Any],
     *,
-    at: int,
+    explainers: Sequence[str],
+    at: Sequence[int],
     model: str,
     recipe: str,
     pretrained: str | Path | None,
     shape: Mapping[str, Any],
     seeds: Sequence[int],
     leak: bool,
-    explainer: str,
     target: Literal["gold", "predicted"],
     signed: bool,
     amounts: Sequence[float],
     unit: Literal["share", "tokens"],
 ) -> dict[str, Any]:
-    """Models trained on masked texts, how they perform, and what their explanations hide next."""
-    from trueness.protocols.roar.hiding import Amount, packed
+    """Models trained on masked texts, how they perform, and what their explanations hide next.
+
+    For each explainer (`hidden` has what it hid) those of all seeds, at its step; all of them are trained together.
+    """
+    from trueness.protocols.roar.hiding import Amount
     from trueness.protocols.roar.step import hide_next, retrain
 
-    if "refused" in inputs["hidden"].read("facts"):
-        return {"facts": inputs["hidden"].read("facts")}
-    data = read_dataset(inputs["dataset"])
-    masks = inputs["hidden"].read("masks")
-    hidings: list[Hiding] = [_hiding(masks, at, seed) for seed in seeds]
-    maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
-    trained = retrain(maker, data, seeds, hidings, current_device(), leak=leak)
+    jobs: list[dict[str, Any]] = []
+    hidings: list[Hiding] = []
+    for explainer, step, stored in zip(explainers, at, inputs["hidden"], strict=True):
+        reason = _refusal(stored, explainer)
+        jobs.append({"test": {}} if reason is None else {"refused": reason})
+        if reason is None:
+            masks = stored.read("masks")
+            hidings += [_hiding(masks, explainer, step, seed) for seed in seeds]
     found: dict[str, Any] = {}
-    for seed, one in zip(seeds, trained, strict=True):
+    if hidings:
+        data = read_dataset(inputs["dataset"])
+        maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
+        every = [seed for job in jobs if "test" in job for seed in seeds]
+        trained = iter(retrain(maker, data, every, hidings, current_device(), leak=leak))
         more = [Amount(each, unit) for each in amounts]
-        for place, by_split in enumerate(
-            hide_next(one, explainer, more, seed=seed, target=target, signed=signed) if more else []
-        ):
-            found |= {f"{at + 1 + place}/{seed}/{name}": packed(where) for name, where in by_split.items()}
-    payloads: dict[str, Any] = {
-        "facts": {"test": {str(seed): one.measured for seed, one in zip(seeds, trained, strict=True)}}
-    }
+        for number, (explainer, step, job) in enumerate(zip(explainers, at, jobs, strict=True)):
+            if "refused" in job:
+                continue
+            with part_of_task(number):
+                for seed in seeds:
+                    one = next(trained)
+                    job["test"][str(seed)] = one.measured
+                    hidden_next = (
+                        hide_next(one, explainer, more, seed=seed, target=target, signed=signed) if more else []
+                    )
+                    for place, by_split in enumerate(hidden_next):
+                        found |= _packed(explainer, step + 1 + place, seed, by_split)
+    payloads: dict[str, Any] = {"facts": {"explainers": list(explainers), "jobs": jobs}}
     return {**payloads, "masks": found} if found else payloads
 
 
-def _hiding(masks: Mapping[str, Any], step: int, seed: int) -> Hiding:
+def _refusal(stored: Stored, explainer: str) -> str | None:
+    """Why a model does not support this explainer, from what explained it or was trained after that."""
+    facts = stored.read("facts")
+    job = facts["jobs"][facts["explainers"].index(explainer)] if "jobs" in facts else facts
+    reason: str | None = job.get("refused")
+    return reason
+
+
+def _packed(explainer: str, step: int, seed: int, by_split: Mapping[str, Any]) -> dict[str, Any]:
+    from trueness.protocols.roar.hiding import packed
+
+    return {f"{explainer}/{step}/{seed}/{name}": packed(where) for name, where in by_split.items()}
+
+
+def _hiding(masks: Mapping[str, Any], explainer: str, step: int, seed: int) -> Hiding:
     from trueness.protocols.roar.hiding import unpacked
 
-    return lambda name, split: unpacked(masks[f"{step}/{seed}/{name}"], split)
+    return lambda name, split: unpacked(masks[f"{explainer}/{step}/{seed}/{name}"], split)
 
 
 @task("roar/all-hidden", version=1)
@@ -158,7 +186,7 @@ def companion(
     return {"facts": {"companion": found}}
 
 
-@task("roar/summary", version=2, light=True)
+@task("roar/summary", version=3, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,
@@ -180,6 +208,8 @@ def summary(
             measured = stored.read("test")
         else:
             facts = stored.read("facts")
+            if place["part"] is not None:
+                facts = facts["jobs"][place["part"]]
             if "refused" in facts:
                 refused.append({**where, "reason": facts["refused"]})
                 continue
