@@ -11,11 +11,11 @@ from benchmarks.report import line, seconds
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.evaluation import evaluate
 from trueness.models.loop import Loop
 from trueness.models.recipes import RECIPES
 from trueness.models.stack import Stack
 from trueness.models.stepping import CrossEntropy
-from trueness.models.training import evaluate
 
 EXAMPLES, WORDS, EMBEDDING, HIDDEN = 1280, 5000, 100, 128
 

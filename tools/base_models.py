@@ -52,7 +52,8 @@ def train_one(job: tuple[str, str, str, int], root: str, vectors: str | None, de
     torch.set_num_threads(1)
     from trueness.data.batches import EncodedSplit
     from trueness.data.text_datasets import load_text
-    from trueness.models.training import evaluate, train
+    from trueness.models.evaluation import evaluate
+    from trueness.models.training import train
 
     dataset, recipe, model, seed = job
     data = load_text(dataset, root=root)

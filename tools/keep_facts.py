@@ -2,8 +2,8 @@
 
     python tools/keep_facts.py ARCHIVE STORE [STORE ...]
 
-Unpacked (`mkdir STORE && tar xf ARCHIVE -C STORE`) it is a store again: a study that finds its tasks there is summarised
-anew, joined with what other stores measured, or goes on with the tasks that are missing.
+Unpacked (`mkdir STORE && tar xf ARCHIVE -C STORE`) it is a store again: a study that finds its tasks there is
+summarised anew, joined with what other stores measured, or goes on with the tasks that are missing.
 """
 
 import io
@@ -26,7 +26,7 @@ def main(archive: str, *stores: str) -> None:
     kept: dict[str, bytes] = {"trueness-store.json": (Path(stores[0]) / "trueness-store.json").read_bytes()}
     for path in stores:
         store = Store.open(path)
-        for key in store.keys():
+        for key in store.keys():  # noqa: SIM118  # a store is no mapping
             kept |= facts_of(store, key)
     with tarfile.open(archive, "w:xz") as tar:
         for name in sorted(kept):

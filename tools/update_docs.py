@@ -16,12 +16,17 @@ PAGE = ROOT / "docs" / "results.md"
 
 
 def main() -> int:
-    """Fill every `<!-- table: STUDY -->`, or `<!-- methods: STUDY/FILE, MODEL, QUANTITY -->`, ... `<!-- end -->`."""
+    """Fill what is between `<!-- end -->` and each of these comments.
+
+    `<!-- table: STUDY -->`, `<!-- methods: STUDY/FILE, MODEL, QUANTITY -->`, `<!-- rationales: STUDY/FILE -->`,
+    `<!-- base models -->`.
+    """
     text = PAGE.read_text(encoding="utf-8")
     current = re.sub(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", _fill, text, flags=re.DOTALL)
     current = re.sub(
         r"(<!-- methods: (\S+), (\S+), (.+?) -->\n).*?(<!-- end -->)", _fill_methods, current, flags=re.DOTALL
     )
+    current = re.sub(r"(<!-- rationales: (\S+) -->\n).*?(<!-- end -->)", _fill_rationales, current, flags=re.DOTALL)
     current = re.sub(r"(<!-- base models -->\n).*?(<!-- end -->)", _fill_models, current, flags=re.DOTALL)
     if current == text:
         return 0
@@ -56,6 +61,28 @@ def _fill_methods(match: re.Match[str]) -> str:
         shown = [f"{cells[name]['value']:.2f}{_interval(cells[name])}" if name in cells else "–" for name in datasets]
         lines.append(f"| {method} | {' | '.join(shown)} |")
     return match[1] + "\n".join(lines) + "\n" + match[5]
+
+
+def _fill_rationales(match: re.Match[str]) -> str:
+    """A row for each rationale model: its accuracy, and what it selects."""
+    compared = json.loads((ROOT / "results" / match[2]).read_text(encoding="utf-8"))
+    columns = {
+        "accuracy": "accuracy",
+        "selected words": "selected of all words",
+        "precision of the selection": "evidence, of the selected",
+        "decoy share": "decoys, of the selected",
+        "recall of the selection": "selected, of the evidence",
+        "selected evidence, of the possible": "of the possible",
+    }
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for row in compared["rows"]:
+        if row["model"].startswith("rationale-"):
+            shown = f"{row['value']:.2f}{_interval(row)}"
+            found.setdefault((row["dataset"], row["model"]), {})[row["quantity"]] = shown
+    lines = [f"| dataset | model, aim | {' | '.join(columns.values())} |", "|---|---|" + "---|" * len(columns)]
+    for key, values in found.items():
+        lines.append(f"| {' | '.join(key)} | {' | '.join(values.get(name, '–') for name in columns)} |")
+    return match[1] + "\n".join(lines) + "\n" + match[3]
 
 
 def _interval(row: dict[str, Any]) -> str:

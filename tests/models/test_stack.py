@@ -13,6 +13,7 @@ from trueness.data import TextDataset, TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.data.preparation import Preparation
 from trueness.models import stack
+from trueness.models.evaluation import Evaluation, evaluate
 from trueness.models.keeper import Keeper
 from trueness.models.loop import Loop, run_loops
 from trueness.models.rationale import RationaleClassifier
@@ -20,7 +21,7 @@ from trueness.models.rationale_objective import RationaleObjective
 from trueness.models.recipes import Recipe
 from trueness.models.stepping import CrossEntropy
 from trueness.models.training import build as fresh
-from trueness.models.training import evaluate, train_many
+from trueness.models.training import train_many
 from trueness.models.twins import Reference, TwinObjective
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
@@ -36,9 +37,8 @@ def pairs(count=40):
 
 
 def loops_of(config, recipe, splits, objectives, seeds, device):
-    measure = functools.partial(evaluate, split=splits[0], classes=config.classes)
     return [
-        Loop(fresh(config, seed, None).to(device), recipe, split, objective, measure, seed)
+        Loop(fresh(config, seed, None).to(device), recipe, split, objective, Evaluation(split, config.classes), seed)
         for seed, split, objective in zip(seeds, splits, objectives, strict=True)
     ]
 
@@ -103,8 +103,10 @@ def test_each_model_of_a_stack_is_trained_as_if_alone(encoder, head, more, devic
     stacked = stack.Stack(loops)
     for _ in range(2):
         stacked.epoch()
-        for loop in loops:
-            loop.look()
+        stacked.look()
+    for loop in loops:
+        measured = evaluate(loop.network, loop.train, config.classes)
+        assert {name: loop.progress.history[-1][name] for name in measured} == pytest.approx(measured, rel=1e-4)
     check(loops, wanted)
 
 
@@ -119,8 +121,7 @@ def test_with_rounded_products_the_training_is_nearly_the_same(monkeypatch):
     stacked = stack.Stack(loops)
     for _ in range(2):
         stacked.epoch()
-        for loop in loops:
-            loop.look()
+        stacked.look()
     for loop, (network, total) in zip(loops, wanted, strict=True):
         assert float(loop.total) == pytest.approx(total, rel=1e-2)
         for name, own in loop.network.named_parameters():

@@ -11,10 +11,11 @@ from trueness.data.preparation import Preparation, prepare
 from trueness.errors import UserError
 from trueness.models import keeper, training
 from trueness.models import loop as loops
+from trueness.models.evaluation import evaluate, predict, tokens_at_once
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.stepping import CrossEntropy, Stepper
 from trueness.models.text_model import load_model
-from trueness.models.training import evaluate, model_config, predict, train
+from trueness.models.training import model_config, train
 
 SMALL = {"embedding": 8, "hidden": 8}
 QUICK = Recipe(epochs=4, batch_size=16, learning_rate=0.02)
@@ -274,8 +275,8 @@ def test_looks_stay_within_memory(monkeypatch):
     model = train("average-additive", corpus(), recipe=QUICK, **SMALL)
     split = EncodedSplit(corpus()["test"], model.coder)
     whole = predict(model.network, split)[0]
-    assert training.tokens_at_once(model.network, split) == 1 << 17
+    assert tokens_at_once(model.network, split) == 1 << 17
     monkeypatch.setattr(type(model.network), "numbers_per_token", lambda self, width, **more: (1 << 30) // 20)
-    assert training.tokens_at_once(model.network, split) == 20
+    assert tokens_at_once(model.network, split) == 20
     assert len(list(split.in_order(20))) > len(list(split.in_order()))
     assert np.allclose(predict(model.network, split)[0], whole, atol=1e-6)

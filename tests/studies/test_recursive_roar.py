@@ -99,13 +99,10 @@ def test_sparsity_and_costs_are_kept(roar_run):
     assert growing.is_monotonic_increasing
     costs = roar_run.result.tables["costs"]
     assert (costs["seconds"] >= 0).all()
-    store, recursive = roar_run.stored.store, costs[costs["order"] == "recursive"]
-    spent = [store.get(key).meta for key in store.keys()]  # noqa: SIM118  # a store is no mapping
-    spent = [
-        meta for meta in spent if meta["task"] == "roar/retrained" and "attention" in meta["parameters"]["explainers"]
-    ]
-    explained = [meta for meta in spent if meta["parameters"]["at"] == [0, 0, 0]]
-    assert recursive[recursive["step"] == 1]["seconds"].sum() == pytest.approx(explained[0]["seconds"]), "shared out"
+    store, first = roar_run.stored.store, costs[(costs["order"] == "recursive") & (costs["step"] == 1)]
+    together = [store.get(key).meta for key in store.keys()]  # noqa: SIM118  # a store is no mapping
+    (seconds,) = [meta["seconds"] for meta in together if meta["parameters"].get("at") == [0, 0, 0]]
+    assert first["seconds"].sum() == pytest.approx(seconds), "methods that were one task share its seconds"
     assert set(costs["method"]) == {
         *SETTINGS["explainers"],
         *("random", "nothing hidden", "all hidden", "all methods"),

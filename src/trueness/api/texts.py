@@ -94,10 +94,10 @@ def load_classifier(path: str | Path, device: str = "cpu") -> TextModel | Transf
 def evaluate(model: TextModel | TransformerModel, data: TextDataset, split: str | None = None) -> dict[str, float]:
     """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1."""
     from trueness.data.batches import EncodedSplit
-    from trueness.models import training
+    from trueness.models import evaluation
 
     coded = EncodedSplit(data.to_look_at(split), model.coder, model.device)
-    return training.evaluate(model.network, coded, len(model.classes))
+    return evaluation.evaluate(model.network, coded, len(model.classes))
 
 
 def explain(

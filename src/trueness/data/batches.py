@@ -219,15 +219,19 @@ class EncodedSplit:
 
         No batch has more than `max_tokens` positions, padding included, unless one text alone has.
         """
+        for rows in self.rows_in_order(max_tokens):
+            yield rows, self.batch(rows)
+
+    def rows_in_order(self, max_tokens: int) -> Iterator[npt.NDArray[np.intp]]:
+        """The numbers of the examples of these batches."""
         order = np.argsort(self.sizes, kind="stable")
         begin = 0
         while begin < len(order):
             # Sorted by length, the last row decides the width: rows * width grows with the number of rows.
             widths = self.sizes[order[begin:]]
             fitting = int(np.searchsorted(np.arange(1, len(widths) + 1) * widths, max_tokens, side="right"))
-            rows = order[begin : begin + max(fitting, 1)]
-            yield rows, self.batch(rows)
-            begin += len(rows)
+            yield order[begin : begin + max(fitting, 1)]
+            begin += max(fitting, 1)
 
     def to_explain(self) -> Iterator[tuple[npt.NDArray[np.intp], Batch]]:
         """The same in smaller batches: an explanation takes more memory than a look."""

@@ -14,7 +14,8 @@ import torch
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.errors import UserError
-from trueness.models.training import View, evaluate
+from trueness.models.evaluation import evaluate
+from trueness.models.training import View
 from trueness.models.transformer import (
     Subwords,
     Transformer,

@@ -42,10 +42,9 @@ def run_loops(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> None:
     while stacks:
         # One stack after the other: each may fill the memory it is allowed, which is free again when it is gone.
         stack = stacks.pop(0)
-        while going := [loop for loop in stack.loops if not loop.finished]:
+        while not all(loop.finished for loop in stack.loops):
             stack.epoch()
-            for loop in going:
-                loop.look()
+            stack.look()
         stack.release()
     others = [pair for pair in zip(loops, keepers, strict=True) if id(pair[0]) not in stacked]
     while left := [pair for pair in others if not pair[0].finished]:
@@ -69,7 +68,7 @@ class Loop(Generic[Network]):
         seed: int,
     ) -> None:
         self.network, self.recipe, self.train, self.seed = network, recipe, train, seed
-        self._measure = measure
+        self.measure = measure
         self.progress = Progress()
         self._frozen = [
             parameter
@@ -111,12 +110,12 @@ class Loop(Generic[Network]):
         """The steps of one pass over the training data, one at a time."""
         return self._stepper.epoch(np.random.default_rng([self.seed, self.progress.epoch]))
 
-    def look(self) -> None:
-        """After a pass: measure on the selection split, and remember the best."""
+    def look(self, measured: dict[str, float] | None = None) -> None:
+        """After a pass: measure on the selection split, unless that was done already, and remember the best."""
         total = float(self._stepper.total)
         if not np.isfinite(total):
             raise UserError(f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite.")
-        self._select({"train_loss": total / len(self.train), **self._measure(self.network)})
+        self._select({"train_loss": total / len(self.train), **(measured or self.measure(self.network))})
 
     def finish(self) -> Network:
         """The network as it was after its best epoch."""

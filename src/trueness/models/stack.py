@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit, Sequences
+from trueness.models.evaluation import Evaluation, measures, tokens_at_once
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recurrence import together
 from trueness.models.stepping import GraphStepper, Together, step_bytes
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 DEVICES = ("cuda",)
 """Where models are stacked: a CPU has nothing idle to fill."""
+
+_AT_ONCE = 4
+"""Times as many tokens are looked at together as of one model: a GPU has room for them."""
 
 _SHARE = 1 / 16
 """Of a GPU's memory that the steps of one stack may hold: a few large models fill a GPU as well as many, and other
@@ -62,6 +66,14 @@ def _may_stack(loop: Loop[Any], keeper: Keeper) -> bool:
     )
 
 
+def _looks_of(loops: Sequence[Loop[Any]]) -> list[Evaluation] | None:
+    """How the loops are measured, if all of them can be at once."""
+    found = [loop.measure for loop in loops if type(loop.measure) is Evaluation]
+    sizes = [look.split.sizes for look in found if type(look.split) is EncodedSplit]
+    same = len(sizes) == len(loops) and all(np.array_equal(sizes[0], other) for other in sizes)
+    return found if same else None
+
+
 def _alike(first: Loop[Any], other: Loop[Any]) -> bool:
     mine = first.objective
     return (
@@ -89,6 +101,7 @@ class Stack(GraphStepper):
         self.loops, self.recipe = list(loops), first.recipe
         self._template: TextNetwork = first.network
         self._splits = _Splits([loop.train for loop in loops])
+        self._looks = _looks_of(loops)
         self.weights = {
             name: torch.stack([loop.network.get_parameter(name).detach() for loop in loops]).requires_grad_(
                 own.requires_grad
@@ -135,18 +148,31 @@ class Stack(GraphStepper):
                     own.copy_(self.weights[name][number])
                 loop.total.copy_(self.total[number])
 
+    def look(self) -> None:
+        """Measure the loops that are not finished, all at once if they are measured alike, and let each remember."""
+        going = [number for number, loop in enumerate(self.loops) if not loop.finished]
+        measured = None if self._looks is None else self._measured(self._looks)
+        for number in going:
+            self.loops[number].look(None if measured is None else measured[number])
+
+    @torch.no_grad()
+    def _measured(self, looks: Sequence[Evaluation]) -> list[dict[str, float]]:
+        """What `evaluate` gives for each model."""
+        split, classes = looks[0].split, looks[0].classes
+        splits = _Splits([look.split for look in looks])
+        logits = torch.zeros(len(looks), len(split), classes, device=self.device)
+        self._template.eval()
+        for rows in split.rows_in_order(_AT_ONCE * tokens_at_once(self._template, split) // len(looks)):
+            index = torch.from_numpy(rows).to(self.device)
+            batch = splits.gather(index.expand(len(looks), -1), split.widths(rows))
+            logits[:, index] = self._predict(batch)[0].float()
+        found = logits.double().cpu().numpy()
+        return [measures(found[number], look.split.labels.cpu().numpy(), classes) for number, look in enumerate(looks)]
+
     def step(self, index: Tensor, widths: tuple[int, int]) -> None:
         """Forward, loss, backward and update of all models, from the numbers (models, batch) of their examples."""
         batch = self._splits.gather(index, widths)
-        parts = (batch.text.tokens, batch.text.lengths, batch.text.mask)
-        others = () if batch.other is None else (batch.other.tokens, batch.other.lengths, batch.other.mask)
-        guides = () if batch.guide is None else (batch.guide,)
-        # Only tensors are mapped over; what they make up is put together again inside.
-        seen = functools.partial(self._one, pair=bool(others), mask_token=batch.text.mask_token)
-        with together():
-            # Where models draw, each draws for itself.
-            mapped = torch.vmap(seen, randomness="different")
-            logits, attention, *more = mapped(self.weights, batch.labels, *parts, *others, *guides)
+        logits, attention, *more = self._predict(batch)
         objectives = [loop.objective for loop in self.loops]
         first = objectives[0]
         assert isinstance(first, Together)
@@ -158,6 +184,19 @@ class Stack(GraphStepper):
         if self.recipe.clip is not None:
             self._clip(self.recipe.clip)
         self._optimiser.step()
+
+    def _predict(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Logits, attention and what else a prediction has, all with the models as their first dimension."""
+        parts = (batch.text.tokens, batch.text.lengths, batch.text.mask)
+        others = () if batch.other is None else (batch.other.tokens, batch.other.lengths, batch.other.mask)
+        guides = () if batch.guide is None else (batch.guide,)
+        # Only tensors are mapped over; what they make up is put together again inside.
+        seen = functools.partial(self._one, pair=bool(others), mask_token=batch.text.mask_token)
+        with together():
+            # Where models draw, each draws for itself.
+            mapped = torch.vmap(seen, randomness="different")
+            found: tuple[Tensor, ...] = mapped(self.weights, batch.labels, *parts, *others, *guides)
+        return found
 
     def _one(
         self, weights: dict[str, Tensor], labels: Tensor, *parts: Tensor, pair: bool, mask_token: int

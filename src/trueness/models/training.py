@@ -1,8 +1,7 @@
-"""Train a classifier, or several at once; predict and evaluate."""
+"""Train a classifier, or several at once."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,16 +17,13 @@ from trueness.data.examples import TextDataset
 from trueness.data.word_vectors import Missing, load_vectors, note_on
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.evaluation import Evaluation
 from trueness.models.keeper import Keeper
-from trueness.models.looking import looking
 from trueness.models.loop import Loop, run_loops
-from trueness.models.network import TextNetwork
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.registry import TEXT_MODELS
 from trueness.models.stepping import CrossEntropy
 from trueness.models.text_model import TextModel
-from trueness.stats import Undefined
-from trueness.stats.classification import accuracy, macro_f1, roc_auc
 
 View = Callable[[str, EncodedSplit], EncodedSplit]
 """A split as a model is to see it, from its name and what it is."""
@@ -111,7 +107,7 @@ def train_many(
         config = model_config(name, data, how, **changes)
         network = build(config, seed, table).to(device)
         objective = CrossEntropy(splits["train"], weigh_positive=how.weigh_positive)
-        measure = functools.partial(evaluate, split=splits[how.select_on], classes=len(data.classes))
+        measure = Evaluation(splits[how.select_on], len(data.classes))
         loops.append(Loop(network, how, splits["train"], objective, measure, seed))
         identity = {"config": asdict(config), "recipe": asdict(how), "seed": seed, "data": data.name}
         keepers.append(Keeper(None if states is None else states[number], identity))
@@ -157,37 +153,3 @@ def build(config: AttentiveConfig, seed: int, table: npt.NDArray[np.float32] | N
             if config.head == "query" and network.query_embedding is not None:
                 network.query_embedding.weight.copy_(torch.from_numpy(table))
     return network
-
-
-def predict(network: TextNetwork, split: EncodedSplit) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Logits (examples, classes) and gold labels, in the order of the split."""
-    logits = torch.zeros(len(split), network.classes, device=split.device)
-    with looking(network):
-        for rows, batch in split.in_order(tokens_at_once(network, split)):
-            logits[torch.from_numpy(rows).to(split.device)] = network(batch).logits.float()
-    return logits.double().cpu().numpy(), split.labels.cpu().numpy()
-
-
-def tokens_at_once(network: TextNetwork, split: EncodedSplit) -> int:
-    """Positions of a batch that is only looked at: about 4 GiB, and no more than keep any device busy."""
-    numbers = network.numbers_per_token(int(split.sizes.max(initial=1)))
-    return min(1 << 17, (1 << 30) // numbers)
-
-
-def evaluate(network: TextNetwork, split: EncodedSplit, classes: int) -> dict[str, float]:
-    """Mean cross-entropy, accuracy, macro-F1, and for two classes AUC and F1 of class 1; none where undefined."""
-    logits, gold = predict(network, split)
-    predicted = logits.argmax(axis=1)
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    loss = float((np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(gold)), gold]).mean())
-    measured: dict[str, float | Undefined] = {
-        "loss": loss,
-        "accuracy": accuracy(predicted, gold),
-        "macro-f1": macro_f1(predicted, gold, classes),
-    }
-    if classes == 2:
-        measured["auc"] = roc_auc(logits[:, 1] - logits[:, 0], gold == 1)
-        hits = int(((predicted == 1) & (gold == 1)).sum())
-        total = int((predicted == 1).sum() + (gold == 1).sum())
-        measured["f1"] = 2 * hits / total if total else 0.0
-    return {name: value for name, value in measured.items() if not isinstance(value, Undefined)}

@@ -123,7 +123,8 @@ def train(
 ) -> dict[str, Any]:
     """Text classifiers that differ by their seed, trained together, and their performance on the test split."""
     from trueness.data.batches import EncodedSplit
-    from trueness.models.training import evaluate, train_many
+    from trueness.models.evaluation import evaluate
+    from trueness.models.training import train_many
 
     data = read_dataset(inputs["dataset"])
     test = data["test"]  # a missing split is better noticed before the training

@@ -83,8 +83,8 @@ def fine_tuned(
     import tempfile
 
     from trueness.data.batches import EncodedSplit
+    from trueness.models.evaluation import evaluate
     from trueness.models.finetuning import fine_tune
-    from trueness.models.training import evaluate
 
     data = read_dataset(inputs["dataset"])
     test = data["test"]  # a missing split is better noticed before the training

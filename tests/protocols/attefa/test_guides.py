@@ -5,7 +5,8 @@ import torch
 from tests.models.test_training import DATA, QUICK, SMALL
 from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
-from trueness.models.training import evaluate, train, train_many
+from trueness.models.evaluation import evaluate
+from trueness.models.training import train, train_many
 from trueness.models.twins import Reference
 
 

@@ -13,9 +13,10 @@ from torch import Tensor
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.models.attention import uniform
+from trueness.models.evaluation import evaluate
 from trueness.models.stepping import rounded_up
 from trueness.models.text_model import TextModel
-from trueness.models.training import evaluate, train_many
+from trueness.models.training import train_many
 from trueness.models.twins import Reference
 from trueness.protocols.attefa.runs import performance
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
+from trueness.models.evaluation import evaluate
 from trueness.models.text_model import TextModel
-from trueness.models.training import evaluate
 from trueness.models.twins import Apartness, Reference
 from trueness.protocols.attefa.score import constant_change, type_ceiling
 

@@ -15,8 +15,9 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.errors import UserError
 from trueness.explainers.catalogue import Random, Target
+from trueness.models.evaluation import evaluate
 from trueness.models.network import TextNetwork
-from trueness.models.training import View, evaluate
+from trueness.models.training import View
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
 from trueness.protocols.roar.step import Maker, method_of, nothing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,11 +12,12 @@ from torch import Tensor
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import SPECIAL
 from trueness.models.attentive import AttentiveConfig
+from trueness.models.evaluation import Evaluation, evaluate
 from trueness.models.keeper import Keeper
 from trueness.models.loop import Loop, run_loops
 from trueness.models.recipes import Recipe
 from trueness.models.stepping import CrossEntropy
-from trueness.models.training import build, evaluate
+from trueness.models.training import build
 
 RECIPE = Recipe(epochs=8, patience=3, batch_size=256, learning_rate=0.005, select="accuracy")
 
@@ -36,7 +36,7 @@ def mask_only(
     for seed, where in zip(seeds, hidden, strict=True):
         outlines = {name: split.outline(where[name]) for name, split in splits.items()}
         network = build(config, seed, None).to(splits["train"].device)
-        measure = functools.partial(evaluate, split=outlines["dev"], classes=classes)
+        measure = Evaluation(outlines["dev"], classes)
         loops.append(Loop(network, RECIPE, outlines["train"], CrossEntropy(outlines["train"]), measure, seed))
         tests.append(outlines["test"])
     run_loops(loops, [Keeper(None, {}) for _ in loops])

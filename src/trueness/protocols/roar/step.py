@@ -16,10 +16,11 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
 from trueness.data.examples import TextDataset
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, Random, Target, TextExplainer
+from trueness.models.evaluation import evaluate
 from trueness.models.finetuning import FineTuning, fine_tune
 from trueness.models.network import TextNetwork
 from trueness.models.recipes import Recipe
-from trueness.models.training import View, evaluate, train_many
+from trueness.models.training import View, train_many
 from trueness.protocols.roar.hiding import Amount, hide
 from trueness.protocols.roar.leak import largest_class, mask_only
 
