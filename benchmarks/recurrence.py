@@ -8,7 +8,7 @@ from trueness.data.batches import Sequences
 from trueness.models.encoders import BiLSTM
 from trueness.models.recurrence import _back_token_by_token, _token_by_token, recurrence
 
-TOKENS, WIDTH, HIDDEN = 188, 100, 128
+TOKENS, WIDTH = 188, 100
 
 
 def main() -> None:
@@ -16,7 +16,8 @@ def main() -> None:
         print("      LSTMs: the kernels need a GPU")
         return
     _explained(2000)
-    _stacked(models=5, batch=32)
+    _stacked(models=5, batch=32, hidden=128)
+    _stacked(models=15, batch=50, hidden=32)
 
 
 def _explained(texts: int) -> None:
@@ -25,8 +26,8 @@ def _explained(texts: int) -> None:
     lengths = torch.full((texts,), TOKENS, device="cuda")
     text = Sequences(tokens, lengths, torch.ones_like(tokens, dtype=torch.bool))
     values = torch.randn(texts, TOKENS, WIDTH, device="cuda", requires_grad=True)
-    ours = BiLSTM(WIDTH, HIDDEN).cuda().requires_grad_(False)
-    theirs = nn.LSTM(WIDTH, HIDDEN, batch_first=True, bidirectional=True).cuda().requires_grad_(False)
+    ours = BiLSTM(WIDTH, 128).cuda().requires_grad_(False)
+    theirs = nn.LSTM(WIDTH, 128, batch_first=True, bidirectional=True).cuda().requires_grad_(False)
 
     def gradient(states: torch.Tensor) -> None:
         torch.autograd.grad(states.sum(), values)
@@ -36,10 +37,10 @@ def _explained(texts: int) -> None:
     line(f"gradient of a BiLSTM's input, {texts} texts of {TOKENS} tokens, against cuDNN", ratio, "x", 1, at_least=True)
 
 
-def _stacked(models: int, batch: int) -> None:
+def _stacked(models: int, batch: int, hidden: int) -> None:
     """Forward and backward of the recurrence of several models, as in a training step."""
-    gates = torch.randn(2 * models, batch, TOKENS, 4 * HIDDEN, device="cuda", requires_grad=True)
-    weight = (torch.randn(2 * models, 4 * HIDDEN, HIDDEN, device="cuda") / HIDDEN**0.5).requires_grad_()
+    gates = torch.randn(2 * models, batch, TOKENS, 4 * hidden, device="cuda", requires_grad=True)
+    weight = (torch.randn(2 * models, 4 * hidden, hidden, device="cuda") / hidden**0.5).requires_grad_()
 
     def ours() -> None:
         recurrence(gates, weight).sum().backward()  # type: ignore[no-untyped-call]
@@ -50,6 +51,6 @@ def _stacked(models: int, batch: int) -> None:
         found = _back_token_by_token(torch.ones_like(states), weight, cells, saved)
         torch.bmm(found.flatten(1, 2).transpose(1, 2), before.flatten(1, 2))
 
-    what = f"{models} BiLSTMs at once, {TOKENS} tokens, batch {batch}, there and back, against token by token"
+    what = f"{models} BiLSTMs of {hidden} units at once, batch {batch}, there and back, against token by token"
     ours()
     line(what, seconds(token_by_token) / seconds(ours), "x", 2, at_least=True)

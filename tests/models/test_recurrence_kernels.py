@@ -56,8 +56,14 @@ def processors(request, monkeypatch):
 def test_a_program_takes_few_rows_unless_programs_would_wait(groups, batch, rows, monkeypatch):
     monkeypatch.setattr(kernels, "_processors", lambda _: 132)
     grid, how = kernels._how(torch.empty(groups, batch, 1, 1), 128)
-    assert how["ROWS"] == rows
+    assert (how["ROWS"], how["num_warps"]) == (rows, 8)
     assert grid == (groups, -(-batch // rows))
+
+
+@pytest.mark.parametrize(("hidden", "warps"), [(8, 2), (20, 4), (32, 4), (64, 8)])
+def test_programs_of_few_units_are_small(hidden, warps):
+    _, how = kernels._how(torch.empty(50, 256, 1, 1), hidden)
+    assert (how["ROWS"], how["num_warps"]) == (16, warps)
 
 
 @pytest.mark.usefixtures("processors")

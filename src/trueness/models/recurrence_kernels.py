@@ -192,15 +192,16 @@ def backwards(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Te
 def _how(values: Tensor, hidden: int) -> tuple[tuple[int, int], dict[str, Any]]:
     """Programs, and how they are compiled."""
     groups, batch = values.shape[:2]
+    padded = max(16, 1 << (hidden - 1).bit_length())
 
     def rounds(rows: int) -> int:
         """How often all processors take up a program: the weights of one fill it."""
         return -(-groups * -(-batch // rows) // _processors(values.device))
 
-    # A token takes 16 rows 0.6 of the time that it takes 32 (measured on an H200, 128 units).
-    rows = 16 if 0.6 * rounds(16) <= rounds(32) else 32
-    padded = max(16, 1 << (hidden - 1).bit_length())
-    how = {"HIDDEN": hidden, "PADDED": padded, "ROWS": rows, "num_warps": 8, "num_stages": 1}
+    # A token takes 16 rows 0.6 of the time that it takes 32 (measured on an H200, 128 units). Programs of fewer units
+    # share a processor, and warps that have no columns of 8 units of their own would compute those of others again.
+    rows = 16 if padded < WIDEST or 0.6 * rounds(16) <= rounds(32) else 32
+    how = {"HIDDEN": hidden, "PADDED": padded, "ROWS": rows, "num_warps": min(8, padded // 8), "num_stages": 1}
     return (groups, -(-batch // rows)), how
 
 

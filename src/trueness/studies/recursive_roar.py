@@ -37,7 +37,7 @@ class RecursiveRoarStudy(ModelsStudy):
     """A study that masks what is called important and trains again, step by step."""
 
     datasets: NamedDatasets
-    together: int = Field(default=25, ge=1)
+    together: int = Field(default=15, ge=1)
     """So many of our own models, of all seeds and of several methods, are one task: stacked on a GPU, one after the
     other on a CPU."""
     explainers: Explainers
