@@ -37,12 +37,20 @@ def one_at_a_time(table: pd.DataFrame, field: str = "model", **rest: Any) -> dic
     """A figure of one model (or whatever `field` names) at a time: a menu chooses it, a picture shows the first."""
     names = _names(table[field])
     menu = {"input": "select", "options": names, "name": f"{field} "}
+    return all_at_once(
+        table,
+        title={"text": {"expr": f"'{field}: ' + chosen"}, "anchor": "start", "fontSize": 12},
+        params=[{"name": "chosen", "value": names[0], "bind": menu}],
+        transform=[{"filter": f"datum.{field} === chosen"}],
+        **rest,
+    )
+
+
+def all_at_once(table: pd.DataFrame, **rest: Any) -> dict[str, Any]:
+    """A figure of everything."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "data": {"values": values(table)},
-        "title": {"text": {"expr": f"'{field}: ' + chosen"}, "anchor": "start", "fontSize": 12},
-        "params": [{"name": "chosen", "value": names[0], "bind": menu}],
-        "transform": [{"filter": f"datum.{field} === chosen"}],
         "config": {
             "background": "white",
             "view": {"stroke": "#DDDDDD"},

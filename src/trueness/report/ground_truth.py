@@ -11,7 +11,7 @@ from trueness.protocols.ground_truth.summary import pooled
 from trueness.protocols.ground_truth.trial import PLANTED
 from trueness.protocols.result import Result
 from trueness.report.compare import published_values
-from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, Figure, in_order, one_at_a_time
+from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, Figure, all_at_once, in_order, one_at_a_time
 from trueness.report.table import Table
 
 if TYPE_CHECKING:
@@ -155,10 +155,12 @@ def _selections(result: Result) -> Iterator[Figure]:
     table = pd.concat([dots, pd.DataFrame(lines)], ignore_index=True)
     x = {"field": "selected", "type": "quantitative", "title": "selected words", "axis": {"format": "%"}}
     scale = {"domain": [0, 1]}
-    spec = one_at_a_time(
+    spec = all_at_once(
         table,
-        "dataset",
-        facet={"column": {"field": "measure", "type": "nominal", "title": None}},
+        facet={
+            "row": {"field": "dataset", "type": "nominal", "title": None, "sort": in_order(table, "dataset")},
+            "column": {"field": "measure", "type": "nominal", "title": None},
+        },
         spec={
             "width": 260,
             "height": 200,
