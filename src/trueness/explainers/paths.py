@@ -44,16 +44,18 @@ def average_gradient(
     rows, width = batch.tokens.shape
     each = width * model.numbers_per_token(width, gradients=True) * weights.element_size()
     step = within_memory(each, max_bytes, batch.tokens.device)
-    number = len(weights)
+    every = torch.arange(len(weights), device=batch.tokens.device)
     total = model.embedding.weight.new_zeros(rows, width, model.embedding.embedding_dim)
-    for begin in range(0, rows * number, step):
-        pair = torch.arange(begin, min(begin + step, rows * number), device=batch.tokens.device)
-        row, point = pair // number, pair % number
-        with looking(model, gradients=True):
-            embeddings = place(row, point).detach().requires_grad_()
-            logits = model(batch.rows(row), embeddings=embeddings).logits
-            (gradient,) = torch.autograd.grad(output_of(logits, chosen[row], output).sum(), embeddings)
-        total.index_add_(0, row, gradient * weights[point][:, None, None])
+    # Some texts with all of their points at once, or some points of one text.
+    for some in torch.split(torch.arange(rows, device=every.device), max(1, step // len(weights))):
+        for points in torch.split(every, step):
+            row, point = some.repeat_interleave(len(points)), points.repeat(len(some))
+            with looking(model, gradients=True):
+                embeddings = place(row, point).detach().requires_grad_()
+                logits = model(batch.rows(row), embeddings=embeddings).logits
+                (gradient,) = torch.autograd.grad(output_of(logits, chosen[row], output).sum(), embeddings)
+            summed = weights[points] @ gradient.reshape(len(some), len(points), -1)
+            total[some] += summed.view(-1, *total.shape[1:])
     return total
 
 
@@ -95,7 +97,7 @@ class IntegratedGradients:
         chosen = chosen_class(model, batch, target)
 
         def place(row: Tensor, point: Tensor) -> Tensor:
-            return start[row] + share[point][:, None, None] * (end - start)[row]
+            return torch.lerp(start[row], end[row], share[point][:, None, None])
 
         gradient = average_gradient(model, batch, chosen, place, weight, self.max_bytes, self.output)
         return (gradient * (end - start)).sum(dim=-1) * batch.mask

@@ -155,4 +155,5 @@ def _optimiser(network: Transformer, how: FineTuning) -> torch.optim.AdamW:
         {"params": groups[True], "weight_decay": how.weight_decay},
         {"params": groups[False], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(decayed, lr=how.learning_rate, betas=how.betas)
+    on_gpu = network.embedding.weight.is_cuda
+    return torch.optim.AdamW(decayed, lr=how.learning_rate, betas=how.betas, fused=on_gpu)
