@@ -39,17 +39,19 @@ def _explained(texts: int) -> None:
 
 def _stacked(models: int, batch: int, hidden: int) -> None:
     """Forward and backward of the recurrence of several models, as in a training step."""
-    gates = torch.randn(2 * models, batch, TOKENS, 4 * hidden, device="cuda", requires_grad=True)
-    weight = (torch.randn(2 * models, 4 * hidden, hidden, device="cuda") / hidden**0.5).requires_grad_()
+    gates = torch.randn(models, batch, TOKENS, 8 * hidden, device="cuda", requires_grad=True)
+    weight = (torch.randn(models, 2, 4 * hidden, hidden, device="cuda") / hidden**0.5).requires_grad_()
+    lengths = torch.full((models, batch), TOKENS, device="cuda")
 
     def ours() -> None:
-        recurrence(gates, weight).sum().backward()  # type: ignore[no-untyped-call]
+        torch.vmap(recurrence)(gates, weight, lengths).sum().backward()  # type: ignore[no-untyped-call]
 
     @torch.no_grad()
     def token_by_token() -> None:
-        states, before, cells, saved = _token_by_token(gates, weight)
-        found = _back_token_by_token(torch.ones_like(states), weight, cells, saved)
-        torch.bmm(found.flatten(1, 2).transpose(1, 2), before.flatten(1, 2))
+        states, before, cells, saved = _token_by_token(gates, weight, lengths)
+        found = _back_token_by_token(torch.ones_like(states), weight, lengths, cells, saved)
+        for one, state in zip(found.flatten(1, 2).chunk(2, -1), before.flatten(1, 2).chunk(2, -1), strict=True):
+            torch.bmm(one.transpose(1, 2), state)
 
     what = f"{models} BiLSTMs of {hidden} units at once, batch {batch}, there and back, against token by token"
     ours()

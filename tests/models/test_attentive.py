@@ -9,7 +9,7 @@ from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
 from trueness.models.attention import normalise
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
-from trueness.models.encoders import BiLSTM, _reorder, reversal
+from trueness.models.encoders import BiLSTM
 
 WORDS = [f"w{i}" for i in range(12)]
 ENCODERS, ATTENTIONS = ("bilstm", "cnn", "average"), ("additive", "dot", "uniform")
@@ -163,20 +163,3 @@ def test_separate_query_embeddings():
     assert (
         sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters()) == len(VOCABULARY) * 8
     )
-
-
-def test_gradients_of_what_is_read_backwards_are_put_back():
-    """As the derivative of a gather, of one model and of several."""
-    order = reversal(torch.tensor([3, 5, 1]), 5)
-    values = torch.randn(2, 3, 5, 4, dtype=torch.double, requires_grad=True)
-    weight = torch.randn(2, 3, 5, 4, dtype=torch.double)
-    index = order[None, ..., None].expand_as(values)
-    (wanted,) = torch.autograd.grad((values.gather(2, index) * weight).sum(), values)
-    alone = [
-        torch.autograd.grad((_reorder(one, order) * by).sum(), values)[0]
-        for one, by in zip(values, weight, strict=True)
-    ]
-    mapped = torch.vmap(_reorder, in_dims=(0, None))(values, order)
-    assert torch.equal(sum(alone), wanted)
-    assert torch.equal(torch.autograd.grad((mapped * weight).sum(), values)[0], wanted)
-    assert torch.autograd.gradgradcheck(lambda x: _reorder(x[0], order).square(), values)

@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
@@ -11,21 +12,33 @@ from trueness.models.training import build as fresh
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
 
 
+LENGTHS = torch.tensor([7, 1, 4])
+
+
 def states_of(layer, values):
-    gates = torch.einsum("bte,ge->btg", values, layer.weight_ih_l0) + layer.bias_ih_l0 + layer.bias_hh_l0
-    return recurrence(gates[None], layer.weight_hh_l0[None])[0]
+    gates, inner = [], []
+    for end in ("", "_reverse"):
+        entering, own, bias, second = (
+            getattr(layer, f"{name}_l0{end}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        gates.append(torch.einsum("bte,ge->btg", values, entering) + bias + second)
+        inner.append(own)
+    return recurrence(torch.cat(gates, dim=-1), torch.stack(inner), LENGTHS.to(values.device))
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_it_is_an_lstm_with_its_gradients(device):
+def test_it_is_a_bidirectional_lstm_with_its_gradients(device):
     torch.manual_seed(0)
-    layer = nn.LSTM(5, 4, batch_first=True).to(device)
+    layer = nn.LSTM(5, 4, batch_first=True, bidirectional=True).to(device)
     values = torch.randn(3, 7, 5, device=device, requires_grad=True)
-    weights = torch.randn(3, 7, 4, device=device)
+    inside = torch.arange(7, device=device) < LENGTHS.to(device)[:, None]
+    weights = torch.randn(3, 7, 8, device=device) * inside[..., None]
     inputs = [values, *layer.parameters()]
-    wanted = torch.autograd.grad((layer(values)[0] * weights).sum(), inputs)
+    packed = pack_padded_sequence(values, LENGTHS, batch_first=True, enforce_sorted=False)
+    states, _ = pad_packed_sequence(layer(packed)[0], batch_first=True)
+    wanted = torch.autograd.grad((states * weights).sum(), inputs)
     found = states_of(layer, values)
-    assert torch.allclose(found, layer(values)[0], atol=1e-6)
+    assert torch.allclose(found[inside], states[inside], atol=1e-6)
     for mine, theirs in zip(torch.autograd.grad((found * weights).sum(), inputs), wanted, strict=True):
         assert torch.allclose(mine, theirs, atol=1e-5)
 
@@ -33,10 +46,10 @@ def test_it_is_an_lstm_with_its_gradients(device):
 def test_products_are_rounded_where_those_of_cudnn_are(monkeypatch):
     settings, seen = torch.backends.cuda.matmul, []
     monkeypatch.setattr(torch, "bmm", lambda a, b: seen.append(settings.fp32_precision == "tf32") or a @ b)
-    values, weight = torch.randn(1, 2, 3, 5, requires_grad=True), torch.randn(1, 8, 5)
+    values, weight = torch.randn(2, 3, 5, requires_grad=True), torch.randn(16, 5)
     for allowed in (False, True):
         monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", allowed)
-        recurrence(input_gates(values, weight), torch.randn(1, 8, 2)).sum().backward()
+        recurrence(input_gates(values, weight), torch.randn(2, 8, 2), torch.tensor([3, 2])).sum().backward()
         assert set(seen) == {allowed}, "there and back"
         assert settings.fp32_precision != "tf32", "only LSTMs"
         seen.clear()
@@ -45,7 +58,7 @@ def test_products_are_rounded_where_those_of_cudnn_are(monkeypatch):
 def test_what_the_user_set_stays():
     torch.backends.cuda.matmul.fp32_precision = "tf32"
     try:
-        recurrence(input_gates(torch.randn(1, 2, 3, 5), torch.randn(1, 8, 5)), torch.randn(1, 8, 2))
+        recurrence(input_gates(torch.randn(2, 3, 5), torch.randn(16, 5)), torch.randn(2, 8, 2), torch.tensor([3, 2]))
         assert torch.backends.cuda.matmul.fp32_precision == "tf32"
     finally:
         torch.backends.cuda.matmul.fp32_precision = "none"
@@ -54,9 +67,9 @@ def test_what_the_user_set_stays():
 
 def test_gradients_are_those_of_differences():
     torch.manual_seed(0)
-    gates = torch.randn(2, 3, 4, 8, dtype=torch.double, requires_grad=True)
+    gates = torch.randn(3, 4, 16, dtype=torch.double, requires_grad=True)
     weight = torch.randn(2, 8, 2, dtype=torch.double, requires_grad=True)
-    assert torch.autograd.gradcheck(recurrence, (gates, weight))
+    assert torch.autograd.gradcheck(recurrence, (gates, weight, torch.tensor([4, 1, 3])))
 
 
 @pytest.mark.parametrize("device", DEVICES)

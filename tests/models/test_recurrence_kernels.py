@@ -1,5 +1,6 @@
 """The kernels compute the recurrence, token by token. Without a GPU Triton interprets them: `pip install triton`."""
 
+import itertools
 import os
 
 import pytest
@@ -23,24 +24,41 @@ kernels = pytest.importorskip("trueness.models.recurrence_kernels")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def token_by_token(gates, weight):
-    """States, the states before them, cells, and gates after their functions: equations of an LSTM."""
-    groups, batch, tokens, _ = gates.shape
-    state = cell = torch.zeros(groups, batch, weight.shape[-1], dtype=torch.double)
-    found = []
-    for token in range(tokens):
-        inner = torch.einsum("gbh,gkh->gbk", state, weight.double())
-        parts = (gates[:, :, token].double() + inner).chunk(4, dim=-1)
+def one_direction(gates, weight, order):
+    """States, the states before them, cells, and gates after their functions of one row: equations of an LSTM."""
+    state = cell = torch.zeros(weight.shape[-1], dtype=torch.double)
+    found = {}
+    for token in order:
+        parts = (gates[token].double() + weight.double() @ state).chunk(4)
         entering, forgetting, leaving = (parts[which].sigmoid() for which in (0, 1, 3))
         new = parts[2].tanh()
         before, cell = state, forgetting * cell + entering * new
         state = leaving * cell.tanh()
-        found.append((state, before, cell, torch.cat([entering, forgetting, new, leaving], dim=-1)))
-    return [torch.stack(part, dim=2) for part in zip(*found, strict=True)]
+        found[token] = (state, before, cell, torch.cat([entering, forgetting, new, leaving]))
+    return [torch.stack([found[token][which] for token in sorted(found)]) for which in range(4)]
+
+
+def token_by_token(gates, weight, lengths):
+    """The same of both directions, the second backwards within a row's length, and of all rows and models."""
+    models, batch, tokens, _ = gates.shape
+    rows = []
+    for model, row in itertools.product(range(models), range(batch)):
+        there, back = gates[model, row].chunk(2, dim=-1)
+        length = int(lengths[model, row])
+        first = one_direction(there, weight[model, 0], range(tokens))
+        second = one_direction(back, weight[model, 1], [*range(length - 1, -1, -1), *range(length, tokens)])
+        rows.append([torch.cat(parts, dim=-1) for parts in zip(first, second, strict=True)])
+    return [torch.stack(parts).view(models, batch, tokens, -1) for parts in zip(*rows, strict=True)]
 
 
 # Fewer rows than a program takes, and more; units that fill what is compiled, and that do not; one token.
-SHAPES = [(1, 1, 1, 4), (3, 5, 7, 16), (2, 40, 3, 20), (4, 33, 6, 24)]
+SHAPES = [(1, 1, 1, 4), (3, 5, 7, 16), (1, 40, 3, 20), (2, 33, 6, 24)]
+
+
+def some(models, batch, tokens, hidden):
+    """Gates, weights and lengths."""
+    lengths = torch.randint(1, tokens + 1, (models, batch))
+    return torch.randn(models, batch, tokens, 8 * hidden), torch.randn(models, 2, 4 * hidden, hidden), lengths
 
 
 @pytest.fixture(params=[1, 1000])
@@ -50,14 +68,14 @@ def processors(request, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("groups", "batch", "rows"),
-    [(10, 32, 16), (6, 256, 16), (2, 1100, 32), (2, 8000, 32), (22, 250, 16), (300, 8, 16)],
+    ("models", "batch", "rows"),
+    [(5, 32, 16), (3, 256, 16), (1, 1100, 32), (1, 8000, 32), (11, 250, 16), (150, 8, 16)],
 )
-def test_a_program_takes_few_rows_unless_programs_would_wait(groups, batch, rows, monkeypatch):
+def test_a_program_takes_few_rows_unless_programs_would_wait(models, batch, rows, monkeypatch):
     monkeypatch.setattr(kernels, "_processors", lambda _: 132)
-    grid, how = kernels._how(torch.empty(groups, batch, 1, 1), 128)
+    grid, how = kernels._how(torch.empty(models, batch, 1, 1), 128)
     assert (how["ROWS"], how["num_warps"]) == (rows, 8)
-    assert grid == (groups, -(-batch // rows))
+    assert grid == (2 * models, -(-batch // rows)), "both directions"
 
 
 @pytest.mark.parametrize(("hidden", "warps"), [(8, 2), (20, 4), (32, 4), (64, 8)])
@@ -67,30 +85,30 @@ def test_programs_of_few_units_are_small(hidden, warps):
 
 
 @pytest.mark.usefixtures("processors")
-@pytest.mark.parametrize(("groups", "batch", "tokens", "hidden"), SHAPES)
-def test_states_are_those_of_lstms(groups, batch, tokens, hidden):
+@pytest.mark.parametrize("shape", SHAPES)
+def test_states_are_those_of_lstms(shape):
     torch.manual_seed(0)
-    gates, weight = torch.randn(groups, batch, tokens, 4 * hidden), torch.randn(groups, 4 * hidden, hidden)
-    found = kernels.forwards(gates.to(DEVICE), weight.to(DEVICE))
-    for mine, theirs in zip(found, token_by_token(gates, weight), strict=True):
+    parts = some(*shape)
+    found = kernels.forwards(*(part.to(DEVICE) for part in parts))
+    for mine, theirs in zip(found, token_by_token(*parts), strict=True):
         assert mine.shape == theirs.shape
         assert (mine.cpu() - theirs).norm() <= 2e-3 * theirs.norm()
-    (alone,) = kernels.forwards(gates.to(DEVICE), weight.to(DEVICE), keep=False)
+    (alone,) = kernels.forwards(*(part.to(DEVICE) for part in parts), keep=False)
     assert torch.equal(alone, found[0])
 
 
 @pytest.mark.usefixtures("processors")
-@pytest.mark.parametrize(("groups", "batch", "tokens", "hidden"), SHAPES)
-def test_gradients_are_those_of_the_equations(groups, batch, tokens, hidden):
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gradients_are_those_of_the_equations(shape):
     torch.manual_seed(1)
-    gates, weight = torch.randn(groups, batch, tokens, 4 * hidden), torch.randn(groups, 4 * hidden, hidden)
-    grown = torch.randn(groups, batch, tokens, hidden)
+    gates, weight, lengths = some(*shape)
     leaf = gates.double().requires_grad_()
-    states, _, cells, saved = token_by_token(leaf, weight)
+    states, _, cells, saved = token_by_token(leaf, weight, lengths)
+    grown = torch.randn(states.shape)
     (wanted,) = torch.autograd.grad((states * grown).sum(), leaf)
     for factor in (1.0, 1e-12):
-        parts = [part.detach().float().to(DEVICE) for part in (grown * factor, weight, cells, saved)]
-        found = kernels.backwards(*parts).cpu().double() / factor
+        first, *rest = (part.detach().float().to(DEVICE) for part in (grown * factor, weight, cells, saved))
+        found = kernels.backwards(first, rest[0], lengths.to(DEVICE), *rest[1:]).cpu().double() / factor
         assert (found - wanted).norm() < 1e-3 * wanted.norm()
 
 
@@ -102,41 +120,47 @@ def rounded(values, digits=10):
 
 def test_products_are_rounded_no_more_than_cudnn_rounds_them():
     torch.manual_seed(4)
-    gates, weight = torch.randn(2, 16, 30, 4 * 32), torch.randn(2, 4 * 32, 32) * 0.3
-    exact = token_by_token(gates, weight)[0]
+    gates, weight = torch.randn(1, 8, 30, 8 * 32), torch.randn(1, 2, 4 * 32, 32) * 0.3
+    lengths = torch.full((1, 8), 30)
+    exact = token_by_token(gates, weight, lengths)[0]
     errors = {}
     for digits in (9, 10):
-        state = cell = torch.zeros(2, 16, 32)
-        states = []
-        for token in range(30):
-            inner = torch.einsum("gbh,gkh->gbk", rounded(state, digits), rounded(weight, digits))
-            entering, forgetting, new, leaving = (gates[:, :, token] + inner).chunk(4, dim=-1)
-            cell = forgetting.sigmoid() * cell + entering.sigmoid() * new.tanh()
-            state = leaving.sigmoid() * cell.tanh()
-            states.append(state)
-        errors[digits] = float((torch.stack(states, dim=2) - exact).norm())
-    found = kernels.forwards(gates.to(DEVICE), weight.to(DEVICE))[0].cpu()
+        both = []
+        for direction, tokens in enumerate((range(30), range(29, -1, -1))):
+            state = cell = torch.zeros(8, 32)
+            states = {}
+            for token in tokens:
+                inner = rounded(state, digits) @ rounded(weight[0, direction], digits).T
+                outer = gates[0, :, token].chunk(2, dim=-1)[direction]
+                entering, forgetting, new, leaving = (outer + inner).chunk(4, dim=-1)
+                cell = forgetting.sigmoid() * cell + entering.sigmoid() * new.tanh()
+                states[token] = state = leaving.sigmoid() * cell.tanh()
+            both.append(torch.stack([states[token] for token in range(30)], dim=1))
+        errors[digits] = float((torch.cat(both, dim=-1)[None] - exact).norm())
+    found = kernels.forwards(gates.to(DEVICE), weight.to(DEVICE), lengths.to(DEVICE))[0].cpu()
     assert float((found - exact).norm()) < 1.2 * errors[10] < errors[9]
 
 
 def test_inputs_that_are_views_are_read_as_they_are_meant():
     torch.manual_seed(2)
-    gates = torch.randn(3, 2, 7, 32).transpose(1, 2)
-    weight = torch.randn(2, 8, 32).transpose(1, 2)
-    found = kernels.forwards(gates.transpose(0, 2)[:2].to(DEVICE), weight.to(DEVICE))
-    for mine, theirs in zip(found, token_by_token(gates.transpose(0, 2)[:2], weight), strict=True):
+    gates = torch.randn(3, 2, 7, 64).transpose(0, 1)
+    weight = torch.randn(2, 2, 8, 32).transpose(2, 3)
+    lengths = torch.tensor([[7, 2], [1, 4], [3, 5]]).T
+    found = kernels.forwards(gates.to(DEVICE), weight.to(DEVICE), lengths.to(DEVICE))
+    for mine, theirs in zip(found, token_by_token(gates, weight, lengths), strict=True):
         assert (mine.cpu() - theirs).norm() <= 2e-3 * theirs.norm()
 
 
 def test_training_through_the_kernels_is_training_token_by_token(monkeypatch):
     torch.manual_seed(3)
-    gates, weight = torch.randn(2, 5, 6, 16, device=DEVICE), torch.randn(2, 16, 4, device=DEVICE)
-    grown = torch.randn(2, 5, 6, 4, device=DEVICE)
+    gates, weight = torch.randn(5, 6, 32, device=DEVICE), torch.randn(2, 16, 4, device=DEVICE)
+    grown, lengths = torch.randn(5, 6, 8, device=DEVICE), torch.tensor([6, 1, 3, 5, 6], device=DEVICE)
     found = {}
     for name, chosen in (("kernels", kernels), ("loop", None)):
         monkeypatch.setattr(literal, "kernels_for", lambda *_, chosen=chosen: chosen)
         leaves = [part.clone().requires_grad_() for part in (gates, weight)]
-        mapped = torch.vmap(literal.recurrence)(*(leaf[None].expand(2, *leaf.shape) for leaf in leaves))
+        both = [leaf[None].expand(2, *leaf.shape) for leaf in leaves]
+        mapped = torch.vmap(literal.recurrence, in_dims=(0, 0, None))(*both, lengths)
         found[name] = [mapped, *torch.autograd.grad((mapped * grown).sum(), leaves)]
     for mine, theirs in zip(found["kernels"], found["loop"], strict=True):
         assert (mine - theirs).norm() < 2e-3 * theirs.norm()
@@ -168,7 +192,7 @@ def test_a_stack_is_trained_the_same_through_the_kernels(monkeypatch):
     used = []
     monkeypatch.setattr(literal, "kernels_for", lambda values, _: used.append(values.shape[0]) or kernels)
     Stack(loops).epoch()
-    assert set(used) == {6}, "both directions of all models at once"
+    assert set(used) == {3}, "all models at once"
     for loop, (network, total) in zip(loops, wanted, strict=True):
         assert float(loop.total) == pytest.approx(total, rel=1e-2)
         for name, own in loop.network.named_parameters():

@@ -12,9 +12,10 @@ from trueness.data.batches import Batch
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
 from trueness.models.attention import normalise, uniform
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
-from trueness.models.encoders import BiLSTM, reversal
+from trueness.models.encoders import BiLSTM
 from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
+from trueness.models.recurrence import reversal
 
 
 @dataclass(frozen=True)

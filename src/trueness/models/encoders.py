@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Sequences
-from trueness.models.recurrence import input_gates, is_together, kernels_for, recurrence
+from trueness.models.recurrence import input_gates, is_together, kernels_for, recurrence, reversal
 
 Activation = Literal["tanh", "relu", "identity"]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu, "identity": lambda x: x}
@@ -51,20 +51,17 @@ class BiLSTM(nn.Module):
 
     def _together(self, embeddings: Tensor, text: Sequences) -> Tensor:
         """The same with both directions in one recurrence: the fastest on a GPU, and it can be mapped over models."""
-        order = reversal(text.lengths, embeddings.shape[1])
         # Ones beside each embedding carry the biases, so that these take no passes of their own; there are so many of
         # them that rows begin where tensor cores can read them.
         spare = 4 - embeddings.shape[-1] % 4
         wider = nn.functional.pad(embeddings, (0, spare), value=1.0)
-        both = torch.stack([wider, _reorder(wider, order)])
         entering, inner, bias, second = (
             torch.stack([getattr(layer, f"{name}_l0") for layer in (self.forwards, self.backwards)])
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         )
         carried = nn.functional.pad((bias + second)[..., None], (0, spare - 1))
-        states = recurrence(input_gates(both, torch.cat([entering, carried], dim=-1)), inner)
-        there, back = states.unbind()
-        return torch.cat([there, _reorder(back, order)], dim=-1)
+        both = torch.cat([entering, carried], dim=-1).flatten(0, 1)
+        return recurrence(input_gates(wider, both), inner, text.lengths)
 
     def _back(self, embeddings: Tensor, text: Sequences) -> Tensor:
         order = reversal(text.lengths, embeddings.shape[1])
@@ -84,34 +81,8 @@ def _beside(device: torch.device, stream: int) -> torch.cuda.Stream:  # noqa: AR
     return side
 
 
-def reversal(lengths: Tensor, width: int) -> Tensor:
-    """For each row the positions that reverse its first `lengths` tokens and leave the padding where it is."""
-    position = torch.arange(width, device=lengths.device)
-    mirrored = lengths[:, None] - 1 - position
-    return torch.where(mirrored >= 0, mirrored, position)
-
-
 def _reorder(values: Tensor, order: Tensor) -> Tensor:
-    found: Tensor = _Reorder.apply(values, order)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _Reorder(torch.autograd.Function):
-    """The order is its own inverse, so that gradients are gathered as well; by default they would be added to zeros."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(values: Tensor, order: Tensor) -> Tensor:
-        return values.gather(1, order[..., None].expand_as(values))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004  # the contract
-        ctx.save_for_backward(inputs[1])
-
-    @staticmethod
-    def backward(ctx: Any, grown: Tensor) -> tuple[Tensor, None]:
-        return _reorder(grown, ctx.saved_tensors[0]), None
+    return values.gather(1, order[..., None].expand_as(values))
 
 
 class CNN(nn.Module):

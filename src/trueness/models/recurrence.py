@@ -1,8 +1,8 @@
-"""The recurrence of many LSTMs at once.
+"""The recurrence of many bidirectional LSTMs at once.
 
-A single small LSTM leaves a GPU idle between its steps, and libraries run one at a time. Here the models, and both
-directions of each, are one more dimension. On a GPU one kernel computes all tokens of all of them
-(`recurrence_kernels`); elsewhere each token is one product for all.
+A single small LSTM leaves a GPU idle between its steps, and libraries run one at a time. Here the models are one more
+dimension. On a GPU one kernel computes all tokens of all of them, and of both directions (`recurrence_kernels`);
+elsewhere each token is one product for all.
 """
 
 from __future__ import annotations
@@ -39,22 +39,31 @@ def is_together() -> bool:
     return _active
 
 
-def recurrence(gates: Tensor, weight: Tensor) -> Tensor:
-    """States (groups, batch, tokens, hidden) of LSTMs without their input products.
+def recurrence(gates: Tensor, weight: Tensor, lengths: Tensor) -> Tensor:
+    """States (batch, tokens, 2 hidden) of a bidirectional LSTM without its input products.
 
-    `gates` (groups, batch, tokens, 4 hidden) are the input's part of the gates with all biases, in torch's order:
-    input, forget, cell, output; `weight` (groups, 4 hidden, hidden) is the recurrent one.
+    `gates` (batch, tokens, 2 x 4 hidden) are the input's part of the gates with all biases, of both directions, in
+    torch's order: input, forget, cell, output; `weight` (2, 4 hidden, hidden) is the recurrent one. The second
+    direction reads each row backwards within its length, so that padding never enters a state.
     """
+    one = (gates[None], weight[None], lengths[None])
     if torch.is_grad_enabled() or is_together():
-        states: Tensor = _Recurrence.apply(gates, weight)[0]  # type: ignore[no-untyped-call]
-        return states
-    return _forward(gates, weight, keep=False)[0]
+        states: Tensor = _Recurrence.apply(*one)[0]  # type: ignore[no-untyped-call]
+        return states[0]
+    return _forward(*one, keep=False)[0][0]
+
+
+def reversal(lengths: Tensor, width: int) -> Tensor:
+    """For each row the positions that reverse its first `lengths` tokens and leave the padding where it is."""
+    position = torch.arange(width, device=lengths.device)
+    mirrored = lengths[..., None] - 1 - position
+    return torch.where(mirrored >= 0, mirrored, position)
 
 
 def input_gates(values: Tensor, weight: Tensor) -> Tensor:
-    """(groups, batch, tokens, 4 hidden): the products of inputs (groups, batch, tokens, width) with their weights."""
-    found: Tensor = _Product.apply(values.flatten(1, 2), weight)  # type: ignore[no-untyped-call]
-    return found.reshape(*values.shape[:3], weight.shape[1])
+    """(batch, tokens, outputs): the products of inputs (batch, tokens, width) with weights (outputs, width)."""
+    found: Tensor = _Product.apply(values.flatten(0, 1)[None], weight[None])  # type: ignore[no-untyped-call]
+    return found.reshape(*values.shape[:2], len(weight))
 
 
 def kernels_for(values: Tensor, hidden: int) -> ModuleType | None:
@@ -133,66 +142,71 @@ def _kernels(device: torch.device, hidden: int) -> ModuleType | None:
 
 def _try(kernels: ModuleType, device: torch.device, hidden: int) -> None:
     """Raise unless the kernels compute what they should, on a few numbers that depend on no seed."""
-    shape = (2, 3, 5, 4 * hidden)
+    shape = (2, 3, 5, 8 * hidden)
     gates = torch.arange(math.prod(shape), device=device).view(shape).sin()
-    weight = torch.arange(8 * hidden * hidden, device=device).view(2, 4 * hidden, hidden).cos() / hidden**0.5
-    states, _, cells, saved = kernels.forwards(gates, weight)
-    wanted, *_ = _token_by_token(gates, weight)
-    back = _back_token_by_token(wanted, weight, cells, saved)
-    for mine, theirs in ((states, wanted), (kernels.backwards(wanted, weight, cells, saved), back)):
+    weight = torch.arange(16 * hidden * hidden, device=device).view(2, 2, 4 * hidden, hidden).cos() / hidden**0.5
+    lengths = torch.tensor([[5, 1, 3], [2, 5, 4]], device=device)
+    states, _, cells, saved = kernels.forwards(gates, weight, lengths)
+    wanted, *_ = _token_by_token(gates, weight, lengths)
+    back = _back_token_by_token(wanted, weight, lengths, cells, saved)
+    for mine, theirs in ((states, wanted), (kernels.backwards(wanted, weight, lengths, cells, saved), back)):
         if not (mine - theirs).norm() < 0.01 * theirs.norm():
             raise RuntimeError("its results are wrong")
 
 
 class _Recurrence(torch.autograd.Function):
-    @staticmethod
-    def forward(gates: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
-        return _forward(gates, weight, keep=True)
+    """Of several models: all tensors have them as their first dimension."""
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
+    def forward(gates: Tensor, weight: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+        return _forward(gates, weight, lengths, keep=True)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
         _, *rest = output
-        ctx.save_for_backward(inputs[1], *rest)
+        ctx.save_for_backward(*inputs[1:], *rest)
         ctx.mark_non_differentiable(*rest)
         ctx.set_materialize_grads(False)  # nor are zeros made for them
 
     @staticmethod
-    def backward(ctx: Any, grown: Tensor | None, *_: Any) -> tuple[Tensor | None, Tensor | None]:
+    def backward(ctx: Any, grown: Tensor | None, *_: Any) -> tuple[Tensor | None, Tensor | None, None]:
         if grown is None:
-            return None, None
-        weight, before, cells, saved = ctx.saved_tensors
+            return None, None, None
+        weight, lengths, before, cells, saved = ctx.saved_tensors
         with _rounded_as_by_cudnn():
-            found = _backward(grown, weight, cells, saved)
+            found = _backward(grown, weight, lengths, cells, saved)
             if not ctx.needs_input_grad[1]:
-                return found, None
-            return found, torch.bmm(found.flatten(1, 2).transpose(1, 2), before.flatten(1, 2))
+                return found, None, None
+            directions = zip(*(part.flatten(1, 2).chunk(2, dim=-1) for part in (found, before)), strict=True)
+            return found, torch.stack([torch.bmm(one.transpose(1, 2), state) for one, state in directions], dim=1), None
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, int | None], gates: Tensor, weight: Tensor) -> Any:
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> Any:
         many = info.batch_size
-        gates, weight = (
+        moved = [
             part.expand(many, *part.shape) if dim is None else part.movedim(dim, 0)
-            for part, dim in zip((gates, weight), in_dims, strict=True)
-        )
-        found = _Recurrence.apply(gates.flatten(0, 1), weight.flatten(0, 1))  # type: ignore[no-untyped-call]
+            for part, dim in zip(inputs, in_dims, strict=True)
+        ]
+        found = _Recurrence.apply(*(part.flatten(0, 1) for part in moved))  # type: ignore[no-untyped-call]
         parts = tuple(part.unflatten(0, (many, part.shape[0] // many)) for part in found)
         return parts, (0, 0, 0, 0)
 
 
-def _forward(gates: Tensor, weight: Tensor, *, keep: bool) -> tuple[Tensor, ...]:
+def _forward(gates: Tensor, weight: Tensor, lengths: Tensor, *, keep: bool) -> tuple[Tensor, ...]:
     """States; to `keep` for the way back also those before them, cells and gates after their functions.
 
-    All are (groups, batch, tokens, ...).
+    All are (models, batch, tokens, 2 x ...).
     """
     kernels = kernels_for(gates, weight.shape[-1])
     if kernels is not None:
-        return tuple(kernels.forwards(gates, weight, keep=keep))
-    return _token_by_token(gates, weight)
+        return tuple(kernels.forwards(gates, weight, lengths, keep=keep))
+    return _token_by_token(gates, weight, lengths)
 
 
-def _token_by_token(gates: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
-    by_time = gates.permute(2, 0, 1, 3).contiguous()
-    turned = weight.transpose(1, 2)
+def _token_by_token(gates: Tensor, weight: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+    order = reversal(lengths, gates.shape[2])
+    by_time = _as_read(gates, order)
+    turned = weight.flatten(0, 1).transpose(1, 2)
     states = [gates.new_zeros(*by_time.shape[1:3], weight.shape[-1])]
     cells, saved = states.copy(), []
     with _rounded_as_by_cudnn():
@@ -201,20 +215,21 @@ def _token_by_token(gates: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
             states.append(state)
             cells.append(cell)
             saved.append(after)
-    return tuple(torch.stack(parts, dim=2) for parts in (states[1:], states[:-1], cells[1:], saved))
+    return tuple(_as_written(parts, order) for parts in (states[1:], states[:-1], cells[1:], saved))
 
 
-def _backward(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
+def _backward(grown: Tensor, weight: Tensor, lengths: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
     """Gradients of the gates before their functions, from those of the states."""
     kernels = kernels_for(grown, weight.shape[-1])
     if kernels is not None:
-        found: Tensor = kernels.backwards(grown, weight, cells, saved)
+        found: Tensor = kernels.backwards(grown, weight, lengths, cells, saved)
         return found
-    return _back_token_by_token(grown, weight, cells, saved)
+    return _back_token_by_token(grown, weight, lengths, cells, saved)
 
 
-def _back_token_by_token(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
-    by_time = [part.permute(2, 0, 1, 3).contiguous() for part in (grown, cells, saved)]
+def _back_token_by_token(grown: Tensor, weight: Tensor, lengths: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
+    order = reversal(lengths, grown.shape[2])
+    by_time = [_as_read(part, order) for part in (grown, cells, saved)]
     first = torch.zeros_like(by_time[1][0])
     state, cell = torch.zeros_like(first), torch.zeros_like(first)
     found = []
@@ -222,9 +237,23 @@ def _back_token_by_token(grown: Tensor, weight: Tensor, cells: Tensor, saved: Te
         earlier = by_time[1][step - 1] if step else first
         state = state + by_time[0][step]
         gates, cell = _cell_backward(state, cell, earlier, by_time[1][step], by_time[2][step])
-        state = torch.bmm(gates, weight)
+        state = torch.bmm(gates, weight.flatten(0, 1))
         found.append(gates)
-    return torch.stack(found[::-1], dim=2)
+    return _as_written(found[::-1], order)
+
+
+def _as_read(values: Tensor, order: Tensor) -> Tensor:
+    """(tokens, models x 2, batch, size) from (models, batch, tokens, 2 size): each direction's first token first."""
+    there, back = values.chunk(2, dim=-1)
+    back = back.gather(2, order[..., None].expand_as(back))
+    return torch.stack([there, back], dim=1).flatten(0, 1).permute(2, 0, 1, 3).contiguous()
+
+
+def _as_written(parts: list[Tensor], order: Tensor) -> Tensor:
+    """The inverse, from the tokens one by one."""
+    stacked = torch.stack(parts, dim=2)
+    there, back = stacked.view(-1, 2, *stacked.shape[1:]).unbind(dim=1)
+    return torch.cat([there, back.gather(2, order[..., None].expand_as(back))], dim=-1)
 
 
 def _cell(outer: Tensor, inner: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:

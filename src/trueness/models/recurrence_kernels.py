@@ -1,8 +1,8 @@
-"""The recurrence of many LSTMs as two kernels of a GPU.
+"""The recurrence of many bidirectional LSTMs as two kernels of a GPU.
 
-A program takes a few rows of one LSTM through all of its tokens, with the layer's weights in shared memory. Nothing is
-launched from token to token, and a stack of models keeps only as many of a GPU's processors busy as it has programs:
-several stacks run side by side.
+A program takes a few rows through all of their tokens in one direction of one LSTM, with that direction's weights in
+shared memory. Nothing is launched from token to token, and a stack of models keeps only as many of a GPU's processors
+busy as it has programs: several stacks run side by side.
 
 Products are of 16-bit numbers, which have as many digits as TF32, and are added up in 32 bits; states, cells and gates
 have 32 bits. Gradients may be too small for 16 bits: each row is divided by its largest number first.
@@ -27,10 +27,17 @@ def _tanh(x):
     return 2 * tl.sigmoid(2 * x) - 1
 
 
+@triton.jit
+def _place(step, length, backwards):
+    """Where a row's token of that step is: one direction reads each row backwards within its length."""
+    return tl.where(backwards & (step < length), length - 1 - step, step)
+
+
 @triton.jit(do_not_specialize=["batch", "tokens"])
 def _forwards(
     gates,
     weight,
+    lengths,
     states,
     before,
     cells,
@@ -44,8 +51,12 @@ def _forwards(
 ):
     group, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     local, units = tl.arange(0, ROWS)[:, None], tl.arange(0, PADDED)
-    inside = (block * ROWS + local < batch) & (units < HIDDEN)[None, :]
+    known = block * ROWS + local < batch
+    inside = known & (units < HIDDEN)[None, :]
     square = (units < HIDDEN)[:, None] & (units < HIDDEN)[None, :]
+    direction = group % 2
+    first = group // 2 * batch + block * ROWS
+    length = tl.load(lengths + first + local, known, 0).to(tl.int32)
     # The weights of each gate, (from, to); they stay on the processor. Those of padded units are 0.
     size = HIDDEN * HIDDEN
     inner = weight + group * 4 * size + units[None, :] * HIDDEN + units[:, None]
@@ -53,28 +64,30 @@ def _forwards(
     to_forgetting = tl.load(inner + size, square, 0.0).to(tl.float16)
     to_new = tl.load(inner + 2 * size, square, 0.0).to(tl.float16)
     to_leaving = tl.load(inner + 3 * size, square, 0.0).to(tl.float16)
-    first = (group * batch + block * ROWS) * tokens
-    at, at_gates = first * HIDDEN, first * 4 * HIDDEN
-    here = local * (tokens * HIDDEN) + units[None, :]
-    here_gates = local * (tokens * 4 * HIDDEN) + units[None, :]
+    # Beside each token's numbers are those of the other direction.
+    begin = first * tokens * 2 * HIDDEN + direction * HIDDEN
+    begin_gates = first * tokens * 8 * HIDDEN + direction * 4 * HIDDEN
     state = tl.zeros([ROWS, PADDED], tl.float32)
     cell = tl.zeros([ROWS, PADDED], tl.float32)
-    outer = gates + at_gates + here_gates
+    row = local * tokens + _place(0, length, direction == 1)
+    outer = gates + begin_gates + (row * (8 * HIDDEN) + units[None, :])
     next_entering = tl.load(outer, inside, 0.0)
     next_forgetting = tl.load(outer + HIDDEN, inside, 0.0)
     next_new = tl.load(outer + 2 * HIDDEN, inside, 0.0)
     next_leaving = tl.load(outer + 3 * HIDDEN, inside, 0.0)
-    last = at_gates + (tokens - 1) * 4 * HIDDEN
-    for _ in range(tokens):
+    for step in range(tokens):
         entering, forgetting, new, leaving = next_entering, next_forgetting, next_new, next_leaving
+        here = begin + (row * (2 * HIDDEN) + units[None, :])
+        here_gates = begin_gates + (row * (8 * HIDDEN) + units[None, :])
         # The next token's gates are under way while this one is computed.
-        outer = gates + tl.minimum(at_gates + 4 * HIDDEN, last) + here_gates
+        row = local * tokens + _place(tl.minimum(step + 1, tokens - 1), length, direction == 1)
+        outer = gates + begin_gates + (row * (8 * HIDDEN) + units[None, :])
         next_entering = tl.load(outer, inside, 0.0)
         next_forgetting = tl.load(outer + HIDDEN, inside, 0.0)
         next_new = tl.load(outer + 2 * HIDDEN, inside, 0.0)
         next_leaving = tl.load(outer + 3 * HIDDEN, inside, 0.0)
         if KEEP:
-            tl.store(before + at + here, state, inside)
+            tl.store(before + here, state, inside)
         half = state.to(tl.float16)
         entering = tl.sigmoid(tl.dot(half, to_entering, entering))
         forgetting = tl.sigmoid(tl.dot(half, to_forgetting, forgetting))
@@ -82,22 +95,21 @@ def _forwards(
         leaving = tl.sigmoid(tl.dot(half, to_leaving, leaving))
         cell = forgetting * cell + entering * new
         state = leaving * _tanh(cell)
-        tl.store(states + at + here, state, inside)
+        tl.store(states + here, state, inside)
         if KEEP:
-            tl.store(cells + at + here, cell, inside)
-            after = saved + at_gates + here_gates
+            tl.store(cells + here, cell, inside)
+            after = saved + here_gates
             tl.store(after, entering, inside)
             tl.store(after + HIDDEN, forgetting, inside)
             tl.store(after + 2 * HIDDEN, new, inside)
             tl.store(after + 3 * HIDDEN, leaving, inside)
-        at += HIDDEN
-        at_gates += 4 * HIDDEN
 
 
 @triton.jit(do_not_specialize=["batch", "tokens"])
-def _backwards(
+def _backwards(  # noqa: PLR0915  # no functions of their own for what is done once
     grown,
     weight,
+    lengths,
     cells,
     saved,
     found,
@@ -109,8 +121,12 @@ def _backwards(
 ):
     group, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     local, units = tl.arange(0, ROWS)[:, None], tl.arange(0, PADDED)
-    inside = (block * ROWS + local < batch) & (units < HIDDEN)[None, :]
+    known = block * ROWS + local < batch
+    inside = known & (units < HIDDEN)[None, :]
     square = (units < HIDDEN)[:, None] & (units < HIDDEN)[None, :]
+    direction = group % 2
+    first = group // 2 * batch + block * ROWS
+    length = tl.load(lengths + first + local, known, 0).to(tl.int32)
     # The weights of each gate, (to, from).
     size = HIDDEN * HIDDEN
     inner = weight + group * 4 * size + units[:, None] * HIDDEN + units[None, :]
@@ -118,33 +134,36 @@ def _backwards(
     from_forgetting = tl.load(inner + size, square, 0.0).to(tl.float16)
     from_new = tl.load(inner + 2 * size, square, 0.0).to(tl.float16)
     from_leaving = tl.load(inner + 3 * size, square, 0.0).to(tl.float16)
-    first = (group * batch + block * ROWS) * tokens
-    at, at_gates = (first + tokens - 1) * HIDDEN, (first + tokens - 1) * 4 * HIDDEN
-    here = local * (tokens * HIDDEN) + units[None, :]
-    here_gates = local * (tokens * 4 * HIDDEN) + units[None, :]
+    begin = first * tokens * 2 * HIDDEN + direction * HIDDEN
+    begin_gates = first * tokens * 8 * HIDDEN + direction * 4 * HIDDEN
     state = tl.zeros([ROWS, PADDED], tl.float32)
     cell = tl.zeros([ROWS, PADDED], tl.float32)
-    after = tl.load(cells + at + here, inside, 0.0)
-    for _ in range(tokens):
-        earlier = tl.load(cells + tl.maximum(at - HIDDEN, first * HIDDEN) + here, inside, 0.0)
-        earlier = tl.where(at > first * HIDDEN, earlier, 0.0)  # before the first token the cells are 0
-        outer = saved + at_gates + here_gates
+    row = local * tokens + _place(tokens - 1, length, direction == 1)
+    after = tl.load(cells + begin + (row * (2 * HIDDEN) + units[None, :]), inside, 0.0)
+    for done in range(tokens):
+        step = tokens - 1 - done
+        here = begin + (row * (2 * HIDDEN) + units[None, :])
+        here_gates = begin_gates + (row * (8 * HIDDEN) + units[None, :])
+        row = local * tokens + _place(tl.maximum(step - 1, 0), length, direction == 1)
+        earlier = tl.load(cells + begin + (row * (2 * HIDDEN) + units[None, :]), inside, 0.0)
+        earlier = tl.where(step > 0, earlier, 0.0)  # before the first token the cells are 0
+        outer = saved + here_gates
         entering = tl.load(outer, inside, 0.0)
         forgetting = tl.load(outer + HIDDEN, inside, 0.0)
         new = tl.load(outer + 2 * HIDDEN, inside, 0.0)
         leaving = tl.load(outer + 3 * HIDDEN, inside, 0.0)
-        state += tl.load(grown + at + here, inside, 0.0)
+        state += tl.load(grown + here, inside, 0.0)
         squashed = _tanh(after)
         cell += state * leaving * (1 - squashed * squashed)
         at_entering = cell * new * entering * (1 - entering)
         at_forgetting = cell * earlier * forgetting * (1 - forgetting)
         at_new = cell * entering * (1 - new * new)
         at_leaving = state * squashed * leaving * (1 - leaving)
-        place = found + at_gates + here_gates
-        tl.store(place, at_entering, inside)
-        tl.store(place + HIDDEN, at_forgetting, inside)
-        tl.store(place + 2 * HIDDEN, at_new, inside)
-        tl.store(place + 3 * HIDDEN, at_leaving, inside)
+        target = found + here_gates
+        tl.store(target, at_entering, inside)
+        tl.store(target + HIDDEN, at_forgetting, inside)
+        tl.store(target + 2 * HIDDEN, at_new, inside)
+        tl.store(target + 3 * HIDDEN, at_leaving, inside)
         cell *= forgetting
         after = earlier
         largest = tl.maximum(tl.abs(at_entering), tl.abs(at_forgetting))
@@ -156,42 +175,40 @@ def _backwards(
         state = tl.dot((at_new * up).to(tl.float16), from_new, state)
         state = tl.dot((at_leaving * up).to(tl.float16), from_leaving, state)
         state *= scale
-        at -= HIDDEN
-        at_gates -= 4 * HIDDEN
 
 
-def forwards(gates: Tensor, weight: Tensor, *, keep: bool = True) -> tuple[Tensor, ...]:
+def forwards(gates: Tensor, weight: Tensor, lengths: Tensor, *, keep: bool = True) -> tuple[Tensor, ...]:
     """States; to `keep` for the way back also those before them, cells and gates after their functions.
 
-    All are (groups, batch, tokens, ...).
+    All are (models, batch, tokens, 2 x ...): of both directions, the second of which reads backwards.
     """
-    groups, batch, tokens, _ = gates.shape
+    models, batch, tokens, _ = gates.shape
     hidden = weight.shape[-1]
-    gates, weight = gates.contiguous(), weight.contiguous()
-    states = gates.new_empty(groups, batch, tokens, hidden)
+    gates, weight, lengths = gates.contiguous(), weight.contiguous(), lengths.contiguous()
+    states = gates.new_empty(models, batch, tokens, 2 * hidden)
     before, cells, saved = (
         (torch.empty_like(states), torch.empty_like(states), torch.empty_like(gates)) if keep else (states,) * 3
     )
     grid, how = _how(gates, hidden)
     with torch.cuda.device_of(gates):  # Triton launches on torch's current device
-        _forwards[grid](gates, weight, states, before, cells, saved, batch, tokens, KEEP=keep, **how)
+        _forwards[grid](gates, weight, lengths, states, before, cells, saved, batch, tokens, KEEP=keep, **how)
     return (states, before, cells, saved) if keep else (states,)
 
 
-def backwards(grown: Tensor, weight: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
+def backwards(grown: Tensor, weight: Tensor, lengths: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
     """Gradients of the gates before their functions, from those of the states."""
-    _, batch, tokens, hidden = cells.shape
-    grown, weight = grown.contiguous(), weight.contiguous()
+    _, batch, tokens, _ = cells.shape
+    grown, weight, lengths = grown.contiguous(), weight.contiguous(), lengths.contiguous()
     found = torch.empty_like(saved)
-    grid, how = _how(grown, hidden)
+    grid, how = _how(grown, weight.shape[-1])
     with torch.cuda.device_of(grown):
-        _backwards[grid](grown, weight, cells, saved, found, batch, tokens, **how)
+        _backwards[grid](grown, weight, lengths, cells, saved, found, batch, tokens, **how)
     return found
 
 
 def _how(values: Tensor, hidden: int) -> tuple[tuple[int, int], dict[str, Any]]:
     """Programs, and how they are compiled."""
-    groups, batch = values.shape[:2]
+    groups, batch = 2 * values.shape[0], values.shape[1]
     padded = max(16, 1 << (hidden - 1).bit_length())
 
     def rounds(rows: int) -> int:
