@@ -11,7 +11,7 @@ from benchmarks.report import line, seconds
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
-from trueness.models.evaluation import evaluate
+from trueness.models.evaluation import Evaluation
 from trueness.models.loop import Loop
 from trueness.models.recipes import RECIPES
 from trueness.models.stack import Stack
@@ -90,7 +90,7 @@ def _loop(config: AttentiveConfig, train: EncodedSplit, select: EncodedSplit, se
     network = AttentiveClassifier(config).to(train.device)
     recipe = replace(RECIPES["jw2019"], epochs=99)
     objective = CrossEntropy(train, weigh_positive=recipe.weigh_positive)
-    return Loop(network, recipe, train, objective, functools.partial(evaluate, split=select, classes=2), seed)
+    return Loop(network, recipe, train, objective, Evaluation(select, 2), seed)
 
 
 def _one_after_the_other(loops: list[Loop[AttentiveClassifier]]) -> None:

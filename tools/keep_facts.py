@@ -2,8 +2,8 @@
 
     python tools/keep_facts.py ARCHIVE STORE [STORE ...]
 
-Unpacked (`mkdir STORE && tar xf ARCHIVE -C STORE`) it is a store again: a study whose tasks are there is summarised
-anew, also over the tasks of several runs.
+Unpacked (`mkdir STORE && tar xf ARCHIVE -C STORE`) it is a store again, from which the same settings are summarised
+anew, also over the tasks of several runs. It is for summaries only: tasks that need a mask or a model fail there.
 """
 
 import io

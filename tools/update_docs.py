@@ -64,13 +64,13 @@ def _fill_methods(match: re.Match[str]) -> str:
 
 
 def _fill_rationales(match: re.Match[str]) -> str:
-    """A row for each rationale model: its accuracy, and what it selects."""
+    """The claims, and a row for each rationale model: its accuracy, and what it selects."""
     compared = json.loads((ROOT / "results" / match[2]).read_text(encoding="utf-8"))
     columns = {
         "accuracy": "accuracy",
         "selected words": "selected of all words",
         "precision of the selection": "evidence, of the selected",
-        "decoy share": "decoys, of the selected",
+        "decoys in the selection": "decoys, of the selected",
         "recall of the selection": "selected, of the evidence",
         "selected evidence, of the possible": "of the possible",
     }
@@ -82,7 +82,7 @@ def _fill_rationales(match: re.Match[str]) -> str:
     lines = [f"| dataset | model, aim | {' | '.join(columns.values())} |", "|---|---|" + "---|" * len(columns)]
     for key, values in found.items():
         lines.append(f"| {' | '.join(key)} | {' | '.join(values.get(name, '–') for name in columns)} |")
-    return match[1] + "\n".join(lines) + "\n" + match[3]
+    return f"{match[1]}{_claims(compared['claims'])}\n" + "\n".join(lines) + "\n" + match[3]
 
 
 def _interval(row: dict[str, Any]) -> str:

@@ -30,6 +30,8 @@ def test_tasks_are_timed_by_their_words_and_sources():
     timing = Timing.of([(slow, 8.0), (fast, 2.0)])
     assert timing.estimate(kinds_of(double(value=5, log="slow"))) == 8.0
     assert timing.estimate(kinds_of(double(value=5, log="neither"))) == 5.0
+    timing = Timing.of([(double(value=0, log=["slow", "fast"]), 8.0), (double(value=0, log=["fast"]), 2.0)])
+    assert timing.estimate(kinds_of(double(value=5, log=["fast"]))) == 2.0, "several words"
     large, small = double(value=100), double(value=1)
     timing = Timing.of([(total({"parts": [large]}), 9.0), (total({"parts": [small]}), 1.0)])
     assert timing.estimate(kinds_of(total({"parts": [large]}, seconds=0.5))) == 9.0

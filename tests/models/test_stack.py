@@ -92,7 +92,7 @@ def separately(loops, device, epochs):
         ("average", "linear", {"exempt": ()}),
     ],
 )
-def test_each_model_of_a_stack_is_trained_as_if_alone(encoder, head, more, device):
+def test_each_model_of_a_stack_is_trained_as_if_alone(encoder, head, more, device, monkeypatch):
     config = build(encoder, head=head).config
     split = EncodedSplit(texts(40) if head == "linear" else pairs(), VOCABULARY, device)
     # As in Recursive ROAR: the same texts, other tokens hidden.
@@ -101,6 +101,7 @@ def test_each_model_of_a_stack_is_trained_as_if_alone(encoder, head, more, devic
     loops = loops_of(config, recipe, hidden, [CrossEntropy(one) for one in hidden], [3, 4, 5], device)
     wanted = separately(loops, device, 2)
     stacked = stack.Stack(loops)
+    monkeypatch.setattr(Evaluation, "__call__", None)  # all are looked at together
     for _ in range(2):
         stacked.epoch()
         stacked.look()
@@ -233,6 +234,22 @@ def test_training_stops_model_by_model(monkeypatch):
     run_loops(loops, [Keeper(None, {}) for _ in loops])
     assert [loop.progress.epoch for loop in loops] == [3, 4]
     assert [loop.best_epoch for loop in loops] == [2, 4]
+
+
+def test_looks_under_attention_from_outside_and_in_little_memory(monkeypatch):
+    split = EncodedSplit(texts(40), VOCABULARY)
+    inside = split.batch(range(40)).mask
+    split.guide = torch.rand(inside.shape) * inside
+    config = build("bilstm", attention="frozen").config
+    loops = loops_of(config, Recipe(epochs=1), [split] * 2, [CrossEntropy(split)] * 2, [0, 1], "cpu")
+    stacked = stack.Stack(loops)
+    stacked.epoch()
+    monkeypatch.setattr(Evaluation, "__call__", None)
+    monkeypatch.setattr(stack, "_memory", lambda _: 1 << 10)  # one text at a time
+    stacked.look()
+    for loop in loops:
+        measured = evaluate(loop.network, split, config.classes)
+        assert {name: loop.progress.history[-1][name] for name in measured} == pytest.approx(measured, rel=1e-4)
 
 
 def test_models_that_go_on_get_new_batches_when_the_first_has_stopped(monkeypatch):

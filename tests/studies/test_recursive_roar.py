@@ -1,5 +1,8 @@
 import json
 import shutil
+import subprocess
+import sys
+import tarfile
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from trueness.errors import UserError
 from trueness.protocols.roar.hiding import Amount
 from trueness.protocols.roar.step import Maker, everything, hide_next, nothing, retrain
 from trueness.report.compare import published_values
+from trueness.report.page import read_result
 from trueness.studies.loading import load_study
 
 SEEDS, STEPS = [0, 1, 2], [0.3, 0.6]
@@ -101,12 +105,34 @@ def test_sparsity_and_costs_are_kept(roar_run):
     assert (costs["seconds"] >= 0).all()
     store, first = roar_run.stored.store, costs[(costs["order"] == "recursive") & (costs["step"] == 1)]
     together = [store.get(key).meta for key in store.keys()]  # noqa: SIM118  # a store is no mapping
-    (seconds,) = [meta["seconds"] for meta in together if meta["parameters"].get("at") == [0, 0, 0]]
-    assert first["seconds"].sum() == pytest.approx(seconds), "methods that were one task share its seconds"
+    (meta,) = [meta for meta in together if meta["parameters"].get("at") == [0, 0, 0]]
+    assert first["seconds"].sum() == pytest.approx(meta["seconds"]), "methods that were one task share its seconds"
+    more = first["seconds"].to_numpy() - [meta["parts"][str(int(part))] for part in first["part"]]
+    assert np.ptp(more) == pytest.approx(0, abs=1e-9), "beside its own each has an equal share"
+    assert np.ptp(first["seconds"]) > 0
     assert set(costs["method"]) == {
         *SETTINGS["explainers"],
         *("random", "nothing hidden", "all hidden", "all methods"),
     }
+
+
+def test_results_of_before_tasks_had_parts_are_read(roar_run, monkeypatch):
+    meta = roar_run.stored.meta
+    for place in meta["parameters"]["at"]:
+        del place["part"]
+    monkeypatch.setattr(type(roar_run.stored), "meta", meta)
+    assert len(read_result(roar_run.stored).tables["costs"]) == len(meta["parameters"]["at"])
+
+
+def test_what_was_measured_can_be_kept_without_masks_and_models(roar_run, folder, tmp_path):
+    tool, archive, store = "tools/keep_facts.py", tmp_path / "facts.tar.xz", tmp_path / "store"
+    subprocess.run([sys.executable, tool, archive, roar_run.stored.store.path], check=True, capture_output=True)
+    with tarfile.open(archive) as tar:
+        tar.extractall(store, filter="data")
+    again = tn.run("recursive-roar", store=store, workers=1, datasets=str(folder), **SETTINGS)
+    assert again.summary.computed == 1, "the summary"
+    assert again.scores == roar_run.scores
+    assert not list(store.rglob("*.npz")) + list(store.rglob("*.safetensors"))
 
 
 def test_the_report_has_the_papers_figures_and_tables(roar_run, tmp_path):
@@ -141,7 +167,7 @@ def test_transformers_pairs_refusals_and_tokens(pretrained, tmp_path):
     for split, size in (("train", 32), ("dev", 12), ("test", 12)):
         (path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows_of(rng, size, pairs=True))))
     settings = {**SETTINGS, "seeds": 2, "unit": "tokens", "steps": [1, 2], "orders": "recursive"}
-    settings |= {"explainers": ["gradient", "attention-rollout"], "recipe": "madsen2022-pair"}
+    settings |= {"explainers": ["attention-rollout", "gradient"], "recipe": "madsen2022-pair"}
     run = tn.run(
         "recursive-roar",
         store=tmp_path / "store",

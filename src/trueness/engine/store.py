@@ -56,7 +56,7 @@ class Stored:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """Task, version, parameters, inputs, device, seconds, library versions, payload digests."""
+        """Task, version, parameters, inputs, device, seconds (of parts too), library versions, payload digests."""
         return self.store.meta(self.key)
 
     def read(self, name: str) -> Any:

@@ -115,7 +115,9 @@ class Loop(Generic[Network]):
         total = float(self._stepper.total)
         if not np.isfinite(total):
             raise UserError(f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite.")
-        self._select({"train_loss": total / len(self.train), **(measured or self.measure(self.network))})
+        self._select(
+            {"train_loss": total / len(self.train), **(self.measure(self.network) if measured is None else measured)}
+        )
 
     def finish(self) -> Network:
         """The network as it was after its best epoch."""

@@ -46,11 +46,9 @@ def recurrence(gates: Tensor, weight: Tensor, lengths: Tensor) -> Tensor:
     torch's order: input, forget, cell, output; `weight` (2, 4 hidden, hidden) is the recurrent one. The second
     direction reads each row backwards within its length, so that padding never enters a state.
     """
-    one = (gates[None], weight[None], lengths[None])
-    if torch.is_grad_enabled() or is_together():
-        states: Tensor = _Recurrence.apply(*one)[0]  # type: ignore[no-untyped-call]
-        return states[0]
-    return _forward(*one, keep=False)[0][0]
+    keep = torch.is_grad_enabled()
+    states: Tensor = _Recurrence.apply(gates[None], weight[None], lengths[None], keep)[0]  # type: ignore[no-untyped-call]
+    return states[0]
 
 
 def reversal(lengths: Tensor, width: int) -> Tensor:
@@ -158,38 +156,40 @@ class _Recurrence(torch.autograd.Function):
     """Of several models: all tensors have them as their first dimension."""
 
     @staticmethod
-    def forward(gates: Tensor, weight: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
-        return _forward(gates, weight, lengths, keep=True)
+    def forward(gates: Tensor, weight: Tensor, lengths: Tensor, keep: bool) -> tuple[Tensor, ...]:
+        return _forward(gates, weight, lengths, keep=keep)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         _, *rest = output
-        ctx.save_for_backward(*inputs[1:], *rest)
+        ctx.save_for_backward(*inputs[1:3], *rest)
         ctx.mark_non_differentiable(*rest)
         ctx.set_materialize_grads(False)  # nor are zeros made for them
 
     @staticmethod
-    def backward(ctx: Any, grown: Tensor | None, *_: Any) -> tuple[Tensor | None, Tensor | None, None]:
+    def backward(ctx: Any, grown: Tensor | None, *_: Any) -> tuple[Tensor | None, Tensor | None, None, None]:
         if grown is None:
-            return None, None, None
+            return None, None, None, None
         weight, lengths, before, cells, saved = ctx.saved_tensors
         with _rounded_as_by_cudnn():
             found = _backward(grown, weight, lengths, cells, saved)
             if not ctx.needs_input_grad[1]:
-                return found, None, None
+                return found, None, None, None
             directions = zip(*(part.flatten(1, 2).chunk(2, dim=-1) for part in (found, before)), strict=True)
-            return found, torch.stack([torch.bmm(one.transpose(1, 2), state) for one, state in directions], dim=1), None
+            inner = torch.stack([torch.bmm(one.transpose(1, 2), state) for one, state in directions], dim=1)
+            return found, inner, None, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> Any:
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
         many = info.batch_size
+        *tensors, keep = inputs
         moved = [
             part.expand(many, *part.shape) if dim is None else part.movedim(dim, 0)
-            for part, dim in zip(inputs, in_dims, strict=True)
+            for part, dim in zip(tensors, in_dims, strict=False)
         ]
-        found = _Recurrence.apply(*(part.flatten(0, 1) for part in moved))  # type: ignore[no-untyped-call]
+        found = _Recurrence.apply(*(part.flatten(0, 1) for part in moved), keep)  # type: ignore[no-untyped-call]
         parts = tuple(part.unflatten(0, (many, part.shape[0] // many)) for part in found)
-        return parts, (0, 0, 0, 0)
+        return parts, (0,) * len(parts)
 
 
 def _forward(gates: Tensor, weight: Tensor, lengths: Tensor, *, keep: bool) -> tuple[Tensor, ...]:
@@ -200,10 +200,10 @@ def _forward(gates: Tensor, weight: Tensor, lengths: Tensor, *, keep: bool) -> t
     kernels = kernels_for(gates, weight.shape[-1])
     if kernels is not None:
         return tuple(kernels.forwards(gates, weight, lengths, keep=keep))
-    return _token_by_token(gates, weight, lengths)
+    return _token_by_token(gates, weight, lengths, keep=keep)
 
 
-def _token_by_token(gates: Tensor, weight: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+def _token_by_token(gates: Tensor, weight: Tensor, lengths: Tensor, *, keep: bool = True) -> tuple[Tensor, ...]:
     order = reversal(lengths, gates.shape[2])
     by_time = _as_read(gates, order)
     turned = weight.flatten(0, 1).transpose(1, 2)
@@ -215,7 +215,8 @@ def _token_by_token(gates: Tensor, weight: Tensor, lengths: Tensor) -> tuple[Ten
             states.append(state)
             cells.append(cell)
             saved.append(after)
-    return tuple(_as_written(parts, order) for parts in (states[1:], states[:-1], cells[1:], saved))
+    found = (states[1:], states[:-1], cells[1:], saved) if keep else (states[1:],)
+    return tuple(_as_written(parts, order) for parts in found)
 
 
 def _backward(grown: Tensor, weight: Tensor, lengths: Tensor, cells: Tensor, saved: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit, Sequences
-from trueness.models.evaluation import Evaluation, measures, tokens_at_once
+from trueness.models.evaluation import Evaluation, measures
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recurrence import together
 from trueness.models.stepping import GraphStepper, Together, step_bytes
@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 DEVICES = ("cuda",)
 """Where models are stacked: a CPU has nothing idle to fill."""
 
-_AT_ONCE = 4
-"""Times as many tokens are looked at together as of one model: a GPU has room for them."""
-
 _SHARE = 1 / 16
-"""Of a GPU's memory that the steps of one stack may hold: a few large models fill a GPU as well as many, and other
-processes need the rest."""
+"""Of a GPU's memory that the steps, and the looks, of one stack may hold: a few large models fill a GPU as well as
+many, and other processes need the rest."""
 
 
 def stacks_of(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> list[Stack]:
@@ -102,6 +99,7 @@ class Stack(GraphStepper):
         self._template: TextNetwork = first.network
         self._splits = _Splits([loop.train for loop in loops])
         self._looks = _looks_of(loops)
+        self._looked_at = None if self._looks is None else _Splits([look.split for look in self._looks])
         self.weights = {
             name: torch.stack([loop.network.get_parameter(name).detach() for loop in loops]).requires_grad_(
                 own.requires_grad
@@ -158,13 +156,14 @@ class Stack(GraphStepper):
     @torch.no_grad()
     def _measured(self, looks: Sequence[Evaluation]) -> list[dict[str, float]]:
         """What `evaluate` gives for each model."""
+        assert self._looked_at is not None
         split, classes = looks[0].split, looks[0].classes
-        splits = _Splits([look.split for look in looks])
         logits = torch.zeros(len(looks), len(split), classes, device=self.device)
+        each = 4 * self._template.numbers_per_token(int(split.sizes.max(initial=1)))
         self._template.eval()
-        for rows in split.rows_in_order(_AT_ONCE * tokens_at_once(self._template, split) // len(looks)):
+        for rows in split.rows_in_order(int(_memory(self.device) * _SHARE) // each // len(looks)):
             index = torch.from_numpy(rows).to(self.device)
-            batch = splits.gather(index.expand(len(looks), -1), split.widths(rows))
+            batch = self._looked_at.gather(index.expand(len(looks), -1), split.widths(rows))
             logits[:, index] = self._predict(batch)[0].float()
         found = logits.double().cpu().numpy()
         return [measures(found[number], look.split.labels.cpu().numpy(), classes) for number, look in enumerate(looks)]
@@ -217,7 +216,7 @@ class Stack(GraphStepper):
 
 
 class _Splits:
-    """The training splits of all models, gathered at once; their texts have the same lengths."""
+    """The splits of all models, gathered at once; their texts have the same lengths."""
 
     def __init__(self, splits: Sequence[EncodedSplit]) -> None:
         self._first = splits[0]

@@ -189,7 +189,10 @@ def _selections(result: Result) -> Iterator[Figure]:
                             "field": "kind",
                             "type": "nominal",
                             "title": None,
-                            "scale": {"range": [BLUE, ORANGE]},
+                            "scale": {
+                                "domain": ["rationale-reinforce", "rationale-hardkuma"],  # as in the paper
+                                "range": [BLUE, ORANGE],
+                            },
                         },
                         "tooltip": [{"field": "model"}, {"field": "seed"}, {"field": "value", "format": ".3f"}],
                     },

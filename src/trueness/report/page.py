@@ -53,11 +53,14 @@ def _costs(stored: Stored) -> pd.DataFrame:
     for place, key in zip(places, keys, strict=True):
         if not stored.store.has(key):
             continue
-        meta = stored.store.get(key).meta
-        own = meta.get("parts") or {str(place["part"]): 0.0}
-        shared = (float(meta["seconds"]) - sum(own.values())) / len(own)
-        # A part that a model refused took nothing.
-        rows.append({**place, "seconds": shared + own[part] if (part := str(place["part"])) in own else 0.0})
+        meta, part = stored.store.get(key).meta, place.get("part")
+        if part is None:  # also before tasks had parts
+            seconds = float(meta["seconds"])
+        else:
+            own = meta.get("parts", {})
+            shared = (float(meta["seconds"]) - sum(own.values())) / max(len(own), 1)
+            seconds = shared + own[str(part)] if str(part) in own else 0.0  # a part that a model refused took nothing
+        rows.append({**place, "seconds": seconds})
     return pd.DataFrame(rows)
 
 

@@ -67,7 +67,10 @@ class GroundTruthStudy(ModelsStudy):
     @model_validator(mode="after")
     def _something_is_trained(self) -> GroundTruthStudy:
         if not self.models and not (self.rationales and any(self.selections.get(name) for name in self.plantings)):
-            raise ValueError("there are neither models nor rationale models to train")
+            raise ValueError(
+                "there are neither models nor rationale models to train: name models, or rationales and the selections "
+                "of a planting"
+            )
         return self
 
 
@@ -186,7 +189,7 @@ def rationales(
     return payloads
 
 
-@task("ground-truth/summary", version=1, light=True)
+@task("ground-truth/summary", version=2, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Scores, the ranking, warnings and checked claims of the whole study."""
     import pandas as pd

@@ -87,12 +87,14 @@ def retrained(
 
     jobs: list[dict[str, Any]] = []
     hidings: list[Hiding] = []
+    masks: dict[str, Any] = {}
     for explainer, step, stored in zip(explainers, at, inputs["hidden"], strict=True):
         reason = _refusal(stored, explainer)
         jobs.append({"test": {}} if reason is None else {"refused": reason})
         if reason is None:
-            masks = stored.read("masks")
-            hidings += [_hiding(masks, explainer, step, seed) for seed in seeds]
+            if stored.key not in masks:
+                masks[stored.key] = stored.read("masks")
+            hidings += [_hiding(masks[stored.key], explainer, step, seed) for seed in seeds]
     found: dict[str, Any] = {}
     if hidings:
         data = read_dataset(inputs["dataset"])

@@ -114,7 +114,7 @@ def scores(cell: Cell) -> Iterator[Score]:
 
 
 def pooled(records: pd.DataFrame) -> pd.DataFrame:
-    """Of each rationale model, over all words: rate of selection, share of evidence, precision and recall.
+    """Of each rationale model, over all words: rate of selection, share of evidence, precision, recall, decoys.
 
     At a given rate, precision and recall fall short of the best possible by the same share.
     """
@@ -124,6 +124,8 @@ def pooled(records: pd.DataFrame) -> pd.DataFrame:
         chosen=some["selected"] * some["words"],
         marked=some["evidence size"] * some["words"],
         both=some["recall"].fillna(0.0) * some["evidence size"] * some["words"],
+        decoys=some["decoy share"].fillna(0.0) * some["selected"] * some["words"],
+        alike=some["decoy size"] * some["words"],
     )
     sums = counts.groupby(["dataset", "model", "seed"], as_index=False, sort=False).sum()
     return sums[["dataset", "model", "seed"]].assign(
@@ -132,6 +134,8 @@ def pooled(records: pd.DataFrame) -> pd.DataFrame:
             "evidence size": sums["marked"] / sums["words"],
             "precision": sums["both"] / sums["chosen"].where(sums["chosen"] > 0),
             "recall": sums["both"] / sums["marked"].where(sums["marked"] > 0),
+            "decoy size": sums["alike"] / sums["words"],
+            "decoys": sums["decoys"] / sums["chosen"].where((sums["chosen"] > 0) & (sums["alike"] > 0)),
             "share of the possible": sums["both"] / sums[["chosen", "marked"]].min(axis=1).where(lambda most: most > 0),
         }
     )
@@ -141,11 +145,13 @@ def _selection(cell: Cell) -> Iterator[Score]:
     """Of a rationale: by chance precision is the evidence's share of the words, and recall the rate of selection."""
     found = pooled(cell.records.assign(dataset=cell.dataset, model=cell.model))
     size, rate = float(found["evidence size"].mean()), float(found["selected"].mean())
+    alike = float(found["decoy size"].mean())
     for quantity, column, direction, null, best in (
         ("selected words", "selected", "neither", None, None),
         ("precision of the selection", "precision", "higher is better", size, min(1.0, size / max(rate, 1e-9))),
         ("recall of the selection", "recall", "higher is better", rate, min(1.0, rate / max(size, 1e-9))),
         ("selected evidence, of the possible", "share of the possible", "higher is better", max(size, rate), 1.0),
+        ("decoys in the selection", "decoys", "lower is better", alike, 0.0),
     ):
         interval = within(t_interval(found[column].dropna()), 0, 1)
         yield from _score(cell, quantity, "rationale", interval, direction, null, best)  # type: ignore[arg-type]
