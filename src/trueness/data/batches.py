@@ -120,12 +120,14 @@ class _Block:
         position = torch.arange(width, device=self.flat.device)
         return (self.starts[index][:, None] + position).clamp_(max=len(self.flat) - 1)
 
-    def select(self, index: Tensor, width: int) -> Sequences:
+    def select(self, index: Tensor, width: int, flats: Tensor | None = None) -> Sequences:
+        """The sequences of those numbers; with `flats` (models, tokens), an equal share of them from each model's."""
         position = torch.arange(width, device=self.flat.device)
         lengths = self.lengths[index]
         inside = position < lengths[:, None]
         address = self.addresses(index, width)
-        tokens = torch.where(inside, self.flat[address], self.pad)
+        found = self.flat[address] if flats is None else flats.gather(1, address.view(len(flats), -1)).view_as(address)
+        tokens = torch.where(inside, found, self.pad)
         types = None if self.types is None else torch.where(inside, self.types[address], 0)
         if self.explained is None:
             mask = inside & (position > 0) & (position < lengths[:, None] - 1)

@@ -70,8 +70,8 @@ class BiLSTM(nn.Module):
     def summary(self, states: Tensor, text: Sequences) -> Tensor:
         """The last state of each direction, (batch, 2 hidden)."""
         there, back = states.chunk(2, dim=-1)
-        rows = torch.arange(len(states), device=states.device)
-        return torch.cat([there[rows, text.lengths - 1], back[:, 0]], dim=-1)
+        last = (text.lengths - 1)[:, None, None].expand(-1, 1, there.shape[-1])
+        return torch.cat([there.gather(1, last)[:, 0], back[:, 0]], dim=-1)
 
 
 @functools.cache

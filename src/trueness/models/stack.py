@@ -235,14 +235,10 @@ class _Splits:
         return Batch(text, self._labels[models, index], other, guide)
 
     def _sequences(self, index: Tensor, width: int, flats: Tensor | None, block: Any) -> Sequences:
-        assert flats is not None
-        shown: Sequences = block.select(index.flatten(), width)  # lengths and masks are the same for all models
-        address = block.addresses(index.flatten(), width).view(len(index), -1)
-        inside = torch.arange(width, device=index.device) < shown.lengths[:, None]
-        tokens = torch.where(inside.view(len(index), -1), flats.gather(1, address), block.pad)
+        shown: Sequences = block.select(index.flatten(), width, flats)
         shape = (*index.shape, width)
         return Sequences(
-            tokens.view(shape), shown.lengths.view(index.shape), shown.mask.view(shape), None, block.mask_token
+            shown.tokens.view(shape), shown.lengths.view(index.shape), shown.mask.view(shape), None, block.mask_token
         )
 
 
