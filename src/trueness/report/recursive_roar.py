@@ -280,7 +280,8 @@ def _costs(result: Result) -> Iterator[Table]:
         rows.append((str(dataset), str(model), str(method), str(order), str(models), each, f"{seconds / 60:.1f}"))
     header = ("dataset", "model", "method", "order", "models", "seconds a model", "minutes in all")
     caption = (
-        "Seconds of tasks as this run took them, training and explaining together; tasks that shared a device waited "
-        "for one another. The paper's Table 7, on a V100, has for one model 2 to 3 minutes (SST) and 5 to 20 (IMDB)."
+        "Seconds of tasks as this run took them, training and explaining together; methods that were one task share "
+        "its training equally, and tasks that shared a device waited for one another. The paper's Table 7, on a V100, "
+        "has for one model 2 to 3 minutes (SST) and 5 to 20 (IMDB)."
     )
     yield Table("costs", "Table 7: what it cost", caption, header, tuple(rows))
