@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from trueness.data import RawExample
 from trueness.data.planting import ARTICLES, PLANTINGS, Manipulation, bound, plant, reassignment, with_splits
@@ -80,6 +83,30 @@ def test_new_labels_depend_on_old_ones_as_asked():
         planted = plant(data, "token", kept=kept)
         same = np.mean([new.label == old.label for new, old in zip(planted["train"], data["train"], strict=True)])
         assert same == pytest.approx(kept or 0.5, abs=0.04)
+
+
+@pytest.mark.parametrize("name", ["articles", "token", "ordered-pair"])
+def test_blind_to_the_region_a_model_is_at_chance(name):
+    planted = plant(dataset(2000), name)
+
+    def accuracy(sees):
+        counts = {
+            split: [
+                " ".join(
+                    word if sees or not mark else "hidden" for word, mark in zip(one.tokens, one.evidence, strict=True)
+                )
+                for one in planted[split]
+            ]
+            for split in ("train", "test")
+        }
+        labels = {split: [one.label for one in planted[split]] for split in counts}
+        model = make_pipeline(
+            CountVectorizer(token_pattern=r"\S+", ngram_range=(1, 2)), LogisticRegression(max_iter=500)
+        )
+        return model.fit(counts["train"], labels["train"]).score(counts["test"], labels["test"])
+
+    assert abs(accuracy(sees=False) - 0.5) < 3 * 0.5 / 1000**0.5
+    assert accuracy(sees=True) > (0.97 if name != "ordered-pair" else 0.6), "two words apart: counts see some of it"
 
 
 @settings(max_examples=50)

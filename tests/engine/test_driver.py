@@ -13,21 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.engine import tasks
-from tests.engine.tasks import crowded, dies, double, echo, every_payload, fails, pause, total, unstorable
-from trueness.engine import Listener, LocalExecutor, Store, StoreError, run, survey, walk
+from tests.engine.tasks import double, echo, every_payload, pause, total
+from trueness.engine import Listener, LocalExecutor, Store, run, survey, walk
 from trueness.engine.timing import ends_after
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store.open(tmp_path / "store", create=True)
-
-
-@pytest.fixture(scope="module")
-def local():
-    with LocalExecutor(["cpu", "cpu"]) as executor:
-        yield executor
 
 
 def values(n, **options):
@@ -64,35 +52,6 @@ def test_workers_know_their_device_and_use_one_thread(store):
     assert store.get(every_payload().key).meta["device"] == "cuda:7"
 
 
-def test_a_failure_names_the_task_and_its_log_and_lets_other_branches_finish(store, local):
-    broken = total({"parts": [fails(reason="no such thing"), double(value=1)]})
-    above = total({"parts": [broken]})
-    summary = run([above, values(4)], store, local)
-    (failure,) = summary.failures
-    assert "fails(reason='no such thing') failed: ValueError: no such thing" in str(failure)
-    log = Path(failure.log).read_text()
-    assert "Traceback" in log
-    assert "parameters: {'reason': 'no such thing'}" in log
-    assert {task.key for task in summary.blocked} == {broken.key, above.key}
-    assert not summary.complete
-    assert store.has(values(4).key)
-    assert store.has(double(value=1).key)
-
-
-def test_a_result_that_cannot_be_stored_is_a_failure(store, local):
-    (failure,) = run([unstorable()], store, local).failures
-    assert "ValueError" in failure.error
-    assert not store.has(unstorable().key)
-
-
-@pytest.mark.parametrize("name", ["leaves", "speaks_oddly", "unspeakable", "named_meta"])
-def test_however_a_task_ends_it_is_a_failure_and_others_finish(store, local, name):
-    summary = run([getattr(tasks, name)(), values(3)], store, local)
-    assert [failure.task.type.name for failure in summary.failures] == [getattr(tasks, name).name]
-    assert Path(summary.failures[0].log).read_text(encoding="utf-8")
-    assert store.has(values(3).key)
-
-
 def test_parameters_travel_as_plain_values(store, local):
     class Colour(enum.Enum):
         RED = "red"
@@ -102,13 +61,6 @@ def test_parameters_travel_as_plain_values(store, local):
     given["sizes"] = ()  # a change after binding changes nothing
     assert run([target], store, local).complete
     assert store.get(target.key).read("value") == {"colour": "red", "sizes": [1, 2]}
-
-
-def test_a_broken_executor_is_a_failure_not_a_traceback(store, tmp_path):
-    with ProcessPoolExecutor(1) as executor:
-        summary = run([dies(flag=str(tmp_path / "flag"), times=1), values(5)], store, executor)
-    assert not summary.complete
-    assert all("broken" in failure.error or "died" in failure.error for failure in summary.failures)
 
 
 def test_waiting_for_another_process_is_patient(store):
@@ -127,73 +79,6 @@ def test_waiting_for_another_process_is_patient(store):
         summary = run([target], store, executor)
     assert (summary.found, summary.computed) == (1, 0)
     assert executor.submitted < 20
-
-
-def test_an_object_that_another_driver_repaired_is_left_alone(store, local):
-    run([values(2)], store, local)
-    key = double(value=1).key
-    assert not store.set_aside(key)
-    (store.objects / key / "value.json").write_text("broken")
-    with store.lock(key):
-        assert not store.set_aside(key)  # somebody is at it
-    assert store.set_aside(key)
-    assert not store.set_aside(key)  # gone already
-
-
-def test_a_worker_that_dies_costs_its_task_one_more_try(store, local, tmp_path):
-    once = dies(flag=str(tmp_path / "once"), times=1)
-    summary = run([once, values(6)], store, local)
-    assert summary.complete
-    assert store.get(once.key).read("value") == 1
-
-
-def test_a_task_that_always_kills_its_worker_is_a_failure(store, local, tmp_path):
-    always = dies(flag=str(tmp_path / "always"), times=99)
-    summary = run([always, values(6)], store, local)
-    assert [failure.task.key for failure in summary.failures] == [always.key]
-    assert "died twice" in summary.failures[0].error
-    assert store.has(values(6).key)
-
-
-def test_a_task_without_room_on_its_device_is_tried_again_later(store, local, tmp_path, monkeypatch):
-    monkeypatch.setattr("trueness.engine.driver._ROOM", 0.01)
-    later = crowded(flag=str(tmp_path / "later"), times=3)
-    assert run([later, values(6)], store, local).complete
-    never = crowded(flag=str(tmp_path / "never"), times=99)
-    summary = run([never, total({"parts": [never]}), values(3)], store, local)
-    assert [failure.task.key for failure in summary.failures] == [never.key]
-    assert "capture failed" in summary.failures[0].error
-    assert len(summary.blocked) == 1
-    assert len((tmp_path / "never").read_text()) == 6
-
-
-def test_a_full_disk_stops_the_run(store, local, monkeypatch):
-    with ThreadPoolExecutor(2) as threads:
-        monkeypatch.setattr("trueness.engine.store.write_payload", _no_space)
-        with pytest.raises(StoreError, match="is full"):
-            run([values(3)], store, threads)
-
-
-def _no_space(*args):
-    raise OSError(28, "No space left on device")
-
-
-@pytest.mark.parametrize("file", ["value.json", "meta.json"])
-def test_damaged_objects_are_reported_set_aside_and_computed_again(store, local, file):
-    run([values(4)], store, local)
-    part = double(value=2)
-    path = store.objects / part.key / file
-    data = bytearray(path.read_bytes())
-    path.write_bytes(data[: len(data) // 2] if file == "meta.json" else bytes([data[0] ^ 1]) + data[1:])
-    heard = []
-    listener = Listener()
-    listener.damaged = heard.append
-    summary = run([values(4)], store, local, listener=listener)
-    assert summary.damaged == [part.key]
-    assert summary.computed == 1
-    assert [error.key for error in heard] == [part.key]
-    assert store.get(part.key).read("value") == 4
-    assert [item.name.split(".")[0] for item in (store.path / "damaged").iterdir()] == [part.key]
 
 
 def test_the_listener_hears_everything(store, local):

@@ -11,11 +11,6 @@ from trueness.engine import store as store_module
 KEY = "a" * 40
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store.open(tmp_path / "store", create=True)
-
-
 def commit(store, key=KEY, **payloads):
     store.commit(key, payloads or {"value": 1}, {"task": "t", "seconds": 0.0})
 

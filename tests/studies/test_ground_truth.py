@@ -1,4 +1,5 @@
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,11 +9,15 @@ from scipy.stats import binom
 
 import trueness as tn
 from tests.cli.test_main import trueness
+from tests.data.test_planting import dataset as texts
 from tests.models.test_attentive import VOCABULARY, build
 from trueness.data import TextExample
+from trueness.data.planting import plant, with_splits
 from trueness.engine.driver import TasksFailedError
 from trueness.errors import UserError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
+from trueness.models.recipes import RECIPES
+from trueness.models.training import train
 from trueness.protocols.ground_truth.summary import Cell, summarise
 from trueness.protocols.ground_truth.trial import PLANTED, marks_of, trial, usage
 from trueness.report.compare import published_values
@@ -89,6 +94,14 @@ def test_usage_is_verified_and_a_blind_model_is_left_out(dry_run):
         ]
         assert "3 of 3 models need not have used the evidence" in item.reason
         assert not [score for score in dry_run.scores if score.method == "attention" and "suppressor" in score.dataset]
+
+
+@pytest.mark.parametrize("name", ["articles", "articles-cn", "articles-nc"])
+def test_the_attention_model_of_the_paper_learns_it(name):
+    data = with_splits(plant(texts(1500), name))
+    how = replace(RECIPES["zhou2022"], batch_size=32, learning_rate=0.005, stop_at=0.99, frozen=())
+    model = train("bilstm-additive", data, recipe=how, hidden=8, embedding=8)
+    assert tn.evaluate(model, data, "test")["accuracy"] > 0.97
 
 
 def test_evidence_that_no_model_could_see_is_refused(table, tmp_path):

@@ -63,12 +63,12 @@ def _may_stack(loop: Loop[Any], keeper: Keeper) -> bool:
     )
 
 
-def _looks_of(loops: Sequence[Loop[Any]]) -> list[Evaluation] | None:
-    """How the loops are measured, if all of them can be at once."""
+def _looks_of(loops: Sequence[Loop[Any]]) -> tuple[Evaluation, _Splits] | None:
+    """How the first loop is measured, and the splits of all, if all of them can be measured at once."""
     found = [loop.measure for loop in loops if type(loop.measure) is Evaluation]
-    sizes = [look.split.sizes for look in found if type(look.split) is EncodedSplit]
-    same = len(sizes) == len(loops) and all(np.array_equal(sizes[0], other) for other in sizes)
-    return found if same else None
+    splits = [look.split for look in found if type(look.split) is EncodedSplit]
+    same = len(splits) == len(loops) and all(np.array_equal(splits[0].sizes, other.sizes) for other in splits)
+    return (found[0], _Splits(splits)) if same else None
 
 
 def _alike(first: Loop[Any], other: Loop[Any]) -> bool:
@@ -99,7 +99,6 @@ class Stack(GraphStepper):
         self._template: TextNetwork = first.network
         self._splits = _Splits([loop.train for loop in loops])
         self._looks = _looks_of(loops)
-        self._looked_at = None if self._looks is None else _Splits([look.split for look in self._looks])
         self.weights = {
             name: torch.stack([loop.network.get_parameter(name).detach() for loop in loops]).requires_grad_(
                 own.requires_grad
@@ -148,25 +147,24 @@ class Stack(GraphStepper):
 
     def look(self) -> None:
         """Measure the loops that are not finished, all at once if they are measured alike, and let each remember."""
-        going = [number for number, loop in enumerate(self.loops) if not loop.finished]
-        measured = None if self._looks is None else self._measured(self._looks)
-        for number in going:
-            self.loops[number].look(None if measured is None else measured[number])
+        measured = [None] * len(self.loops) if self._looks is None else self._measured(*self._looks)
+        for loop, found in zip(self.loops, measured, strict=True):
+            if not loop.finished:
+                loop.look(found)
 
     @torch.no_grad()
-    def _measured(self, looks: Sequence[Evaluation]) -> list[dict[str, float]]:
+    def _measured(self, first: Evaluation, splits: _Splits) -> list[dict[str, float]]:
         """What `evaluate` gives for each model."""
-        assert self._looked_at is not None
-        split, classes = looks[0].split, looks[0].classes
-        logits = torch.zeros(len(looks), len(split), classes, device=self.device)
+        split, models = first.split, len(self.loops)
+        logits = torch.zeros(models, len(split), first.classes, device=self.device)
         each = 4 * self._template.numbers_per_token(int(split.sizes.max(initial=1)))
         self._template.eval()
-        for rows in split.rows_in_order(int(_memory(self.device) * _SHARE) // each // len(looks)):
+        for rows in split.rows_in_order(int(_memory(self.device) * _SHARE) // each // models):
             index = torch.from_numpy(rows).to(self.device)
-            batch = self._looked_at.gather(index.expand(len(looks), -1), split.widths(rows))
+            batch = splits.gather(index.expand(models, -1), split.widths(rows))
             logits[:, index] = self._predict(batch)[0].float()
-        found = logits.double().cpu().numpy()
-        return [measures(found[number], look.split.labels.cpu().numpy(), classes) for number, look in enumerate(looks)]
+        pairs = zip(logits.double().cpu().numpy(), splits.labels.cpu().numpy(), strict=True)
+        return [measures(found, gold, first.classes) for found, gold in pairs]
 
     def step(self, index: Tensor, widths: tuple[int, int]) -> None:
         """Forward, loss, backward and update of all models, from the numbers (models, batch) of their examples."""
@@ -221,7 +219,7 @@ class _Splits:
     def __init__(self, splits: Sequence[EncodedSplit]) -> None:
         self._first = splits[0]
         self._text, self._other = (_flats(splits, which) for which in ("_text", "_other"))
-        self._labels = torch.stack([split.labels for split in splits])
+        self.labels = torch.stack([split.labels for split in splits])
         self._guides = None if splits[0].guide is None else torch.stack([_guide(split) for split in splits])
 
     def gather(self, index: Tensor, widths: tuple[int, int]) -> Batch:
@@ -232,7 +230,7 @@ class _Splits:
             other = self._sequences(index, widths[1], self._other, self._first._other)
         guide = None if self._guides is None else self._guides[models, index][:, :, : widths[0]]
         text = self._sequences(index, widths[0], self._text, self._first._text)
-        return Batch(text, self._labels[models, index], other, guide)
+        return Batch(text, self.labels[models, index], other, guide)
 
     def _sequences(self, index: Tensor, width: int, flats: Tensor | None, block: Any) -> Sequences:
         shown: Sequences = block.select(index.flatten(), width, flats)

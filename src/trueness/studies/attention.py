@@ -10,7 +10,16 @@ from pydantic import Field
 
 from trueness.engine import Stored, Task, task
 from trueness.models.recipes import RECIPES
-from trueness.studies.schema import AttentionModels, Ratio, RecipeName, Shape, Study, TextDatasets, WordVectors
+from trueness.studies.schema import (
+    AttentionModels,
+    Ratio,
+    RecipeName,
+    Shape,
+    Study,
+    TextDatasets,
+    WordVectors,
+    in_groups,
+)
 from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, small, training
 
 if TYPE_CHECKING:
@@ -73,8 +82,7 @@ def plan_attention(study: AttentionStudy) -> Task:
         uniform = dict.fromkeys(f"{model.split('-')[0]}-uniform" for model in study.models)
         for model in (*study.models, *uniform):
             models: dict[int, Task] = {}
-            for begin in range(0, len(study.seeds), study.together):
-                some = study.seeds[begin : begin + study.together]
+            for some in in_groups(study.seeds, study.together):
                 together = training(data, model=model, recipe=recipe, seeds=some, shape=study.shape)
                 models |= dict.fromkeys(some, together)
                 trained.append(together)

@@ -21,6 +21,7 @@ from trueness.studies.schema import (
     TextExplainers,
     as_list,
     distinct,
+    in_groups,
     known,
 )
 from trueness.studies.text_tasks import (
@@ -98,8 +99,7 @@ def plan_ground_truth(study: GroundTruthStudy) -> Task:
                     at.append({"dataset": where, "model": model, "seed": seed, "part": None})
             jobs = list(itertools.product(study.selections.get(planting, []), study.seeds[: study.rationale_seeds]))
             for method in study.rationales:
-                for begin in range(0, len(jobs), study.together):
-                    some = jobs[begin : begin + study.together]
+                for some in in_groups(jobs, study.together):
                     shown = [study.examples if seed == study.seeds[0] else 0 for _, seed in some]
                     done = rationales(
                         {"dataset": data},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -17,6 +17,7 @@ from trueness.studies.schema import (
     TextExplainerName,
     as_list,
     distinct,
+    in_groups,
 )
 from trueness.studies.text_tasks import dataset_task
 from trueness.studies.transformer_tasks import (
@@ -25,8 +26,6 @@ from trueness.studies.transformer_tasks import (
     performance,
     trained_models,
 )
-
-T = TypeVar("T")
 
 Order = Literal["recursive", "plain"]
 Orders = Annotated[list[Order], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
@@ -73,11 +72,6 @@ class RecursiveRoarStudy(ModelsStudy):
             raise ValueError("random is always there as the baseline; leave it out")
         return self
 
-    @property
-    def trained_together(self) -> list[list[int]]:
-        """The seeds in groups of one task each."""
-        return [list(group) for group in _batches(self.seeds, self.together)]
-
 
 def plan_recursive_roar(study: RecursiveRoarStudy) -> Task:
     """Chains of train, explain, mask; what all methods share (nothing hidden, all hidden, random) is done once."""
@@ -94,7 +88,8 @@ def plan_recursive_roar(study: RecursiveRoarStudy) -> Task:
         data = dataset_task(name, study.vectors)
         for model in study.models:
             where = {"dataset": Path(name).name, "model": model}
-            for group in [[seed] for seed in study.seeds] if model == TRANSFORMER else study.trained_together:
+            together = 1 if model == TRANSFORMER else study.together
+            for group in in_groups(study.seeds, together):
                 how = _how(study, name, model, group)
                 some = study.model_copy(update={"seeds": group})
                 base = trained_models(some, data, model, study.recipe_of(name))[False][group[0]]
@@ -115,19 +110,19 @@ def plan_recursive_roar(study: RecursiveRoarStudy) -> Task:
                     inputs = {"dataset": data, "model": base}
                     first[method] = hidden(inputs, explainer=method, seeds=group, amounts=amounts, **explain)
                     add(first[method], where, group, 0, method=method, order="explained")
-                for done, part, method, step, order in _retrained(study, data, first, {**how, **explain}):
+                many = max(1, together // len(group))
+                for done, part, method, step, order in _retrained(study, data, first, {**how, **explain}, many):
                     add(done, where, group, step, part=part, method=method, order=order)
     return summary({"steps": steps}, at=at, amounts=study.steps, unit=study.unit, target=study.target)
 
 
 def _retrained(
-    study: RecursiveRoarStudy, data: Task, first: Mapping[str, Task], how: Mapping[str, Any]
+    study: RecursiveRoarStudy, data: Task, first: Mapping[str, Task], how: Mapping[str, Any], many: int
 ) -> Iterator[tuple[Task, int, str, int, str]]:
     """The tasks that train again: each with the part of it that is one method's at one step of an order.
 
-    Methods of one recursive step are one task, and so are steps of plain chains, as many as may be trained together.
+    `many` methods of one recursive step are one task, and so are `many` steps of plain chains.
     """
-    many = 1 if how["model"] == TRANSFORMER else max(1, study.together // len(how["seeds"]))
 
     def train(jobs: Sequence[tuple[str, int]], before: Mapping[str, Task], amounts: Sequence[float]) -> Task:
         methods, at = zip(*jobs, strict=True)
@@ -136,7 +131,7 @@ def _retrained(
 
     begun: dict[str, tuple[Task, int]] = {}
     if "recursive" in study.orders:
-        for methods in _batches(study.explainers, many):
+        for methods in in_groups(study.explainers, many):
             before = dict(first)
             for number in range(len(study.steps)):
                 # It hides what the next step hides.
@@ -151,14 +146,10 @@ def _retrained(
         if method in begun:  # the first step is the same in both orders
             yield *begun[method], method, 1, "plain"
     jobs = [(method, number) for method in plain for number in range(len(study.steps)) if number or method not in begun]
-    for some in _batches(jobs, many):
+    for some in in_groups(jobs, many):
         done = train(some, first, [])
         for part, (method, number) in enumerate(some):
             yield done, part, method, number + 1, "plain"
-
-
-def _batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    return [items[begin : begin + size] for begin in range(0, len(items), size)]
 
 
 def _how(study: RecursiveRoarStudy, dataset: str, model: str, seeds: Sequence[int]) -> dict[str, Any]:

@@ -109,11 +109,9 @@ def retrained(
                 for seed in seeds:
                     one = next(trained)
                     job["test"][str(seed)] = one.measured
-                    hidden_next = (
-                        hide_next(one, explainer, more, seed=seed, target=target, signed=signed) if more else []
-                    )
-                    for place, by_split in enumerate(hidden_next):
-                        found |= _packed(explainer, step + 1 + place, seed, by_split)
+                    after = hide_next(one, explainer, more, seed=seed, target=target, signed=signed)
+                    for place, by_split in enumerate(after, start=step + 1):
+                        found |= _packed(explainer, place, seed, by_split)
     payloads: dict[str, Any] = {"facts": {"explainers": list(explainers), "jobs": jobs}}
     return {**payloads, "masks": found} if found else payloads
 

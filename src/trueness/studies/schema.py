@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -17,6 +17,8 @@ from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import TEXT_MODELS, VECTOR_MODELS
 from trueness.models.recipes import RECIPES
 from trueness.registry import Registry
+
+T = TypeVar("T")
 
 MOST_SEEDS = 100_000
 
@@ -61,6 +63,11 @@ def known(registry: Registry[Any]) -> Callable[[str], str]:
         return name
 
     return check
+
+
+def in_groups(items: Sequence[T], size: int) -> list[list[T]]:
+    """So many at a time, for example the models that one task trains."""
+    return [list(items[begin : begin + size]) for begin in range(0, len(items), size)]
 
 
 def _findable(name: str) -> str:

@@ -108,7 +108,9 @@ def retrain(
 def hide_next(
     trained: Trained, explainer: str, amounts: Sequence[Amount], *, seed: int, target: Target, signed: bool
 ) -> list[dict[str, Tensor]]:
-    """For each amount what is hidden from every split, by explanations of this model."""
+    """For each amount what is hidden from every split, by explanations of this model: none are made without one."""
+    if not amounts:
+        return []
     method = method_of(explainer, seed)
     by_split = {
         name: hide(trained.network, method, split, trained.hidden[name], amounts, target=target, signed=signed)
