@@ -61,30 +61,13 @@ def some(models, batch, tokens, hidden):
     return torch.randn(models, batch, tokens, 8 * hidden), torch.randn(models, 2, 4 * hidden, hidden), lengths
 
 
-@pytest.fixture(params=[1, 1000])
-def processors(request, monkeypatch):
-    """With many, a program takes few rows."""
-    monkeypatch.setattr(kernels, "_processors", lambda _: request.param)
-
-
-@pytest.mark.parametrize(
-    ("models", "batch", "rows"),
-    [(5, 32, 16), (3, 256, 16), (1, 1100, 32), (1, 8000, 32), (11, 250, 16), (150, 8, 16)],
-)
-def test_a_program_takes_few_rows_unless_programs_would_wait(models, batch, rows, monkeypatch):
-    monkeypatch.setattr(kernels, "_processors", lambda _: 132)
-    grid, how = kernels._how(torch.empty(models, batch, 1, 1), 128)
-    assert (how["ROWS"], how["num_warps"]) == (rows, 8)
-    assert grid == (2 * models, -(-batch // rows)), "both directions"
-
-
-@pytest.mark.parametrize(("hidden", "warps"), [(8, 2), (20, 4), (32, 4), (64, 8)])
+@pytest.mark.parametrize(("hidden", "warps"), [(8, 2), (20, 4), (32, 4), (64, 8), (128, 8)])
 def test_programs_of_few_units_are_small(hidden, warps):
-    _, how = kernels._how(torch.empty(50, 256, 1, 1), hidden)
+    grid, how = kernels._how(torch.empty(50, 250, 1, 1), hidden)
     assert (how["ROWS"], how["num_warps"]) == (16, warps)
+    assert grid == (100, 16), "both directions"
 
 
-@pytest.mark.usefixtures("processors")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_states_are_those_of_lstms(shape):
     torch.manual_seed(0)
@@ -97,7 +80,6 @@ def test_states_are_those_of_lstms(shape):
     assert torch.equal(alone, found[0])
 
 
-@pytest.mark.usefixtures("processors")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_gradients_are_those_of_the_equations(shape):
     torch.manual_seed(1)
