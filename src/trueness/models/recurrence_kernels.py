@@ -21,7 +21,7 @@ WIDEST = 128
 """Units of a layer: the weights of more do not fit into shared memory."""
 
 ROWS = 16
-"""Of a program: the fewest that tensor cores take. A row of more took no less time (measured on an H200)."""
+"""Of a program: as few as tensor cores take. Programs of 32 are no faster a row (measured on an H200)."""
 
 
 @triton.jit
@@ -35,22 +35,6 @@ def _place(step, length, backwards):
     return tl.where(backwards & (step < length), length - 1 - step, step)
 
 
-@triton.jit
-def _apart(four, ROWS: tl.constexpr, PADDED: tl.constexpr):  # noqa: N803  # the custom for what is compiled in
-    """The input, forget, cell and output gate, from all of them side by side; nothing is moved."""
-    even, odd = tl.split(tl.permute(tl.reshape(four, [ROWS, 2, 2, PADDED]), 0, 3, 1, 2))
-    entering, new = tl.split(even)
-    forgetting, leaving = tl.split(odd)
-    return entering, forgetting, new, leaving
-
-
-@triton.jit
-def _beside(entering, forgetting, new, leaving, ROWS: tl.constexpr, PADDED: tl.constexpr):  # noqa: N803
-    """The inverse: all of them are read, and written, at once."""
-    four = tl.join(tl.join(entering, new), tl.join(forgetting, leaving))
-    return tl.reshape(tl.permute(four, 0, 2, 3, 1), [ROWS, 4 * PADDED])
-
-
 @triton.jit(do_not_specialize=["batch", "tokens"])
 def _forwards(
     gates,
@@ -62,48 +46,65 @@ def _forwards(
     saved,
     batch,
     tokens,
-    HIDDEN: tl.constexpr,  # noqa: N803
+    HIDDEN: tl.constexpr,  # noqa: N803  # the custom for what is compiled in
     PADDED: tl.constexpr,  # noqa: N803
     ROWS: tl.constexpr,  # noqa: N803
     KEEP: tl.constexpr,  # noqa: N803
 ):
     group, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    local, units, columns = tl.arange(0, ROWS)[:, None], tl.arange(0, PADDED), tl.arange(0, 4 * PADDED)
+    local, units = tl.arange(0, ROWS)[:, None], tl.arange(0, PADDED)
     known = block * ROWS + local < batch
-    real, filled = units < HIDDEN, columns % PADDED < HIDDEN
-    columns = columns // PADDED * HIDDEN + columns % PADDED
+    inside = known & (units < HIDDEN)[None, :]
+    square = (units < HIDDEN)[:, None] & (units < HIDDEN)[None, :]
     direction = group % 2
     first = group // 2 * batch + block * ROWS
     length = tl.load(lengths + first + local, known, 0).to(tl.int32)
-    # The weights, (from, to a gate); they stay on the processor. Those of padded units are 0.
-    inner = weight + group * 4 * HIDDEN * HIDDEN + columns[None, :] * HIDDEN + units[:, None]
-    to_gates = tl.load(inner, real[:, None] & filled[None, :], 0.0).to(tl.float16)
+    # The weights of each gate, (from, to); they stay on the processor. Those of padded units are 0.
+    size = HIDDEN * HIDDEN
+    inner = weight + group * 4 * size + units[None, :] * HIDDEN + units[:, None]
+    to_entering = tl.load(inner, square, 0.0).to(tl.float16)
+    to_forgetting = tl.load(inner + size, square, 0.0).to(tl.float16)
+    to_new = tl.load(inner + 2 * size, square, 0.0).to(tl.float16)
+    to_leaving = tl.load(inner + 3 * size, square, 0.0).to(tl.float16)
     # Beside each token's numbers are those of the other direction.
     begin = first * tokens * 2 * HIDDEN + direction * HIDDEN
     begin_gates = first * tokens * 8 * HIDDEN + direction * 4 * HIDDEN
     state = tl.zeros([ROWS, PADDED], tl.float32)
     cell = tl.zeros([ROWS, PADDED], tl.float32)
     row = local * tokens + _place(0, length, direction == 1)
-    coming = tl.load(gates + begin_gates + (row * (8 * HIDDEN) + columns[None, :]), known & filled[None, :], 0.0)
+    outer = gates + begin_gates + (row * (8 * HIDDEN) + units[None, :])
+    next_entering = tl.load(outer, inside, 0.0)
+    next_forgetting = tl.load(outer + HIDDEN, inside, 0.0)
+    next_new = tl.load(outer + 2 * HIDDEN, inside, 0.0)
+    next_leaving = tl.load(outer + 3 * HIDDEN, inside, 0.0)
     for step in range(tokens):
-        outer = coming
+        entering, forgetting, new, leaving = next_entering, next_forgetting, next_new, next_leaving
         here = begin + (row * (2 * HIDDEN) + units[None, :])
-        here_gates = begin_gates + (row * (8 * HIDDEN) + columns[None, :])
+        here_gates = begin_gates + (row * (8 * HIDDEN) + units[None, :])
         # The next token's gates are under way while this one is computed.
         row = local * tokens + _place(tl.minimum(step + 1, tokens - 1), length, direction == 1)
-        coming = tl.load(gates + begin_gates + (row * (8 * HIDDEN) + columns[None, :]), known & filled[None, :], 0.0)
+        outer = gates + begin_gates + (row * (8 * HIDDEN) + units[None, :])
+        next_entering = tl.load(outer, inside, 0.0)
+        next_forgetting = tl.load(outer + HIDDEN, inside, 0.0)
+        next_new = tl.load(outer + 2 * HIDDEN, inside, 0.0)
+        next_leaving = tl.load(outer + 3 * HIDDEN, inside, 0.0)
         if KEEP:
-            tl.store(before + here, state, known & real[None, :])
-        entering, forgetting, new, leaving = _apart(tl.dot(state.to(tl.float16), to_gates, outer), ROWS, PADDED)
-        entering, forgetting, leaving = tl.sigmoid(entering), tl.sigmoid(forgetting), tl.sigmoid(leaving)
-        new = _tanh(new)
+            tl.store(before + here, state, inside)
+        half = state.to(tl.float16)
+        entering = tl.sigmoid(tl.dot(half, to_entering, entering))
+        forgetting = tl.sigmoid(tl.dot(half, to_forgetting, forgetting))
+        new = _tanh(tl.dot(half, to_new, new))
+        leaving = tl.sigmoid(tl.dot(half, to_leaving, leaving))
         cell = forgetting * cell + entering * new
         state = leaving * _tanh(cell)
-        tl.store(states + here, state, known & real[None, :])
+        tl.store(states + here, state, inside)
         if KEEP:
-            tl.store(cells + here, cell, known & real[None, :])
-            after = _beside(entering, forgetting, new, leaving, ROWS, PADDED)
-            tl.store(saved + here_gates, after, known & filled[None, :])
+            tl.store(cells + here, cell, inside)
+            after = saved + here_gates
+            tl.store(after, entering, inside)
+            tl.store(after + HIDDEN, forgetting, inside)
+            tl.store(after + 2 * HIDDEN, new, inside)
+            tl.store(after + 3 * HIDDEN, leaving, inside)
 
 
 @triton.jit(do_not_specialize=["batch", "tokens"])
@@ -121,16 +122,15 @@ def _backwards(  # noqa: PLR0915  # no functions of their own for what is done o
     ROWS: tl.constexpr,  # noqa: N803
 ):
     group, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    local, units, columns = tl.arange(0, ROWS)[:, None], tl.arange(0, PADDED), tl.arange(0, 4 * PADDED)
+    local, units = tl.arange(0, ROWS)[:, None], tl.arange(0, PADDED)
     known = block * ROWS + local < batch
-    real, filled = units < HIDDEN, columns % PADDED < HIDDEN
-    columns = columns // PADDED * HIDDEN + columns % PADDED
+    inside = known & (units < HIDDEN)[None, :]
+    square = (units < HIDDEN)[:, None] & (units < HIDDEN)[None, :]
     direction = group % 2
     first = group // 2 * batch + block * ROWS
     length = tl.load(lengths + first + local, known, 0).to(tl.int32)
-    # The weights of each gate, (to, from): one product of all gates would read them more slowly.
+    # The weights of each gate, (to, from).
     size = HIDDEN * HIDDEN
-    square = real[:, None] & real[None, :]
     inner = weight + group * 4 * size + units[:, None] * HIDDEN + units[None, :]
     from_entering = tl.load(inner, square, 0.0).to(tl.float16)
     from_forgetting = tl.load(inner + size, square, 0.0).to(tl.float16)
@@ -141,32 +141,43 @@ def _backwards(  # noqa: PLR0915  # no functions of their own for what is done o
     state = tl.zeros([ROWS, PADDED], tl.float32)
     cell = tl.zeros([ROWS, PADDED], tl.float32)
     row = local * tokens + _place(tokens - 1, length, direction == 1)
-    above = local * tokens + _place(tl.maximum(tokens - 2, 0), length, direction == 1)
+    before = local * tokens + _place(tl.maximum(tokens - 2, 0), length, direction == 1)
     here = begin + (row * (2 * HIDDEN) + units[None, :])
-    after = tl.load(cells + here, known & real[None, :], 0.0)
-    coming = tl.load(saved + begin_gates + (row * (8 * HIDDEN) + columns[None, :]), known & filled[None, :], 0.0)
-    coming_grown = tl.load(grown + here, known & real[None, :], 0.0)
-    coming_cell = tl.load(cells + begin + (above * (2 * HIDDEN) + units[None, :]), known & real[None, :], 0.0)
+    after = tl.load(cells + here, inside, 0.0)
+    outer = saved + begin_gates + (row * (8 * HIDDEN) + units[None, :])
+    next_entering = tl.load(outer, inside, 0.0)
+    next_forgetting = tl.load(outer + HIDDEN, inside, 0.0)
+    next_new = tl.load(outer + 2 * HIDDEN, inside, 0.0)
+    next_leaving = tl.load(outer + 3 * HIDDEN, inside, 0.0)
+    next_grown = tl.load(grown + here, inside, 0.0)
+    next_earlier = tl.load(cells + begin + (before * (2 * HIDDEN) + units[None, :]), inside, 0.0)
     for done in range(tokens):
         step = tokens - 1 - done
-        here_gates = begin_gates + (row * (8 * HIDDEN) + columns[None, :])
-        entering, forgetting, new, leaving = _apart(coming, ROWS, PADDED)
-        state += coming_grown
-        earlier = tl.where(step > 0, coming_cell, 0.0)  # before the first token the cells are 0
+        here_gates = begin_gates + (row * (8 * HIDDEN) + units[None, :])
+        entering, forgetting, new, leaving = next_entering, next_forgetting, next_new, next_leaving
+        state += next_grown
+        earlier = tl.where(step > 0, next_earlier, 0.0)  # before the first token the cells are 0
         # What the next token needs is under way, all of it, while this one is computed.
-        row = above
-        above = local * tokens + _place(tl.maximum(step - 2, 0), length, direction == 1)
-        coming = tl.load(saved + begin_gates + (row * (8 * HIDDEN) + columns[None, :]), known & filled[None, :], 0.0)
-        coming_grown = tl.load(grown + begin + (row * (2 * HIDDEN) + units[None, :]), known & real[None, :], 0.0)
-        coming_cell = tl.load(cells + begin + (above * (2 * HIDDEN) + units[None, :]), known & real[None, :], 0.0)
+        row = before
+        before = local * tokens + _place(tl.maximum(step - 2, 0), length, direction == 1)
+        outer = saved + begin_gates + (row * (8 * HIDDEN) + units[None, :])
+        next_entering = tl.load(outer, inside, 0.0)
+        next_forgetting = tl.load(outer + HIDDEN, inside, 0.0)
+        next_new = tl.load(outer + 2 * HIDDEN, inside, 0.0)
+        next_leaving = tl.load(outer + 3 * HIDDEN, inside, 0.0)
+        next_grown = tl.load(grown + begin + (row * (2 * HIDDEN) + units[None, :]), inside, 0.0)
+        next_earlier = tl.load(cells + begin + (before * (2 * HIDDEN) + units[None, :]), inside, 0.0)
         squashed = _tanh(after)
         cell += state * leaving * (1 - squashed * squashed)
         at_entering = cell * new * entering * (1 - entering)
         at_forgetting = cell * earlier * forgetting * (1 - forgetting)
         at_new = cell * entering * (1 - new * new)
         at_leaving = state * squashed * leaving * (1 - leaving)
-        at_gates = _beside(at_entering, at_forgetting, at_new, at_leaving, ROWS, PADDED)
-        tl.store(found + here_gates, at_gates, known & filled[None, :])
+        target = found + here_gates
+        tl.store(target, at_entering, inside)
+        tl.store(target + HIDDEN, at_forgetting, inside)
+        tl.store(target + 2 * HIDDEN, at_new, inside)
+        tl.store(target + 3 * HIDDEN, at_leaving, inside)
         cell *= forgetting
         after = earlier
         largest = tl.maximum(tl.abs(at_entering), tl.abs(at_forgetting))

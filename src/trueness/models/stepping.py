@@ -75,7 +75,9 @@ class GraphStepper:
     def __init__(self, device: torch.device, bytes_per_token: int, *, largest: int = _LARGEST) -> None:
         self.device, self._bytes_per_token, self._largest = device, bytes_per_token, largest
         self._records = device.type == "cuda"
-        self._stream = torch.cuda.Stream(device) if self._records else None  # type: ignore[no-untyped-call]
+        # Steps are many small kernels one after the other: they go before the large ones of explanations, which another
+        # process may compute at the same time.
+        self._stream = torch.cuda.Stream(device, priority=-1) if self._records else None  # type: ignore[no-untyped-call]
         self._seen: set[Shape] = set()
         self._refused: set[Shape] = set()
         """For which there was no memory; they are tried again after every epoch."""

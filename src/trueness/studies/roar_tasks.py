@@ -34,18 +34,17 @@ def hidden(
     unit: Literal["share", "tokens"],
 ) -> dict[str, Any]:
     """What is hidden first, by explanations of the models that saw everything; and how sparse those are."""
-    from trueness.data.batches import EncodedSplit
     from trueness.errors import UserError
     from trueness.protocols.roar.hiding import Amount
     from trueness.protocols.roar.sparsity import RANKS, SHARES, accumulated
-    from trueness.protocols.roar.step import SPLITS, Trained, hide_next, method_of, nothing
+    from trueness.protocols.roar.step import Coded, Trained, hide_next, method_of, nothing
 
-    data, device = read_dataset(inputs["dataset"]), current_device()
+    coded = Coded(read_dataset(inputs["dataset"]), current_device())
     masks: dict[str, Any] = {}
     facts: dict[str, Any] = {"sparsity": {}}
     for seed in seeds:
         model = read_any_model(inputs["model"], seed)
-        splits = {name: EncodedSplit(data[name], model.coder, device) for name in SPLITS}
+        splits = coded.by(model.coder)
         shown = {name: nothing(name, split) for name, split in splits.items()}
         trained = Trained(model.network, splits, shown, {})
         try:

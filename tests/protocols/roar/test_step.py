@@ -10,7 +10,7 @@ from trueness.data.preparation import Preparation
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, Random
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.hiding import Amount
-from trueness.protocols.roar.step import Maker, everything, hide_next, nothing, retrain
+from trueness.protocols.roar.step import Coded, Maker, everything, hide_next, nothing, retrain
 from trueness.protocols.roar.summary import summarise
 
 LENGTH, SEEDS, AMOUNTS = 10, (0, 1, 2), (0.1, 0.2, 0.5)
@@ -61,6 +61,16 @@ class Telltale:
     def attribute(self, model, batch, target="gold"):
         place = torch.arange(batch.mask.shape[1]).float()
         return torch.where(batch.labels[:, None] == 1, 1 + place, 100 - place) * batch.mask
+
+
+def test_texts_are_coded_once_for_models_that_read_alike():
+    data = one_decides(twice=False, sizes=(8, 4, 4))
+    coded = Coded(data, "cpu")
+    splits = coded.by(data.vocabulary)
+    assert {name: len(split) for name, split in splits.items()} == {"train": 8, "dev": 4, "test": 4}
+    assert coded.by(Vocabulary(data.vocabulary.words)) is splits, "read from a file again"
+    assert coded.by(Vocabulary(data.vocabulary.words[:-1])) is not splits
+    assert coded.by(data.vocabulary) is splits
 
 
 def points_of(data, methods, orders=("recursive",), leak=False):

@@ -20,7 +20,7 @@ from trueness.models.network import TextNetwork
 from trueness.models.training import View
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
-from trueness.protocols.roar.step import Maker, method_of, nothing
+from trueness.protocols.roar.step import Coded, Maker, method_of, nothing
 from trueness.protocols.roar.usual import Usual, inner_values
 
 UNUSUAL = 0.05
@@ -51,11 +51,11 @@ def measure(
 
     Of `bounded` test texts also comprehensiveness and sufficiency, between the bounds.
     """
-    classes = len(data.classes)
+    classes, coded = len(data.classes), Coded(data, device)
     for seed, (network, coder) in zip(
         seeds, maker.train(data, seeds, [masked_training(seed) for seed in seeds], device), strict=True
     ):
-        test, dev = (EncodedSplit(data[name], coder, device) for name in ("test", "dev"))
+        test, dev = (coded.by(coder)[name] for name in ("test", "dev"))
         # What is usual differs with the amount: development texts under random masks of the same one.
         random = hide(network, Random(seed + 1), dev, nothing("dev", dev), amounts, target=target)
         usual = [Usual(inner_values(network, dev.hidden(mask))) for mask in random]

@@ -57,6 +57,23 @@ class Maker:
         return [(model.network, model.coder) for model in models]
 
 
+class Coded:
+    """The splits of a dataset, nothing hidden: coded once for all models that read alike, as all seeds of ours do."""
+
+    def __init__(self, data: TextDataset, device: str) -> None:
+        self._data, self._device = data, device
+        self._known: list[tuple[Coder, dict[str, EncodedSplit]]] = []
+
+    def by(self, coder: Coder) -> dict[str, EncodedSplit]:
+        """All of them, by name."""
+        for known, splits in self._known:
+            if known is coder or known == coder:
+                return splits
+        splits = {name: EncodedSplit(self._data[name], coder, self._device) for name in SPLITS}
+        self._known.append((coder, splits))
+        return splits
+
+
 @dataclass(frozen=True)
 class Trained:
     """One retrained model: how it performs on test texts, and what is hidden from it."""
@@ -87,12 +104,9 @@ def retrain(
         for hiding in hidings
     ]
     classes, found = len(data.classes), []
-    coded: dict[int, dict[str, EncodedSplit]] = {}
+    coded = Coded(data, device)
     for (network, coder), hiding in zip(maker.train(data, seeds, views, device), hidings, strict=True):
-        # All seeds of our own models share their vocabulary, and so the coded texts.
-        if id(coder) not in coded:
-            coded[id(coder)] = {name: EncodedSplit(data[name], coder, device) for name in SPLITS}
-        splits = coded[id(coder)]
+        splits = coded.by(coder)
         hidden = {name: hiding(name, split) for name, split in splits.items()}
         measured = evaluate(network, splits["test"].hidden(hidden["test"]), classes)
         measured["hidden"] = float(hidden["test"].sum() / splits["test"].maskable.sum().clamp(min=1))
