@@ -100,9 +100,8 @@ class Survey:
     @property
     def timing(self) -> Timing:
         """Learnt from the tasks that have run."""
-        return Timing.of(
-            (task, float(self.intact[task.key]["seconds"])) for task in self.tasks if task.key in self.intact
-        )
+        done = [(task, self.intact[task.key]) for task in self.tasks if task.key in self.intact]
+        return Timing.of((task, float(meta["seconds"]), float(meta["finished"])) for task, meta in done)
 
 
 def survey(targets: Sequence[Task], store: Store | None) -> Survey:
@@ -253,7 +252,7 @@ class _Run:
     def _finish(self, task: Task, outcome: Outcome) -> None:
         if outcome.status == "computed":
             self.summary.computed += 1
-            self.timing.add(task, outcome.seconds)
+            self.timing.add(task, outcome.seconds, min(self.slots, len(self.running) + 1))
         else:
             self.summary.found += 1
         self.left[kinds_of(task)] -= 1
@@ -261,8 +260,7 @@ class _Run:
             self.missing[dependent.key].discard(task.key)
             if not self.missing[dependent.key] and dependent.key not in self.settled:
                 self._make_ready(dependent)
-        seconds = self.timing.total(self.left)
-        self.listener.finished(task, None if seconds is None else seconds / self.slots)
+        self.listener.finished(task, self.timing.total(self.left, self.slots))
 
     def _fail(self, failure: Failure) -> None:
         self.summary.failures.append(failure)

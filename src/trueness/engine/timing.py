@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 
 from trueness.engine.task import Task
 
@@ -12,24 +14,30 @@ Kinds = tuple[tuple[object, ...], ...]
 
 
 class Timing:
-    """Mean seconds of tasks like one: of the same name, words among its parameters and sources, or of the same name."""
+    """Mean seconds of tasks like one, alone: of the same name, words among its parameters and sources, or of that name.
 
-    def __init__(self) -> None:
-        self._seconds: Counter[tuple[object, ...]] = Counter()
+    Several at once slow one another: with n of them each takes n ** `crowding` times as long.
+    """
+
+    def __init__(self, crowding: float = 0.0) -> None:
+        self.crowding = crowding
+        self._seconds: defaultdict[tuple[object, ...], float] = defaultdict(float)
         self._count: Counter[tuple[object, ...]] = Counter()
 
     @classmethod
-    def of(cls, measured: Iterable[tuple[Task, float]]) -> Timing:
-        """Learn from tasks that took so many seconds."""
-        timing = cls()
-        for task, seconds in measured:
-            timing.add(task, seconds)
+    def of(cls, measured: Iterable[tuple[Task, float, float]]) -> Timing:
+        """Learn from tasks that took so many seconds, and when each finished."""
+        known = list(measured)
+        beside = _at_once([(finished - seconds, finished) for _, seconds, finished in known])
+        timing = cls(_crowding([(kinds_of(task)[0], seconds) for task, seconds, _ in known], beside))
+        for (task, seconds, _), count in zip(known, beside, strict=True):
+            timing.add(task, seconds, count)
         return timing
 
-    def add(self, task: Task, seconds: float) -> None:
-        """A task took so long."""
+    def add(self, task: Task, seconds: float, beside: float = 1.0) -> None:
+        """A task took so long, with so many at once in the mean."""
         for kind in kinds_of(task):
-            self._seconds[kind] += seconds  # type: ignore[assignment]  # a Counter sums floats as well
+            self._seconds[kind] += seconds / beside**self.crowding
             self._count[kind] += 1
 
     def estimate(self, kinds: Kinds) -> float | None:
@@ -39,12 +47,14 @@ class Timing:
                 return self._seconds[kind] / self._count[kind]
         return None
 
-    def total(self, left: Mapping[Kinds, int]) -> float | None:
-        """Seconds of work in so many tasks of each kind; None while nothing at all has been timed."""
+    def total(self, left: Mapping[Kinds, int], slots: int = 1) -> float | None:
+        """Seconds for so many tasks of each kind if `slots` are always busy; None while nothing has been timed."""
         if not self._count:
             return None
         known = [(self.estimate(kinds), count) for kinds, count in left.items()]
-        return sum(count * (1.0 if seconds is None else seconds) for seconds, count in known)
+        work = sum(count * (1.0 if seconds is None else seconds) for seconds, count in known)
+        spread: float = slots ** (self.crowding - 1)
+        return work * spread
 
 
 def kinds_of(task: Task) -> Kinds:
@@ -58,6 +68,32 @@ def kinds_of(task: Task) -> Kinds:
 
 def _in_words(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+
+
+def _at_once(spans: Sequence[tuple[float, float]]) -> list[float]:
+    """For each span how many of them there are during it, in the mean, itself among them."""
+    changes = sorted([(begin, 1) for begin, _ in spans] + [(end, -1) for _, end in spans])
+    running, passed, before = 0, 0.0, 0.0
+    until: dict[float, float] = {}
+    for time, change in changes:
+        passed += running * (time - before)
+        until[time] = passed  # the length of all spans up to here
+        running, before = running + change, time
+    return [max(1.0, (until[end] - until[begin]) / (end - begin)) if end > begin else 1.0 for begin, end in spans]
+
+
+def _crowding(timed: Sequence[tuple[object, float]], beside: Sequence[float]) -> float:
+    """The slope of log seconds over the log of how many ran at once, among tasks of one kind; from 0 to 1."""
+    alike: defaultdict[object, list[tuple[float, float]]] = defaultdict(list)
+    for (kind, seconds), count in zip(timed, beside, strict=True):
+        if seconds > 0:
+            alike[kind].append((math.log(count), math.log(seconds)))
+    above = below = 0.0
+    for points in alike.values():
+        x, y = (fmean(part) for part in zip(*points, strict=True))
+        above += sum((count - x) * (seconds - y) for count, seconds in points)
+        below += sum((count - x) ** 2 for count, _ in points)
+    return min(1.0, max(0.0, above / below)) if below > 0 else 0.0
 
 
 def chains(tasks: Sequence[Task], timing: Timing, needed: Iterable[str]) -> dict[str, float]:
@@ -89,12 +125,15 @@ def ends_after(tasks: Sequence[Task], timing: Timing, needed: Iterable[str], slo
     ready = [(-priority[key], key) for key, before in waiting.items() if not before]
     heapq.heapify(ready)
     running: list[tuple[float, str]] = []
-    now = 0.0
+    now = worked = 0.0  # seconds, and what each running task would have got done in them alone
     while ready or running:
         while ready and len(running) < slots:
             _, key = heapq.heappop(ready)
-            heapq.heappush(running, (now + _seconds(known[key], timing), key))
-        now, done = heapq.heappop(running)
+            heapq.heappush(running, (worked + _seconds(known[key], timing), key))
+        end, done = running[0]
+        now += (end - worked) * len(running) ** timing.crowding
+        worked = end
+        heapq.heappop(running)
         for key in after[done]:
             waiting[key].discard(done)
             if not waiting[key]:
