@@ -172,6 +172,28 @@ def test_rationale_models_of_several_rates_are_one_stack(method, by_text, device
     assert dependent.kind is None
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_model_sees_the_masks_that_are_drawn_for_its_pass(device):
+    split = EncodedSplit(texts(40), VOCABULARY, device)
+    views = [split.hidden_at_random(seed) for seed in range(3)]
+    config = build("bilstm").config
+    recipe = Recipe(epochs=2, batch_size=16, learning_rate=0.01)
+    loops = loops_of(config, recipe, views, [CrossEntropy(split) for _ in views], range(3), device)
+    (stacked,) = stack_of(loops)
+    index = torch.arange(16, device=device).expand(3, -1)
+    seen = []
+    for _ in range(2):
+        stacked.epoch()
+        tokens = stacked._splits.gather(index, (9, 0)).text.tokens
+        for view, own in zip(views, tokens, strict=True):
+            assert torch.equal(own, view.gather(index[0], (9, 0)).text.tokens)
+        seen.append(tokens)
+        stacked.look()
+    assert not torch.equal(*seen), "drawn anew"
+    assert not torch.equal(seen[0][0], seen[0][1]), "for each model"
+    stacked.release()
+
+
 def check(loops, wanted):
     for loop, (network, total) in zip(loops, wanted, strict=True):
         assert float(loop.total) == pytest.approx(total, rel=1e-3, abs=1e-3)
@@ -201,7 +223,6 @@ def test_loops_that_differ_are_not_stacked(tmp_path):
         make(config=build("bilstm", hidden=6).config),
         make(recipe=Recipe(epochs=2)),
         make(split=EncodedSplit(texts(41), VOCABULARY)),
-        make(split=split.hidden_at_random(0)),
         make(objective=lambda prediction, batch, index: prediction.logits[:, 0]),
         make(objective=CrossEntropy(split, weigh_positive=True)),
     ):

@@ -188,7 +188,7 @@ class EncodedSplit:
         return other
 
     def hidden_at_random(self, seed: int) -> EncodedSplit:
-        """Every second text as it is, of the others a random share of tokens masked; drawn anew at every `shuffled`."""
+        """Every second text as it is, of the others a random share of tokens masked; drawn anew for every pass."""
         return _HiddenAtRandom(self, seed)
 
     def outline(self, where: Tensor) -> EncodedSplit:
@@ -250,6 +250,9 @@ class EncodedSplit:
         order = np.argsort(noisy, kind="stable")
         return [order[begin : begin + size] for begin in range(0, len(order), size)]
 
+    def copy_to(self, flat: Tensor) -> None:
+        """Write there as well what is drawn anew for every pass: nothing, if the texts stay as they are."""
+
     @property
     def on_gpu(self) -> bool:
         """Whether the texts are in a GPU's memory."""
@@ -262,13 +265,17 @@ class _HiddenAtRandom(EncodedSplit):
     def __init__(self, split: EncodedSplit, seed: int) -> None:
         self.__dict__.update(split.__dict__)
         self._clean, self._seed, self._draws = split._text, seed, 0
+        self._copies: list[Tensor] = []
         self._text = copy.copy(split._text)
         self._text.flat = split._text.flat.clone()  # changed in place: recorded steps read from here
         self._draw()
 
-    def shuffled(self, size: int, rng: np.random.Generator, *, noise: float = 0.1) -> list[npt.NDArray[np.intp]]:
+    def sorted_pieces(self, size: int, rng: np.random.Generator, *, noise: float = 0.1) -> list[npt.NDArray[np.intp]]:
         self._draw()
-        return super().shuffled(size, rng, noise=noise)
+        return super().sorted_pieces(size, rng, noise=noise)
+
+    def copy_to(self, flat: Tensor) -> None:
+        self._copies.append(flat)
 
     def _draw(self) -> None:
         rng = np.random.default_rng([self._seed, self._draws, *b"hidden"])
@@ -276,4 +283,6 @@ class _HiddenAtRandom(EncodedSplit):
         share = np.where(rng.random(len(self)) < 0.5, 0.0, rng.random(len(self)))
         drawn = rng.random(self.tokens) < np.repeat(share, self.sizes)
         where = torch.from_numpy(drawn).to(self.device) & self.maskable
-        self._text.flat.copy_(self._clean.flat.masked_fill(where, self._clean.mask_token))
+        flat = self._clean.flat.masked_fill(where, self._clean.mask_token)
+        for place in (self._text.flat, *self._copies):
+            place.copy_(flat)

@@ -56,7 +56,6 @@ def stacks_of(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> list[Sta
 def _may_stack(loop: Loop[Any], keeper: Keeper) -> bool:
     return (
         loop.train.device.type in DEVICES
-        and type(loop.train) is EncodedSplit  # its texts stay as they are
         and loop.network.kind is not None
         and isinstance(loop.objective, Together)
         and keeper.folder is None
@@ -66,7 +65,7 @@ def _may_stack(loop: Loop[Any], keeper: Keeper) -> bool:
 def _looks_of(loops: Sequence[Loop[Any]]) -> tuple[Evaluation, _Splits] | None:
     """How the first loop is measured, and the splits of all, if all of them can be measured at once."""
     found = [loop.measure for loop in loops if type(loop.measure) is Evaluation]
-    splits = [look.split for look in found if type(look.split) is EncodedSplit]
+    splits = [look.split for look in found]
     same = len(splits) == len(loops) and all(np.array_equal(splits[0].sizes, other.sizes) for other in splits)
     return (found[0], _Splits(splits)) if same else None
 
@@ -219,6 +218,9 @@ class _Splits:
     def __init__(self, splits: Sequence[EncodedSplit]) -> None:
         self._first = splits[0]
         self._text, self._other = (_flats(splits, which) for which in ("_text", "_other"))
+        assert self._text is not None
+        for split, flat in zip(splits, self._text, strict=True):
+            split.copy_to(flat)
         self.labels = torch.stack([split.labels for split in splits])
         self._guides = None if splits[0].guide is None else torch.stack([_guide(split) for split in splits])
 
