@@ -84,18 +84,49 @@ def test_a_model_that_ignores_its_words_has_no_bounds():
 
 def test_usual_texts_have_uniform_p_values_and_others_small_ones():
     rng = np.random.default_rng(0)
-    reference, same, other = ([rng.normal(shift, 1, (400, 6)), rng.normal(0, 1, (400, 2))] for shift in (0, 0, 3))
+    reference, same, other = (
+        [torch.from_numpy(rng.normal(mean, 1, (400, units))) for mean, units in ((shift, 6), (0, 2))]
+        for shift in (0, 0, 3)
+    )
     usual = Usual(reference)
     assert np.mean(usual.p_values(same) < 0.05) < 0.1
     assert np.mean(usual.p_values(same)) == pytest.approx(0.5, abs=0.08)
     assert np.mean(usual.p_values(other) < 0.05) > 0.8
 
 
+def test_p_values_are_those_of_the_equations():
+    rng = np.random.default_rng(1)
+    # Units of few values have ties.
+    reference, seen = ([rng.normal(size=(31, 4)), rng.integers(0, 3, (31, 3)).astype(float)] for _ in range(2))
+    order = np.random.default_rng(0).permutation(31)
+    fit, rest = order[::2], order[1::2]
+
+    def statistic(layers, row):
+        fisher = 0.0
+        for layer, known in zip(layers, reference, strict=True):
+            p = []
+            for unit in range(known.shape[1]):
+                below = sum(known[other, unit] < layer[row, unit] for other in fit)
+                share = (below + 0.5) / (len(fit) + 1)
+                p.append(2 * min(share, 1 - share))
+            simes = min(len(p) * one / (rank + 1) for rank, one in enumerate(sorted(p)))
+            fisher -= np.log(min(simes, 1.0))
+        return fisher
+
+    calibration = [statistic(reference, row) for row in rest]
+    wanted = [
+        (1 + sum(one >= statistic(seen, row) - 1e-12 for one in calibration)) / (1 + len(rest)) for row in range(31)
+    ]
+    usual = Usual([torch.from_numpy(layer) for layer in reference])
+    assert usual.p_values([torch.from_numpy(layer) for layer in seen]) == pytest.approx(wanted)
+
+
 def test_texts_sorted_by_label_do_not_hide_what_is_unusual():
     rng = np.random.default_rng(0)
 
     def layers(shift, size=400):
-        return [np.concatenate([rng.normal(-5, 1, (size // 2, 4)), rng.normal(5, 1, (size // 2, 4))]) + shift]
+        parts = [rng.normal(-5, 1, (size // 2, 4)), rng.normal(5, 1, (size // 2, 4))]
+        return [torch.from_numpy(np.concatenate(parts) + shift)]
 
     usual = Usual(layers(0))
     assert np.mean(usual.p_values(layers(0)) < 0.05) < 0.12

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.models.looking import looking
@@ -16,9 +17,9 @@ from trueness.models.network import TextNetwork
 from trueness.stats.undefined import Floats
 
 
-def inner_values(network: TextNetwork, split: EncodedSplit) -> list[Floats]:
+def inner_values(network: TextNetwork, split: EncodedSplit) -> list[Tensor]:
     """For each layer (texts, units): states as means and as maxima over the tokens, and logits."""
-    parts: list[list[torch.Tensor]] = [[], [], []]
+    parts: list[list[Tensor]] = [[], [], []]
     order = []
     with looking(network):
         for rows, batch in split.in_order():
@@ -28,34 +29,35 @@ def inner_values(network: TextNetwork, split: EncodedSplit) -> list[Floats]:
             mean = (states * inside).sum(dim=1) / inside.sum(dim=1).clamp(min=1)
             most = states.masked_fill(~inside, -torch.inf).amax(dim=1).nan_to_num(neginf=0.0)
             for part, values in zip(parts, (mean, most, seen.logits), strict=True):
-                part.append(values.double().cpu())
+                part.append(values)
             order.append(rows)
-    back = np.argsort(np.concatenate(order))
-    return [torch.cat(part).numpy()[back] for part in parts]
+    back = torch.from_numpy(np.argsort(np.concatenate(order))).to(split.device)
+    return [torch.cat(part)[back] for part in parts]
 
 
 class Usual:
     """What is usual, from the inner values on reference texts: half of them fit, the other half calibrate."""
 
-    def __init__(self, layers: list[Floats]) -> None:
+    def __init__(self, layers: list[Tensor]) -> None:
         order = np.random.default_rng(0).permutation(len(layers[0]))  # texts may lie sorted by their label
-        fit, rest = order[::2], order[1::2]
-        self._sorted = [np.sort(layer[fit], axis=0) for layer in layers]
-        self._known = np.sort(self._statistic([layer[rest] for layer in layers]))
+        fit, rest = (torch.from_numpy(half.copy()).to(layers[0].device) for half in (order[::2], order[1::2]))
+        self._sorted = [layer[fit].T.contiguous().sort(dim=1).values for layer in layers]
+        self._known = self._statistic([layer[rest] for layer in layers]).sort().values
 
-    def p_values(self, layers: list[Floats]) -> Floats:
+    def p_values(self, layers: list[Tensor]) -> Floats:
         """(texts,): the chance that a usual text looks at least as unusual."""
-        above = len(self._known) - np.searchsorted(self._known, self._statistic(layers), side="left")
-        return np.asarray((1 + above) / (1 + len(self._known)))
+        above = len(self._known) - torch.searchsorted(self._known, self._statistic(layers))
+        found: Floats = ((1 + above).double() / (1 + len(self._known))).cpu().numpy()
+        return found
 
-    def _statistic(self, layers: list[Floats]) -> Floats:
+    def _statistic(self, layers: list[Tensor]) -> Tensor:
         """Fisher's sum over layers of Simes' p-values."""
-        total = np.zeros(len(layers[0]))
+        total = torch.zeros(len(layers[0]), dtype=torch.double, device=layers[0].device)
         for layer, reference in zip(layers, self._sorted, strict=True):
-            n = len(reference)
-            below = np.stack([np.searchsorted(reference[:, unit], layer[:, unit]) for unit in range(layer.shape[1])], 1)
-            share = (below + 0.5) / (n + 1)
-            p = np.sort(2 * np.minimum(share, 1 - share), axis=1)
-            units = p.shape[1]
-            total -= np.log((p * units / np.arange(1, units + 1)).min(axis=1).clip(max=1.0))
+            units, n = reference.shape
+            below = torch.searchsorted(reference, layer.T.contiguous())
+            share = (below.double() + 0.5) / (n + 1)
+            p = (2 * torch.minimum(share, 1 - share)).sort(dim=0).values
+            rank = torch.arange(1, units + 1, device=p.device)[:, None]
+            total -= (p * units / rank).amin(dim=0).clamp(max=1.0).log()
         return total
