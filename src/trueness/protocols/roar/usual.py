@@ -60,4 +60,4 @@ class Usual:
             p = (2 * torch.minimum(share, 1 - share)).sort(dim=0).values
             rank = torch.arange(1, units + 1, device=p.device)[:, None]
             total -= (p * units / rank).amin(dim=0).clamp(max=1.0).log()
-        return total
+        return total.round(decimals=9)  # equal sums are equal, whatever the logarithms were rounded to
