@@ -6,6 +6,7 @@ import pytest
 
 from trueness.protocols.roar.claims import claims
 from trueness.protocols.roar.curves import Setting
+from trueness.protocols.roar.guards import warnings
 
 AMOUNTS = np.array([0.0, 0.1, 0.2, 0.5, 0.9, 1.0])
 RANDOM = [0.9, 0.88, 0.86, 0.8, 0.7, 0.3]
@@ -14,7 +15,7 @@ LATE = [0.9, 0.88, 0.86, 0.5, 0.45, 0.3]
 NOTHING = pd.DataFrame(columns=["dataset", "model", "method", "unit", "amount", "mean", "low", "high", "n"])
 
 
-def setting(methods, dataset="texts", model="net", unit="share", noise=0.005, seeds=4):
+def setting(methods, dataset="texts", model="net", unit="share", noise=0.005, seeds=4, random=RANDOM):
     rng = np.random.default_rng(0)
 
     def seen(curve):
@@ -22,7 +23,7 @@ def setting(methods, dataset="texts", model="net", unit="share", noise=0.005, se
         found[:, [0, -1]] = np.array(curve)[[0, -1]]  # shared by all methods
         return found if unit == "share" else found[:, :-1]
 
-    curves = {("plain", "random"): seen(RANDOM)}
+    curves = {("plain", "random"): seen(random)}
     curves |= {("recursive", name): seen(curve) for name, curve in methods.items()}
     amounts = AMOUNTS if unit == "share" else AMOUNTS[:-1] * 10
     return Setting(dataset, model, "accuracy", unit, amounts, tuple(range(seeds)), curves)
@@ -40,6 +41,19 @@ def test_attention_against_random():
     assert verdicts(setting({"attention": RANDOM}, noise=0.05))[text] == "cannot tell"
     assert verdicts(setting({"attention": EARLY}, seeds=2))[text] == "cannot tell"
     assert text not in verdicts(setting({"gradient": EARLY}))
+
+
+def test_nothing_is_claimed_where_random_masks_cost_nothing():
+    level = [0.61, 0.61, 0.61, 0.61, 0.61, 0.60]
+    empty = setting({"attention": [0.61, 0.60, 0.60, 0.60, 0.60, 0.60]}, "empty", random=level, noise=0.0001)
+    assert empty.fragile == 4
+    assert "Attention is more faithful than random" not in verdicts(empty)
+    (found, *_) = claims([empty, setting({"attention": EARLY})], NOTHING, "share")
+    assert (found.claim, found.verdict) == ("Attention is more faithful than random", "supported")
+    assert "holds on 1 of 1" in found.evidence
+    assert found.evidence.endswith(". Not judged, for random masks cost too little: empty, net")
+    (warning,) = (one for one in warnings([empty], "predicted") if one.code == "small-denominator")
+    assert "4 of 4 seeds" in warning.message
 
 
 @pytest.mark.parametrize(("curve", "verdict"), [(EARLY, "supported"), (LATE, "not supported")])

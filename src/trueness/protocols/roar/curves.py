@@ -24,6 +24,8 @@ FAITHFULNESS = {
     MASKED: "faithfulness (masked training)",
 }
 """What the score of each order is called."""
+SMALL_DENOMINATOR = 0.05
+"""Where random masks cost less than this over the whole curve, faithfulness divides by little."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,12 @@ class Setting:
     def baseline(self, order: str = "plain") -> Floats:
         """Performance under random masks: of retrained models, or of the companion."""
         return self.curves[order if order == MASKED else "plain", BASELINE]
+
+    @property
+    def fragile(self) -> int:
+        """With how many seeds faithfulness divides by little."""
+        area = area_between_curves(self.amounts, self.baseline(), self.baseline()).denominator
+        return int((area < SMALL_DENOMINATOR).sum())
 
     def faithfulness(self, order: str, method: str) -> Floats:
         """Of each seed; not a number where it is undefined."""

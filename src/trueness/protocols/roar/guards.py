@@ -9,13 +9,12 @@ import numpy as np
 
 from trueness.protocols.findings import FEWEST_SEEDS, decide, shown
 from trueness.protocols.result import Abstention, ResultWarning
-from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, Setting, over_seeds
+from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, SMALL_DENOMINATOR, Setting, over_seeds
 from trueness.stats import area_between_curves, t_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SMALL_DENOMINATOR = 0.05
 RISE = 0.01
 """A curve that rises by more than this while more is hidden."""
 LEAK = 0.02
@@ -33,15 +32,12 @@ def warnings(settings: Sequence[Setting], target: str) -> Iterator[ResultWarning
         if len(setting.seeds) < FEWEST_SEEDS:
             message = f"{len(setting.seeds)} seeds: claims need at least {FEWEST_SEEDS}"
             yield ResultWarning(code="few-seeds", where=setting.where, message=message)
-        if setting.unit == "share":
-            area = area_between_curves(setting.amounts, setting.baseline(), setting.baseline()).denominator
-            small = int((area < SMALL_DENOMINATOR).sum())
-            if small:
-                message = (
-                    f"with {small} of {len(area)} seeds random masks cost less than {SMALL_DENOMINATOR} "
-                    f"{setting.metric} over the whole curve: faithfulness divides by little and is fragile"
-                )
-                yield ResultWarning(code="small-denominator", where=setting.where, message=message)
+        if setting.unit == "share" and setting.fragile:
+            message = (
+                f"with {setting.fragile} of {len(setting.seeds)} seeds random masks cost less than {SMALL_DENOMINATOR} "
+                f"{setting.metric} over the whole curve: faithfulness divides by little and is fragile"
+            )
+            yield ResultWarning(code="small-denominator", where=setting.where, message=message)
         for order, method in setting.curves:
             yield from _of_curve(setting, order, method)
         if setting.unit == "share":
