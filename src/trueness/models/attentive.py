@@ -12,6 +12,7 @@ from trueness.data.batches import Batch, Sequences
 from trueness.data.coding import PAD
 from trueness.errors import UserError
 from trueness.models import attention as attentions
+from trueness.models.embedding import Embedding
 from trueness.models.encoders import CNN, Activation, Average, BiLSTM
 from trueness.models.network import Prediction, TextNetwork
 
@@ -58,16 +59,14 @@ class AttentiveClassifier(TextNetwork):
         if config.one_logit and config.classes != 2:
             raise UserError(f"one_logit needs two classes, not {config.classes}.")
         self.config = config
-        self.embedding = nn.Embedding(config.vocabulary, config.embedding, padding_idx=PAD)
+        self.embedding = Embedding(config.vocabulary, config.embedding, padding_idx=PAD)
         self.encoder = _encoder(config)
         size = self.encoder.size
         outputs = 1 if config.one_logit else config.classes
         query = config.head == "query"
         if query:
-            own = (
-                None if config.shared_embedding else nn.Embedding(config.vocabulary, config.embedding, padding_idx=PAD)
-            )
-            self.query_embedding = own
+            shared = config.shared_embedding
+            self.query_embedding = None if shared else Embedding(config.vocabulary, config.embedding, padding_idx=PAD)
             self.query_encoder = _encoder(config)
             self.text_projection = nn.Linear(size, size // 2)
             self.query_projection = nn.Linear(size, size // 2)
