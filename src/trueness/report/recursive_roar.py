@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trueness.protocols.result import Result, Score
 from trueness.report.compare import published_values
 from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, in_order, one_at_a_time, values
-from trueness.report.table import Table
+from trueness.report.table import NOTHING, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,12 +186,12 @@ def _sparsity(sparsity: pd.DataFrame) -> Iterator[Figure]:
 
 def recursive_roar_tables(result: Result) -> list[Table]:
     """Table 2 beside the published values, the companion, and Table 7 with our seconds."""
-    return [*_table_2(result), *_companion(result), *_costs(result)]
+    return [table.lean() for table in (*_table_2(result), *_companion(result), *_costs(result))]
 
 
 def _value(score: Score | None) -> str:
     if score is None:
-        return "–"
+        return NOTHING
     if score.low is None or score.high is None:
         return f"{score.value:.1%}"
     return f"{score.value:.1%} ({score.low:.1%} to {score.high:.1%})"
@@ -212,7 +212,7 @@ def _table_2(result: Result) -> Iterator[Table]:
     for place in _places(result):
         fact = published.get(("faithfulness, as published", *place))
         given = (
-            "–"
+            NOTHING
             if fact is None
             else "{:.1%} ({:.1%} to {:.1%})".format(
                 *(float(fact[name]) for name in ("published", "published_low", "published_high"))

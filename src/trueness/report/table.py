@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+NOTHING = "–"
 
 
 @dataclass(frozen=True)
@@ -14,3 +16,15 @@ class Table:
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    def lean(self) -> Table:
+        """Without columns in which nothing stands, and without that of the model if there is one: the caption says so."""
+        caption, kept = self.caption, []
+        for number, name in enumerate(self.header):
+            values = {row[number] for row in self.rows}
+            if name == "model" and len(values) == 1:
+                caption = f"{caption} Model: {values.pop()}."
+            elif values != {NOTHING}:
+                kept.append(number)
+        header, *rows = (tuple(row[number] for number in kept) for row in (self.header, *self.rows))
+        return replace(self, caption=caption, header=header, rows=tuple(rows))
