@@ -18,7 +18,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def lean(self) -> Table:
-        """Without columns in which nothing stands, and without that of the model if there is one: the caption says so."""
+        """Without columns in which nothing stands, nor that of the model where there is one: the caption says it."""
         caption, kept = self.caption, []
         for number, name in enumerate(self.header):
             values = {row[number] for row in self.rows}
