@@ -64,8 +64,23 @@ def crowded(exponent):
 @pytest.mark.parametrize("exponent", [0.0, 0.4, 1.0])
 def test_how_tasks_slow_one_another_is_learnt(exponent):
     timing = crowded(exponent)
-    assert timing.crowding == pytest.approx(exponent)
-    assert timing.estimate(kinds_of(double(value=5))) == pytest.approx(2.0), "alone"
+    assert timing.crowding == pytest.approx(exponent, rel=0.06)
+    assert timing.estimate(kinds_of(double(value=5))) == pytest.approx(2.0, rel=0.06), "alone"
+
+
+def test_a_hair_of_overlap_tells_nothing():
+    found, clock = [], 1.7e9
+    for number, seconds in enumerate((10.0, 11.0, 12.0, 13.0, 14.0)):
+        clock += seconds + 1
+        found.append((double(value=number), seconds, clock))
+    found.append((total({"parts": [double(value=0)]}), 0.05, clock - 3))
+    assert Timing.of(found).crowding < 0.01
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.4, 1.0])
+def test_several_at_once_take_longer(exponent):
+    timing = Timing(exponent)
+    timing.add(double(value=9), 2.0)
     needed = [double(value=value) for value in range(3)]
     keys = [task.key for task in needed]
     assert ends_after(needed, timing, keys, 3) == pytest.approx(2 * 3**exponent)

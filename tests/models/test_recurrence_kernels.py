@@ -62,7 +62,7 @@ def some(models, batch, tokens, hidden):
 
 
 @pytest.mark.parametrize(("hidden", "warps"), [(8, 2), (20, 4), (32, 4), (64, 8), (128, 8)])
-def test_programs_of_few_units_are_small(hidden, warps):
+def test_programs_are_as_large_as_their_units(hidden, warps):
     grid, how = kernels._how(torch.empty(50, 250, 1, 1), hidden)
     assert (how["ROWS"], how["num_warps"]) == (16, warps)
     assert grid == (100, 16), "both directions"

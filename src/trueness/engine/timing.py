@@ -12,6 +12,9 @@ from trueness.engine.task import Task
 
 Kinds = tuple[tuple[object, ...], ...]
 
+_DOUBT = 0.1
+"""As much spread in the logs of how many ran at once speaks for tasks that do not slow one another."""
+
 
 class Timing:
     """Mean seconds of tasks like one, alone: of the same name, words among its parameters and sources, or of that name.
@@ -26,7 +29,7 @@ class Timing:
 
     @classmethod
     def of(cls, measured: Iterable[tuple[Task, float, float]]) -> Timing:
-        """Learn from tasks that took so many seconds, and when each finished."""
+        """Learn from tasks that took so many seconds, and when each finished; those still running are not known."""
         known = list(measured)
         beside = _at_once([(finished - seconds, finished) for _, seconds, finished in known])
         timing = cls(_crowding([(kinds_of(task)[0], seconds) for task, seconds, _ in known], beside))
@@ -35,7 +38,7 @@ class Timing:
         return timing
 
     def add(self, task: Task, seconds: float, beside: float = 1.0) -> None:
-        """A task took so long, with so many at once in the mean."""
+        """A task took so long, with about so many at once."""
         for kind in kinds_of(task):
             self._seconds[kind] += seconds / beside**self.crowding
             self._count[kind] += 1
@@ -83,7 +86,10 @@ def _at_once(spans: Sequence[tuple[float, float]]) -> list[float]:
 
 
 def _crowding(timed: Sequence[tuple[object, float]], beside: Sequence[float]) -> float:
-    """The slope of log seconds over the log of how many ran at once, among tasks of one kind; from 0 to 1."""
+    """The slope of log seconds over the log of how many ran at once, among tasks of one kind; from 0 to 1.
+
+    Drawn to 0 where these numbers hardly differ: a slope over next to nothing is noise.
+    """
     alike: defaultdict[object, list[tuple[float, float]]] = defaultdict(list)
     for (kind, seconds), count in zip(timed, beside, strict=True):
         if seconds > 0:
@@ -93,7 +99,7 @@ def _crowding(timed: Sequence[tuple[object, float]], beside: Sequence[float]) ->
         x, y = (fmean(part) for part in zip(*points, strict=True))
         above += sum((count - x) * (seconds - y) for count, seconds in points)
         below += sum((count - x) ** 2 for count, _ in points)
-    return min(1.0, max(0.0, above / below)) if below > 0 else 0.0
+    return min(1.0, max(0.0, above / (below + _DOUBT)))
 
 
 def chains(tasks: Sequence[Task], timing: Timing, needed: Iterable[str]) -> dict[str, float]:

@@ -76,7 +76,7 @@ class GraphStepper:
         self.device, self._bytes_per_token, self._largest = device, bytes_per_token, largest
         self._records = device.type == "cuda"
         # Steps are many small kernels one after the other: they go before the large ones of explanations, which another
-        # process may compute at the same time.
+        # process may compute at the same time (where processes share a GPU through NVIDIA's MPS).
         self._stream = torch.cuda.Stream(device, priority=-1) if self._records else None  # type: ignore[no-untyped-call]
         self._seen: set[Shape] = set()
         self._refused: set[Shape] = set()

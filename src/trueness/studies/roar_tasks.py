@@ -37,14 +37,14 @@ def hidden(
     from trueness.errors import UserError
     from trueness.protocols.roar.hiding import Amount
     from trueness.protocols.roar.sparsity import RANKS, SHARES, accumulated
-    from trueness.protocols.roar.step import Coded, Trained, hide_next, method_of, nothing
+    from trueness.protocols.roar.step import SPLITS, Coded, Trained, hide_next, method_of, nothing
 
     coded = Coded(read_dataset(inputs["dataset"]), current_device())
     masks: dict[str, Any] = {}
     facts: dict[str, Any] = {"sparsity": {}}
     for seed in seeds:
         model = read_any_model(inputs["model"], seed)
-        splits = coded.by(model.coder)
+        splits = {name: coded.by(model.coder, name) for name in SPLITS}
         shown = {name: nothing(name, split) for name, split in splits.items()}
         trained = Trained(model.network, splits, shown, {})
         try:

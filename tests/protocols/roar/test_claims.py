@@ -6,7 +6,7 @@ import pytest
 
 from trueness.protocols.roar.claims import claims
 from trueness.protocols.roar.curves import Setting
-from trueness.protocols.roar.guards import warnings
+from trueness.protocols.roar.guards import abstentions, warnings
 
 AMOUNTS = np.array([0.0, 0.1, 0.2, 0.5, 0.9, 1.0])
 RANDOM = [0.9, 0.88, 0.86, 0.8, 0.7, 0.3]
@@ -46,12 +46,14 @@ def test_attention_against_random():
 def test_nothing_is_claimed_where_random_masks_cost_nothing():
     level = [0.61, 0.61, 0.61, 0.61, 0.61, 0.60]
     empty = setting({"attention": [0.61, 0.60, 0.60, 0.60, 0.60, 0.60]}, "empty", random=level, noise=0.0001)
-    assert empty.fragile == 4
-    assert "Attention is more faithful than random" not in verdicts(empty)
-    (found, *_) = claims([empty, setting({"attention": EARLY})], NOTHING, "share")
-    assert (found.claim, found.verdict) == ("Attention is more faithful than random", "supported")
-    assert "holds on 1 of 1" in found.evidence
-    assert found.evidence.endswith(". Not judged, for random masks cost too little: empty, net")
+    assert (empty.fragile, empty.empty) == (4, True)
+    assert verdicts(empty) == {}
+    both = [empty, setting({"attention": EARLY})]
+    evidence = {claim.claim: claim.evidence for claim in claims(both, NOTHING, "share")}
+    assert evidence["Attention is more faithful than random"].startswith("holds on 1 of 1")
+    assert not any("empty" in text for text in evidence.values())
+    (abstention,) = abstentions(both, pd.DataFrame({"order": []}), "share")
+    assert (abstention.quantity, abstention.where) == ("claims about curves", "empty, net")
     (warning,) = (one for one in warnings([empty], "predicted") if one.code == "small-denominator")
     assert "4 of 4 seeds" in warning.message
 

@@ -55,7 +55,7 @@ def measure(
     for seed, (network, coder) in zip(
         seeds, maker.train(data, seeds, [masked_training(seed) for seed in seeds], device), strict=True
     ):
-        test, dev = (coded.by(coder)[name] for name in ("test", "dev"))
+        test, dev = (coded.by(coder, name) for name in ("test", "dev"))
         # What is usual differs with the amount: development texts under random masks of the same one.
         random = hide(network, Random(seed + 1), dev, nothing("dev", dev), amounts, target=target)
         usual = [Usual(inner_values(network, dev.hidden(mask))) for mask in random]

@@ -65,6 +65,11 @@ class Setting:
         area = area_between_curves(self.amounts, self.baseline(), self.baseline()).denominator
         return int((area < SMALL_DENOMINATOR).sum())
 
+    @property
+    def empty(self) -> bool:
+        """Whether that is so with most seeds: there is nothing that explanations could find."""
+        return 2 * self.fragile > len(self.seeds)
+
     def faithfulness(self, order: str, method: str) -> Floats:
         """Of each seed; not a number where it is undefined."""
         found = area_between_curves(self.amounts, self.curves[order, method], self.baseline(order))

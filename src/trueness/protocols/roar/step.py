@@ -58,20 +58,20 @@ class Maker:
 
 
 class Coded:
-    """The splits of a dataset, nothing hidden: coded once for all models that read alike, as all seeds of ours do."""
+    """The splits of a dataset, nothing hidden: coded once for models in a row that read alike, as all seeds of ours."""
 
     def __init__(self, data: TextDataset, device: str) -> None:
         self._data, self._device = data, device
-        self._known: list[tuple[Coder, dict[str, EncodedSplit]]] = []
+        self._coder: Coder | None = None
+        self._splits: dict[str, EncodedSplit] = {}
 
-    def by(self, coder: Coder) -> dict[str, EncodedSplit]:
-        """All of them, by name."""
-        for known, splits in self._known:
-            if known is coder or known == coder:
-                return splits
-        splits = {name: EncodedSplit(self._data[name], coder, self._device) for name in SPLITS}
-        self._known.append((coder, splits))
-        return splits
+    def by(self, coder: Coder, name: str) -> EncodedSplit:
+        """One of them."""
+        if coder != self._coder:
+            self._coder, self._splits = coder, {}
+        if name not in self._splits:
+            self._splits[name] = EncodedSplit(self._data[name], coder, self._device)
+        return self._splits[name]
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def retrain(
     classes, found = len(data.classes), []
     coded = Coded(data, device)
     for (network, coder), hiding in zip(maker.train(data, seeds, views, device), hidings, strict=True):
-        splits = coded.by(coder)
+        splits = {name: coded.by(coder, name) for name in SPLITS}
         hidden = {name: hiding(name, split) for name, split in splits.items()}
         measured = evaluate(network, splits["test"].hidden(hidden["test"]), classes)
         measured["hidden"] = float(hidden["test"].sum() / splits["test"].maskable.sum().clamp(min=1))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score, Verdict, bounds
+from trueness.protocols.roar.curves import SMALL_DENOMINATOR
 from trueness.stats import Interval, Undefined, area_between_curves, difference_interval, mean_interval
 from trueness.stats.undefined import Bools, Floats
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CHANCE = 0.5
-SMALL_DENOMINATOR = 0.05
 FEWEST_DRAWS = 5
 _ROUNDING = 1e-9  # shares of test examples exactly one margin apart must count as equal
 _TARGET = "the model as a whole (its coefficients)"
