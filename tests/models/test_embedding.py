@@ -3,11 +3,10 @@
 import pytest
 import torch
 
+from tests.models.stacks import DEVICES
 from trueness.models import embedding
 from trueness.models.embedding import Embedding
 from trueness.models.recurrence import together
-
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -6,8 +6,8 @@ import os
 import pytest
 import torch
 
+from tests.models.stacks import loops_of, separately
 from tests.models.test_attentive import VOCABULARY, build
-from tests.models.test_stack import loops_of, separately
 from tests.protocols.roar.test_hiding import texts
 from trueness.data.batches import EncodedSplit
 from trueness.models import encoders
