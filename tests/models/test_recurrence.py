@@ -3,14 +3,12 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from tests.models.stacks import DEVICES
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
 from trueness.data.batches import EncodedSplit
 from trueness.models.recurrence import input_gates, recurrence, together
 from trueness.models.training import build as fresh
-
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
-
 
 LENGTHS = torch.tensor([7, 1, 4])
 

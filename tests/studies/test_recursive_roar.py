@@ -135,6 +135,18 @@ def test_what_was_measured_can_be_kept_without_masks_and_models(roar_run, folder
     assert not list(store.rglob("*.npz")) + list(store.rglob("*.safetensors"))
 
 
+def test_a_plan_is_replayed_in_the_middle_of_a_run(roar_run, folder):
+    shape = {f"shape.{name}": value for name, value in SETTINGS["shape"].items()}
+    given = {**SETTINGS, **shape, "datasets": str(folder)}
+    settings = [f"{name}={json.dumps(value)}" for name, value in given.items() if name != "shape"]
+    command = [sys.executable, "tools/replay_plan.py", roar_run.stored.store.path, "1", "recursive-roar", *settings]
+    rows = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[2:]
+    tasks = len(list(roar_run.stored.store.keys()))
+    assert rows[0].startswith(f"| {tasks // 2 + 1} of {tasks} |")
+    left = [float(row.split("|")[3]) for row in rows]
+    assert left == sorted(left, reverse=True)
+
+
 def test_the_report_has_the_papers_figures_and_tables(roar_run, tmp_path):
     page, *figures = roar_run.report(tmp_path / "roar.html")
     assert len(figures) == 2 * 4
