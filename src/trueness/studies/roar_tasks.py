@@ -156,7 +156,7 @@ def all_hidden(
     return {"facts": {"test": test, "metric": metric}}
 
 
-@task("roar/companion", version=1)
+@task("roar/companion", version=2)
 def companion(
     inputs: Mapping[str, Stored],
     *,
