@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.engine.tasks import double, total
-from trueness.engine import TaskType
-from trueness.engine.encoding import canonical, digest
+from trueness.engine import TaskType, encoding
+from trueness.engine.encoding import canonical, digest, file_digest
 
 
 def test_equal_meaning_gives_equal_digests():
@@ -69,6 +69,22 @@ def test_a_path_stands_for_its_content(tmp_path):
     second.write_text("x,z\n")
     assert digest(first) != digest(second)
     assert digest(str(first)) != digest(first)
+
+
+def test_a_file_is_read_once_until_it_is_written_to(tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(encoding, "file_digest", lambda path: (read.append(path), file_digest(path))[1])
+    path = tmp_path / "weights.bin"
+    path.write_bytes(b"old")
+    assert digest(path) == digest(path)
+    assert len(read) == 2  # just written: its time could hide a second change
+    monkeypatch.setattr(encoding, "JUST_NOW", 0)
+    old = digest(path)
+    assert digest(path) == digest(tmp_path / "weights.bin") == old
+    assert len(read) == 3
+    path.write_bytes(b"longer")
+    assert digest(path) != old
+    assert len(read) == 4
 
 
 def test_keys_depend_on_name_version_parameters_and_inputs():

@@ -2,11 +2,13 @@ import pytest
 import torch
 
 import trueness as tn
-from tests.models.transformers import model, tokenizer
+from tests.models.transformers import FAMILIES, model, tokenizer
 from trueness.data import RawExample
 from trueness.data.preparation import Preparation, prepare
 from trueness.errors import UserError
 from trueness.models.finetuning import FINE_TUNINGS, FineTuning, _rate, fine_tune
+from trueness.models.stepping import GraphStepper
+from trueness.models.transformer import PREPARED
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +64,22 @@ def test_a_tuned_model_is_saved_and_explained(pretrained, data, tmp_path):
 def test_a_folder_that_is_no_transformer_is_refused(data, tmp_path):
     with pytest.raises(UserError, match=r"no config\.json"):
         fine_tune(tmp_path, data)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="records steps on a GPU only")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_recorded_steps_equal_computed_ones(family, data, tmp_path, monkeypatch):
+    recorded, losses = [], []
+    record = GraphStepper._record
+    monkeypatch.setattr(GraphStepper, "_record", lambda self, *what: (recorded.append(what), record(self, *what))[1])
+    made = model(family, classes=2).float()
+    for name in [name for name in vars(made.config) if "dropout" in name]:
+        setattr(made.config, name, 0.0)  # draws differ between devices
+    made.save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    for device in ("cpu", "cuda"):
+        seen = []
+        fine_tune(tmp_path, data, recipe=FineTuning(4, 8, 1e-3), device=device, progress=seen.append)
+        losses.append([row["train_loss"] for row in seen])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-2)
+    assert bool(recorded) == (family in PREPARED)

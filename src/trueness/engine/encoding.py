@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import hashlib
 import json
 import math
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+JUST_NOW = 2 * 10**9
+"""Nanoseconds in which a file may change twice without its time saying so."""
 
 
 def canonical(value: Any) -> Any:
@@ -84,5 +89,18 @@ def path_digest(path: Path) -> str:
     """Digest of a file, or of a folder's relative names and contents."""
     if path.is_dir():
         files = sorted(item for item in path.rglob("*") if item.is_file())
-        return digest({item.relative_to(path).as_posix(): file_digest(item) for item in files})
+        return digest({item.relative_to(path).as_posix(): _remembered(item) for item in files})
+    return _remembered(path)
+
+
+def _remembered(path: Path) -> str:
+    """A file's digest, computed once as long as nothing was written to it: the keys of many tasks contain it."""
+    state = path.stat()
+    if time.time_ns() - state.st_ctime_ns < JUST_NOW:  # another change may have the same time
+        return file_digest(path)
+    return _digest_of(path, state.st_ino, state.st_size, state.st_ctime_ns)
+
+
+@functools.cache
+def _digest_of(path: Path, *_: int) -> str:
     return file_digest(path)

@@ -10,11 +10,14 @@ from typing import Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.errors import UserError
 from trueness.models.evaluation import evaluate
+from trueness.models.recipes import Recipe
+from trueness.models.stepping import CrossEntropy, Stepper
 from trueness.models.training import View
 from trueness.models.transformer import (
     Subwords,
@@ -91,15 +94,13 @@ def fine_tune(
     train, dev = (EncodedSplit(data[split], coder, device) for split in ("train", "dev"))
     if view is not None:
         train, dev = view("train", train), view("dev", dev)
-    optimiser = _optimiser(network, how)
-    total = how.epochs * -(-len(train) // how.batch_size)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, total, how))
+    steps = _Steps(network, train, how)
     best, best_value, since = copy.deepcopy(network.state_dict()), -np.inf, 0
     devices = [torch.device(device)] if torch.device(device).type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         for epoch in range(how.epochs):
-            loss = _pass(network, train, optimiser, schedule, how, np.random.default_rng([seed, epoch]))
+            loss = steps.run(np.random.default_rng([seed, epoch]))
             found = {"epoch": epoch + 1, "train_loss": loss, **evaluate(network, dev, len(data.classes))}
             if progress is not None:
                 progress(found)
@@ -109,34 +110,42 @@ def fine_tune(
                 best, best_value, since = copy.deepcopy(network.state_dict()), value, 0
             if how.patience is not None and since >= how.patience:
                 break
+        steps.release()
     network.load_state_dict(best)
     return TransformerModel(network.eval(), coder, data.classes)
 
 
-def _pass(
-    network: Transformer,
-    train: EncodedSplit,
-    optimiser: torch.optim.Optimizer,
-    schedule: torch.optim.lr_scheduler.LRScheduler,
-    how: FineTuning,
-    rng: np.random.Generator,
-) -> float:
-    network.train()
-    total = torch.zeros((), device=train.device)
-    for rows in train.shuffled(how.batch_size, rng):
-        batch = train.batch(rows)
-        loss = torch.nn.functional.cross_entropy(network(batch).logits, batch.labels)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        if how.clip is not None:
-            torch.nn.utils.clip_grad_norm_(network.parameters(), how.clip)
-        optimiser.step()
-        schedule.step()
-        total += loss.detach() * len(batch)
-    mean = float(total) / len(train)
-    if not np.isfinite(mean):
-        raise UserError("Fine-tuning diverged: the loss is not finite; try a smaller learning rate.")
-    return mean
+class _Steps(Stepper):
+    """Takes the steps, each at a learning rate of its own."""
+
+    def __init__(self, network: Transformer, train: EncodedSplit, how: FineTuning) -> None:
+        recipe = Recipe(batch_size=how.batch_size, clip=how.clip)
+        super().__init__(network, recipe, train, _optimiser(network, how), CrossEntropy(train))
+        if not network.prepared:
+            self.record_none()
+        self._how, self._taken = how, 0
+        self._all = how.epochs * -(-len(train) // how.batch_size)
+
+    def run(self, rng: np.random.Generator) -> float:
+        """One pass over the data; the mean loss."""
+        for _ in self.epoch(rng):
+            pass
+        mean = float(self.total) / len(self.train)
+        if not np.isfinite(mean):
+            raise UserError("Fine-tuning diverged: the loss is not finite; try a smaller learning rate.")
+        return mean
+
+    def take(self, index: Tensor, widths: tuple[int, int]) -> None:
+        """One step: computed, or replayed."""
+        rate = self._how.learning_rate * _rate(self._taken, self._all, self._how)
+        self._taken += 1
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):  # recorded steps read it there
+                with torch.cuda.stream(self._stream):
+                    group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        super().take(index, widths)
 
 
 def _rate(step: int, total: int, how: FineTuning) -> float:
@@ -156,4 +165,5 @@ def _optimiser(network: Transformer, how: FineTuning) -> torch.optim.AdamW:
         {"params": groups[False], "weight_decay": 0.0},
     ]
     on_gpu = network.embedding.weight.is_cuda
-    return torch.optim.AdamW(decayed, lr=how.learning_rate, betas=how.betas, fused=on_gpu)
+    rate = torch.tensor(how.learning_rate, device=network.embedding.weight.device) if on_gpu else how.learning_rate
+    return torch.optim.AdamW(decayed, lr=rate, betas=how.betas, fused=on_gpu, capturable=on_gpu)

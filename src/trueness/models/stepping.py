@@ -126,6 +126,10 @@ class GraphStepper:
         self._pool = graph.pool()
         return graph, place
 
+    def record_none(self) -> None:
+        """Compute every step: that of some models cannot be recorded."""
+        self._largest = 0
+
     def release(self) -> None:
         """Forget what was recorded, and give its memory back."""
         self._graphs.clear()

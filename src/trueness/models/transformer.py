@@ -26,6 +26,10 @@ from trueness.models.network import Prediction, TextNetwork
 WordRule = Literal["sum", "max", "first"]
 """How the scores of a word's parts become one: their sum, the one of largest magnitude, or the first part's."""
 
+PREPARED = ("bert", "distilbert", "electra", "roberta")
+"""Families that take what is added to attention scores as it is. From a mask they would make it themselves, and ask the
+device on the way whether all is real: it would have to finish first, and no step could be recorded (see `stepping`)."""
+
 
 class Transformer(TextNetwork):
     """Any `AutoModelForSequenceClassification`, with eager attention, looked at in evaluation mode.
@@ -42,6 +46,7 @@ class Transformer(TextNetwork):
         if "inputs_embeds" not in accepted:
             raise UserError(f"{type(model).__name__} takes no embeddings, so that it cannot be explained.")
         self._reads_types = "token_type_ids" in accepted and getattr(model.config, "type_vocab_size", 0) > 1
+        self.prepared = model.config.model_type in PREPARED
         if getattr(model.config, "_attn_implementation", "eager") != "eager":
             model.set_attn_implementation("eager")
         self.eval()
@@ -79,12 +84,18 @@ class Transformer(TextNetwork):
 
     def _run(self, batch: Batch, embeddings: Tensor | None) -> Any:
         text = batch.text
+        # Always by embeddings, so that a prediction and its explanation are the same computation.
+        values = self.embed(batch) if embeddings is None else embeddings
         position = torch.arange(text.tokens.shape[1], device=text.tokens.device)
-        inputs: dict[str, Tensor] = {"attention_mask": (position < text.lengths[:, None]).long()}
+        inside = position < text.lengths[:, None]
+        inputs: dict[str, Tensor] = {"attention_mask": inside.long(), "inputs_embeds": values}
+        if self.prepared:
+            least = torch.finfo(values.dtype).min
+            inputs["attention_mask"] = torch.zeros_like(inside, dtype=values.dtype).masked_fill(~inside, least)[
+                :, None, None
+            ]
         if self._reads_types and text.types is not None:
             inputs["token_type_ids"] = text.types
-        # Always by embeddings, so that a prediction and its explanation are the same computation.
-        inputs["inputs_embeds"] = self.embed(batch) if embeddings is None else embeddings
         with _Uniform() if self._uniform else contextlib.nullcontext():
             return self.model(**inputs, output_attentions=True, output_hidden_states=True, return_dict=True)
 
