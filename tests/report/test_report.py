@@ -116,6 +116,18 @@ def test_a_result_without_scores_is_reported(tiny_run):
     assert compare(tiny_run.study, empty)["rows"] == []
 
 
+@pytest.mark.parametrize(("telling", "compared"), [(True, 1), (False, 0)])
+def test_a_number_that_says_nothing_is_not_compared(telling, compared, tiny_run):
+    place = {"dataset": "sst@madsen2022", "model": "bilstm-additive", "method": "attention", "target": "the gold class"}
+    number = {"value": 0.9, "low": 0.8, "high": 1.0, "level": 0.95, "n": 5, "null": 0.0, "best": None}
+    how = {"variant": "as-published", "direction": "higher is better", "note": "why", "telling": telling}
+    score = Score(quantity="faithfulness, as published", **place, **number, **how)
+    found = compare(load_study("recursive-roar"), replace(tiny_run.result, scores=(score,)))
+    assert found["agreement"]["compared"] == compared
+    assert found["rows"][0]["published"] == 0.157
+    assert "why" in found["rows"][0]["note"]
+
+
 def test_warnings_of_one_kind_are_listed_once(tiny_run):
     many = [ResultWarning(code="leak", where=f"place {number}", message="too much") for number in range(7)]
     other = ResultWarning(code="few", where="here", message="too little")

@@ -58,6 +58,20 @@ def test_nothing_is_claimed_where_random_masks_cost_nothing():
     assert "4 of 4 seeds" in warning.message
 
 
+@pytest.mark.parametrize("unit", ["share", "tokens"])
+def test_a_curve_that_rises_slowly_is_told_from_noise(unit):
+    methods = {"rising": [0.9, 0.3, 0.33, 0.36, 0.4, 0.2], "falling": EARLY, "level": [0.9, 0.3, 0.3, 0.3, 0.3, 0.3]}
+    curves = setting(methods, unit=unit, noise=0.02, seeds=5)
+    rising = [one for one in warnings([curves], "predicted") if one.code == "rising-curve"]
+    assert [one.where for one in rising] == ["texts, net, rising, recursive"]
+    assert "after step 1 performance is higher" in rising[0].message
+
+
+def test_the_fall_to_nothing_hides_no_rise_and_is_none():
+    up_at_last = {"method": [0.9, 0.3, 0.3, 0.3, 0.3, 0.6]}
+    assert not [one for one in warnings([setting(up_at_last)], "predicted") if one.code == "rising-curve"]
+
+
 @pytest.mark.parametrize(("curve", "verdict"), [(EARLY, "supported"), (LATE, "not supported")])
 def test_where_curves_fall_fastest(curve, verdict):
     """The last fall, to where everything is hidden, is the steepest of all and counts for no method."""

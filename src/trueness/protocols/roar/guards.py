@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RISE = 0.01
-"""A curve that rises by more than this while more is hidden."""
+"""A curve that is higher by more than this after a step than there (intervals of all steps hold at once)."""
 LEAK = 0.02
 """A classifier of masks that is better by more than this than one that knows nothing, and than one of random masks."""
 UNUSUAL = 0.05
@@ -55,20 +55,29 @@ def warnings(settings: Sequence[Setting], target: str) -> Iterator[ResultWarning
                 yield ResultWarning(code="unusual-texts", where=f"{setting.where}, {method}", message=message)
 
 
+def cost_little(setting: Setting) -> str:
+    """Why faithfulness says nothing in an empty setting."""
+    return f"with most seeds random masks cost less than {SMALL_DENOMINATOR} {setting.metric}"
+
+
 def _of_curve(setting: Setting, order: str, method: str) -> Iterator[ResultWarning]:
     curve = setting.curves[order, method]
     what = f"{method}, {order}" if method != BASELINE else method
     where = f"{setting.where}, {what}"
+    # With everything hidden nothing is left that could tell: that point is no part of a rise.
+    inner = curve[:, :-1] if setting.unit == "share" else curve
+    comparisons = inner.shape[1] - 1
     rises = [
         (step, interval)
-        for step in range(curve.shape[1] - 1)
-        if decide(interval := t_interval(curve[:, step + 1] - curve[:, step]), above=RISE)
+        for step in range(comparisons)
+        for later in [inner[:, step + 1 :].mean(axis=1) - inner[:, step]]
+        if decide(interval := t_interval(later, level=1 - 0.05 / comparisons), above=RISE)
     ]
     if rises:
         step, interval = max(rises, key=lambda rise: float(rise[1].value))
         message = (
-            f"performance rises by {shown(interval)} from step {step} to {step + 1} though more is hidden: masks tell "
-            "the label, or training is unsteady"
+            f"after step {step} performance is higher than there, by {shown(interval)} on average, though more is "
+            "hidden: what is hidden or left tells the label, or training is unsteady"
         )
         yield ResultWarning(code="rising-curve", where=where, message=message)
     if (order, method) in setting.masks and method != BASELINE:
@@ -112,8 +121,7 @@ def abstentions(settings: Sequence[Setting], refused: pd.DataFrame, unit: str) -
         return
     for setting in settings:
         if setting.empty:
-            reason = f"with most seeds random masks cost less than {SMALL_DENOMINATOR} {setting.metric}"
-            yield Abstention(quantity="claims about curves", where=setting.where, reason=reason)
+            yield Abstention(quantity="claims about curves", where=setting.where, reason=cost_little(setting))
         for order in ("recursive", MASKED) if setting.methods(MASKED) else ("recursive",):
             baseline = setting.baseline(order)
             for cause, count in area_between_curves(setting.amounts, baseline, baseline).value.reasons().items():

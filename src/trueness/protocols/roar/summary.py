@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from trueness.protocols.result import Result, Score, bounds
 from trueness.protocols.roar.claims import claims
 from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, Setting, bands, over_seeds, settings_of
-from trueness.protocols.roar.guards import abstentions, warnings
+from trueness.protocols.roar.guards import abstentions, cost_little, warnings
 from trueness.protocols.roar.sparsity import RANKS, SHARES
 from trueness.stats import Interval, Undefined, area_between_curves, kendall, mean_interval, t_interval, within
 
@@ -84,6 +84,7 @@ def _score(
     best: float | None = None,
     published: bool = False,
     note: str = "",
+    telling: bool = True,
 ) -> Iterator[Score]:
     if isinstance(interval.value, Undefined):
         return
@@ -100,6 +101,7 @@ def _score(
         direction=direction,
         null=null,
         best=best,
+        telling=telling,
         **fields,
     )
 
@@ -114,16 +116,19 @@ def _scores(setting: Setting, unit: str, target: str) -> Iterator[Score]:
             if not setting.methods(order):
                 continue
             most = area_between_curves(setting.amounts, setting.baseline(order), setting.baseline(order)).best
-            best = float(np.mean(most.compressed())) if len(most.compressed()) else None
+            silent = setting.empty and order != MASKED
+            how: dict[str, Any] = {
+                **{"target": target, "null": 0.0, "telling": not silent},
+                "best": float(np.mean(most.compressed())) if len(most.compressed()) else None,
+                "note": f"says nothing: {cost_little(setting)}" if silent else "",
+            }
             for method in setting.methods(order):
                 values = setting.faithfulness(order, method)
                 values = values[np.isfinite(values)]
-                yield from _score(setting, quantity, method, over_seeds(values), target=target, null=0.0, best=best)
+                yield from _score(setting, quantity, method, over_seeds(values), **how)
                 if order == "recursive":
                     clipped = mean_interval(np.clip(values, -1, 1)) if len(values) else t_interval(values)
-                    yield from _score(
-                        setting, AS_PUBLISHED, method, clipped, target=target, null=0.0, best=best, published=True
-                    )
+                    yield from _score(setting, AS_PUBLISHED, method, clipped, published=True, **how)
     for order, method in setting.masks:
         if order == "plain" and ("recursive", method) in setting.masks:
             continue
