@@ -192,6 +192,8 @@ def recursive_roar_tables(result: Result) -> list[Table]:
 def _value(score: Score | None) -> str:
     if score is None:
         return NOTHING
+    if not score.telling:
+        return "says nothing"
     if score.low is None or score.high is None:
         return f"{score.value:.1%}"
     return f"{score.value:.1%} ({score.low:.1%} to {score.high:.1%})"
