@@ -99,6 +99,7 @@ def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
         "low": score.low,
         "high": score.high,
         "n": score.n,
+        "telling": score.telling,
         "agrees": None
         if value is None or few or not score.telling
         else _meet((value, low, high), (score.value, score.low, score.high)),
