@@ -26,7 +26,7 @@ class Additive(nn.Module):
         if self.query is not None and query is not None:
             inner = inner + self.query(query)[:, None]
         scores: Tensor = self.weights(torch.tanh(inner))
-        return scores[..., 0]
+        return scores.squeeze(-1)
 
 
 class Dot(nn.Module):
@@ -42,7 +42,7 @@ class Dot(nn.Module):
     def forward(self, states: Tensor, query: Tensor | None = None) -> Tensor:
         """(batch, tokens) scores."""
         if self.weights is not None:
-            scores: Tensor = self.weights(states)[..., 0]
+            scores: Tensor = self.weights(states).squeeze(-1)
         else:
             assert query is not None
             scores = torch.einsum("bth,bh->bt", states, query)

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +21,10 @@ from torch import Tensor
 from trueness.errors import no_room
 
 _active = False
+
+_TILE, _PLACES, _FEWEST_ROWS = 64, 128, 1024
+"""Of a product on a GPU: outputs that one processor computes at a time, how many processors there are to fill, and rows
+that are worth a part of their own."""
 
 
 @contextlib.contextmanager
@@ -48,7 +52,7 @@ def recurrence(gates: Tensor, weight: Tensor, lengths: Tensor) -> Tensor:
     """
     keep = torch.is_grad_enabled()
     states: Tensor = _Recurrence.apply(gates[None], weight[None], lengths[None], keep)[0]  # type: ignore[no-untyped-call]
-    return states[0]
+    return states.squeeze(0)
 
 
 def reversal(lengths: Tensor, width: int) -> Tensor:
@@ -98,8 +102,6 @@ def _rounded_as_by_cudnn() -> Iterator[None]:
 class _Product(torch.autograd.Function):
     """(groups, rows, width) times (groups, outputs, width) transposed, rounded there and back."""
 
-    generate_vmap_rule = True
-
     @staticmethod
     def forward(values: Tensor, weight: Tensor) -> Tensor:
         with _rounded_as_by_cudnn():
@@ -116,8 +118,48 @@ class _Product(torch.autograd.Function):
         with _rounded_as_by_cudnn():
             return (
                 torch.bmm(grown, weight) if of_values else None,
-                torch.bmm(grown.transpose(1, 2), values) if of_weight else None,
+                _summed(grown, values) if of_weight else None,
             )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
+        many = info.batch_size
+        found: Tensor = _Product.apply(*_models_first(many, in_dims, inputs))  # type: ignore[no-untyped-call]
+        return found.view(many, -1, *found.shape[1:]), 0
+
+
+def _models_first(many: int, in_dims: tuple[int | None, ...], tensors: Sequence[Tensor]) -> list[Tensor]:
+    """What is mapped over models, with these as the first dimension, together with the one that was there."""
+    moved = [
+        part.expand(many, *part.shape) if dim is None else part.movedim(dim, 0)
+        for part, dim in zip(tensors, in_dims, strict=False)
+    ]
+    return [part.flatten(0, 1) for part in moved]
+
+
+def _summed(first: Tensor, second: Tensor) -> Tensor:
+    """(groups, m, n): the products of (groups, rows, m) and (groups, rows, n), summed over their rows.
+
+    A GPU computes a small result in few places, each of which goes through all rows: many rows are summed in parts.
+    """
+    groups, rows, _ = first.shape
+    places = groups * math.prod(-(-part.shape[-1] // _TILE) for part in (first, second))
+    return _summed_in_parts(first, second, _parts(rows, places) if first.is_cuda else 1)
+
+
+def _summed_in_parts(first: Tensor, second: Tensor, parts: int) -> Tensor:
+    groups = len(first)
+    first, second = (part.reshape(groups * parts, -1, part.shape[-1]) for part in (first, second))
+    found = torch.bmm(first.transpose(1, 2), second)
+    return found if parts == 1 else found.view(groups, parts, *found.shape[1:]).sum(dim=1)
+
+
+def _parts(rows: int, places: int) -> int:
+    """Into how many equal parts they can be cut, each of enough rows, until there are as many places as processors."""
+    parts = 1
+    while places * parts < _PLACES and rows % (2 * parts) == 0 and rows // (2 * parts) >= _FEWEST_ROWS:
+        parts *= 2
+    return parts
 
 
 @functools.cache
@@ -176,18 +218,14 @@ class _Recurrence(torch.autograd.Function):
             if not ctx.needs_input_grad[1]:
                 return found, None, None, None
             directions = zip(*(part.flatten(1, 2).chunk(2, dim=-1) for part in (found, before)), strict=True)
-            inner = torch.stack([torch.bmm(one.transpose(1, 2), state) for one, state in directions], dim=1)
+            inner = torch.stack([_summed(one, state) for one, state in directions], dim=1)
             return found, inner, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
         many = info.batch_size
         *tensors, keep = inputs
-        moved = [
-            part.expand(many, *part.shape) if dim is None else part.movedim(dim, 0)
-            for part, dim in zip(tensors, in_dims, strict=False)
-        ]
-        found = _Recurrence.apply(*(part.flatten(0, 1) for part in moved), keep)  # type: ignore[no-untyped-call]
+        found = _Recurrence.apply(*_models_first(many, in_dims, tensors), keep)  # type: ignore[no-untyped-call]
         parts = tuple(part.unflatten(0, (many, part.shape[0] // many)) for part in found)
         return parts, (0,) * len(parts)
 
