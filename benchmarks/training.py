@@ -12,10 +12,12 @@ from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.evaluation import Evaluation
+from trueness.models.finetuning import FineTuning, Steps
 from trueness.models.loop import Loop
 from trueness.models.recipes import RECIPES
 from trueness.models.stack import Stack
 from trueness.models.stepping import CrossEntropy
+from trueness.models.transformer import Transformer
 
 EXAMPLES, WORDS, EMBEDDING, HIDDEN = 1280, 5000, 100, 128
 
@@ -57,6 +59,7 @@ def main() -> None:
         line(name, min(ours) / min(theirs), "x", 1.1, at_least=False)
     if device == "cuda":
         many()
+        fine_tuning()
 
 
 def _split(tokens: int, device: str, examples: int | None = None) -> tuple[EncodedSplit, Vocabulary]:
@@ -84,6 +87,27 @@ def many(device: str = "cuda", models: int = 16) -> None:
         together = seconds(stacked.epoch)
         name = f"{models} models stacked, {tokens} tokens, batch 32, {device}, against one after the other"
         line(name, alone / together, "x", 2.0, at_least=True)
+
+
+def fine_tuning(device: str = "cuda", texts: int = 640) -> None:
+    """A transformer of MiniLM's shape, batches of 16 texts of about 25 tokens: recorded steps against computed ones."""
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    shape = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
+    config = AutoConfig.for_model("bert", vocab_size=WORDS + 10, **shape)
+    model = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]
+    network = Transformer(model).to(device)
+    split, _ = _split(25, device, texts)
+    recorded, computed = (Steps(network, split, FineTuning(epochs=99)) for _ in range(2))
+    computed.record_none()
+    for _ in range(3):  # record all shapes
+        _pass(recorded)
+    ratio = seconds(functools.partial(_pass, computed)) / seconds(functools.partial(_pass, recorded))
+    line(f"fine-tuning epoch, MiniLM's shape, {device}, recorded against computed steps", ratio, "x", 2, at_least=True)
+
+
+def _pass(steps: Steps) -> None:
+    steps.run(np.random.default_rng(0))
 
 
 def _loop(config: AttentiveConfig, train: EncodedSplit, select: EncodedSplit, seed: int) -> Loop[AttentiveClassifier]:

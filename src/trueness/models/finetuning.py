@@ -94,7 +94,7 @@ def fine_tune(
     train, dev = (EncodedSplit(data[split], coder, device) for split in ("train", "dev"))
     if view is not None:
         train, dev = view("train", train), view("dev", dev)
-    steps = _Steps(network, train, how)
+    steps = Steps(network, train, how)
     best, best_value, since = copy.deepcopy(network.state_dict()), -np.inf, 0
     devices = [torch.device(device)] if torch.device(device).type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
@@ -115,7 +115,7 @@ def fine_tune(
     return TransformerModel(network.eval(), coder, data.classes)
 
 
-class _Steps(Stepper):
+class Steps(Stepper):
     """Takes the steps, each at a learning rate of its own."""
 
     def __init__(self, network: Transformer, train: EncodedSplit, how: FineTuning) -> None:
