@@ -62,6 +62,9 @@ FINE_TUNINGS.add(
     "a pretrained transformer as DistilBERT in Order in the Court 2022",
 )
 
+LARGEST = 1 << 13
+"""Tokens of a batch whose step is still recorded: with more a GPU is busy anyway, and would hold much for each."""
+
 
 def fine_tune(
     pretrained: str | Path,
@@ -121,8 +124,7 @@ class Steps(Stepper):
     def __init__(self, network: Transformer, train: EncodedSplit, how: FineTuning) -> None:
         recipe = Recipe(batch_size=how.batch_size, clip=how.clip)
         super().__init__(network, recipe, train, _optimiser(network, how), CrossEntropy(train))
-        if not network.prepared:
-            self.record_none()
+        self.record_up_to(LARGEST if network.prepared else 0)
         self._how, self._taken = how, 0
         self._all = how.epochs * -(-len(train) // how.batch_size)
 

@@ -126,9 +126,9 @@ class GraphStepper:
         self._pool = graph.pool()
         return graph, place
 
-    def record_none(self) -> None:
-        """Compute every step: that of some models cannot be recorded."""
-        self._largest = 0
+    def record_up_to(self, tokens: int) -> None:
+        """Compute the steps of larger batches every time; with 0, all."""
+        self._largest = tokens
 
     def release(self) -> None:
         """Forget what was recorded, and give its memory back."""
