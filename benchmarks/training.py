@@ -12,7 +12,7 @@ from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.evaluation import Evaluation
-from trueness.models.finetuning import FineTuning, Steps
+from trueness.models.finetuning import LARGEST, FineTuning, Steps
 from trueness.models.loop import Loop
 from trueness.models.recipes import RECIPES
 from trueness.models.stack import Stack
@@ -98,8 +98,7 @@ def fine_tuning(device: str = "cuda", texts: int = 640) -> None:
     model = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]
     network = Transformer(model).to(device)
     split, _ = _split(25, device, texts)
-    recorded, computed = (Steps(network, split, FineTuning(epochs=99)) for _ in range(2))
-    computed.record_up_to(0)
+    recorded, computed = (Steps(network, split, FineTuning(epochs=99), largest=largest) for largest in (LARGEST, 0))
     for _ in range(3):  # record all shapes
         _pass(recorded)
     ratio = seconds(functools.partial(_pass, computed)) / seconds(functools.partial(_pass, recorded))

@@ -50,7 +50,6 @@ def _fill_methods(match: re.Match[str]) -> str:
     """A row for each method, that with the largest values first, and a column for each dataset."""
     compared = json.loads((ROOT / "results" / match[2]).read_text(encoding="utf-8"))
     rows = [row for row in compared["rows"] if row["model"] == match[3] and row["quantity"] == match[4]]
-    rows = [row for row in rows if row.get("telling", True)]
     if not rows:
         raise SystemExit(f"{match[2]} has no {match[4]} of {match[3]}.")
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))

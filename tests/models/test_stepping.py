@@ -7,7 +7,7 @@ from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.loop import optimiser_of
 from trueness.models.recipes import Recipe
-from trueness.models.stepping import CrossEntropy, Stepper, rounded_up
+from trueness.models.stepping import CrossEntropy, GraphStepper, Stepper, rounded_up
 from trueness.models.training import model_config
 
 
@@ -32,6 +32,12 @@ def test_padding_to_a_rounded_width_changes_nothing():
         exact = small_network()(split.gather(torch.from_numpy(rows), split.widths(rows))).logits
         wider = small_network()(split.gather(torch.from_numpy(rows), (40, 0))).logits
     torch.testing.assert_close(exact, wider)
+
+
+def test_no_width_is_rounded_beyond_the_longest_text():
+    """A transformer of 300 positions cannot read 320."""
+    stepper = GraphStepper(torch.device("cpu"), 1, (300, 0))
+    assert [stepper._rounded((width, 0)) for width in (16, 17, 289, 300)] == [(16, 0), (18, 0), (300, 0), (300, 0)]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="records steps on a GPU only")

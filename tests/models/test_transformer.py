@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -110,6 +112,19 @@ def test_dropout_is_off_while_explaining():
     network, batch = Transformer(model("bert")).train(), batch_of(EXAMPLES)
     first = TEXT_EXPLAINERS["gradient"].attribute(network, batch, 1)
     assert torch.equal(first, TEXT_EXPLAINERS["gradient"].attribute(network, batch, 1))
+
+
+@pytest.mark.parametrize("family", ["bert", "electra", "roberta"])
+def test_a_decoder_sees_nothing_that_comes_later(family):
+    made = model(family)
+    made.config.is_decoder = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is meant for generation
+        made = type(made)._from_config(made.config, attn_implementation="eager").double().eval()
+    network, batch = Transformer(made), batch_of(EXAMPLES)
+    assert not network.prepared
+    for layer in network.attentions(batch)[1]:
+        assert layer.triu(diagonal=1).abs().max() == 0
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -7,12 +7,10 @@ import pytest
 
 from trueness import report
 from trueness.api import open_run
-from trueness.cli import show
 from trueness.errors import UserError
 from trueness.protocols.result import Result, ResultWarning, Score
 from trueness.report.compare import compare, published_values
 from trueness.report.page import _page, figure_bytes
-from trueness.report.tables import tables
 from trueness.studies import builtin_studies, load_study
 
 
@@ -116,25 +114,6 @@ def test_the_report_reads_the_store_only(tiny_run):
 def test_a_result_without_scores_is_reported(tiny_run):
     empty = Result(records=tiny_run.to_pandas(), tables=tiny_run.result.tables)
     assert compare(tiny_run.study, empty)["rows"] == []
-
-
-@pytest.mark.parametrize(("telling", "compared"), [(True, 1), (False, 0)])
-def test_a_number_that_says_nothing_is_neither_compared_nor_shown(telling, compared, tiny_run, capsys):
-    place = {"dataset": "sst@madsen2022", "model": "bilstm-additive", "method": "attention", "target": "the gold class"}
-    number = {"value": 0.9, "low": 0.8, "high": 1.0, "level": 0.95, "n": 5, "null": 0.0, "best": None}
-    how = {"variant": "as-published", "direction": "higher is better", "note": "why", "telling": telling}
-    scores = tuple(
-        Score(quantity=name, **place, **number, **how) for name in ("faithfulness, as published", "faithfulness")
-    )
-    result = replace(tiny_run.result, scores=scores)
-    found = compare(load_study("recursive-roar"), result)
-    assert found["agreement"]["compared"] == compared
-    assert found["rows"][0]["published"] == 0.157
-    assert "why" in found["rows"][0]["note"]
-    (table,) = (table for table in tables("recursive-roar", result) if table.name == "table-2")
-    assert table.rows[0][-2:] == (("90.0% (80.0% to 100.0%)",) * 2 if telling else ("says nothing",) * 2)
-    show.result(result)
-    assert ("says nothing" in capsys.readouterr().out) == (not telling)
 
 
 def test_warnings_of_one_kind_are_listed_once(tiny_run):

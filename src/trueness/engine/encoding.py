@@ -94,11 +94,15 @@ def path_digest(path: Path) -> str:
 
 
 def _remembered(path: Path) -> str:
-    """A file's digest, computed once as long as nothing was written to it: the keys of many tasks contain it."""
+    """A file's digest, computed once as long as nothing was written to it: the keys of many tasks contain it.
+
+    What a program writes through a memory map may not change a file's times; such a file must have been closed before.
+    """
     state = path.stat()
-    if time.time_ns() - state.st_ctime_ns < JUST_NOW:  # another change may have the same time
+    newest = max(state.st_mtime_ns, state.st_ctime_ns)
+    if time.time_ns() - newest < JUST_NOW:  # another change may have the same time
         return file_digest(path)
-    return _digest_of(path, state.st_ino, state.st_size, state.st_ctime_ns)
+    return _digest_of(path, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 @functools.cache

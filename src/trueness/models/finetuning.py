@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -100,7 +101,7 @@ def fine_tune(
     steps = Steps(network, train, how)
     best, best_value, since = copy.deepcopy(network.state_dict()), -np.inf, 0
     devices = [torch.device(device)] if torch.device(device).type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
+    with torch.random.fork_rng(devices=devices), contextlib.closing(steps):
         torch.manual_seed(seed)
         for epoch in range(how.epochs):
             loss = steps.run(np.random.default_rng([seed, epoch]))
@@ -113,7 +114,6 @@ def fine_tune(
                 best, best_value, since = copy.deepcopy(network.state_dict()), value, 0
             if how.patience is not None and since >= how.patience:
                 break
-        steps.release()
     network.load_state_dict(best)
     return TransformerModel(network.eval(), coder, data.classes)
 
@@ -121,10 +121,10 @@ def fine_tune(
 class Steps(Stepper):
     """Takes the steps, each at a learning rate of its own."""
 
-    def __init__(self, network: Transformer, train: EncodedSplit, how: FineTuning) -> None:
+    def __init__(self, network: Transformer, train: EncodedSplit, how: FineTuning, *, largest: int = LARGEST) -> None:
         recipe = Recipe(batch_size=how.batch_size, clip=how.clip)
-        super().__init__(network, recipe, train, _optimiser(network, how), CrossEntropy(train))
-        self.record_up_to(LARGEST if network.prepared else 0)
+        largest = largest if network.prepared else 0
+        super().__init__(network, recipe, train, _optimiser(network, how), CrossEntropy(train), largest=largest)
         self._how, self._taken = how, 0
         self._all = how.epochs * -(-len(train) // how.batch_size)
 
@@ -136,6 +136,11 @@ class Steps(Stepper):
         if not np.isfinite(mean):
             raise UserError("Fine-tuning diverged: the loss is not finite; try a smaller learning rate.")
         return mean
+
+    def close(self) -> None:
+        """Give the memory of recorded steps back, also after an error."""
+        self.optimiser.zero_grad(set_to_none=True)  # gradients lie in it
+        self.release()
 
     def take(self, index: Tensor, widths: tuple[int, int]) -> None:
         """One step: computed, or replayed."""

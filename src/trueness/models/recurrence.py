@@ -125,7 +125,7 @@ class _Product(torch.autograd.Function):
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
         many = info.batch_size
         found: Tensor = _Product.apply(*_models_first(many, in_dims, inputs))  # type: ignore[no-untyped-call]
-        return found.view(many, -1, *found.shape[1:]), 0
+        return found.view(many, len(found) // many, *found.shape[1:]), 0
 
 
 def _models_first(many: int, in_dims: tuple[int | None, ...], tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -93,7 +93,8 @@ class Stack(GraphStepper):
     def __init__(self, loops: Sequence[Loop[Any]]) -> None:
         first = loops[0]
         each = step_bytes(first.network, first.train)
-        super().__init__(first.train.device, each, largest=_memory(first.train.device) // 8 // each)
+        largest = _memory(first.train.device) // 8 // each
+        super().__init__(first.train.device, each, first.train.longest, largest=largest)
         self.loops, self.recipe = list(loops), first.recipe
         self._template: TextNetwork = first.network
         self._splits = _Splits([loop.train for loop in loops])

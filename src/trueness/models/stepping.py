@@ -20,7 +20,7 @@ Objective = Callable[[Prediction, Batch, Tensor], Tensor]
 """One loss per example (batch,), from what the model predicts, the batch, and the numbers of its examples."""
 
 
-_LARGEST = 1 << 15
+LARGEST = 1 << 15
 """Tokens of a batch that is still recorded: larger ones keep a GPU busy by themselves, and each model's recording of
 them would hold its memory."""
 
@@ -72,8 +72,11 @@ class GraphStepper:
     A step of a small model is a hundred kernels of a few microseconds: launching them takes longer than running them.
     """
 
-    def __init__(self, device: torch.device, bytes_per_token: int, *, largest: int = _LARGEST) -> None:
-        self.device, self._bytes_per_token, self._largest = device, bytes_per_token, largest
+    def __init__(
+        self, device: torch.device, bytes_per_token: int, longest: tuple[int, int], *, largest: int = LARGEST
+    ) -> None:
+        """Batches of more than `largest` tokens are not recorded; `longest` are the widths of the longest texts."""
+        self.device, self._bytes_per_token, self._longest, self._largest = device, bytes_per_token, longest, largest
         self._records = device.type == "cuda"
         # Steps are many small kernels one after the other: they go before the large ones of explanations, which another
         # process may compute at the same time (where processes share a GPU through NVIDIA's MPS).
@@ -93,10 +96,13 @@ class GraphStepper:
         if self._stream is None:
             self.step(index, widths)
             return
-        rounded = (rounded_up(widths[0]), rounded_up(widths[1]))
+        rounded = self._rounded(widths)
         shape = (*index.shape, *rounded)
         with torch.cuda.stream(self._stream):
-            if shape not in self._seen or shape in self._refused or index.numel() * sum(rounded) > self._largest:
+            if index.numel() * sum(rounded) > self._largest:
+                self.step(index, widths)
+                return
+            if shape not in self._seen or shape in self._refused:
                 # The first one is computed as it is: it warms up the libraries and makes the optimiser's state.
                 self._seen.add(shape)
                 self.step(index, rounded)
@@ -114,6 +120,11 @@ class GraphStepper:
             place.copy_(index)
             graph.replay()
 
+    def _rounded(self, widths: tuple[int, int]) -> tuple[int, int]:
+        """Few widths differ then; a model may not be able to read texts that are longer than all."""
+        first, second = (min(rounded_up(width), most) for width, most in zip(widths, self._longest, strict=True))
+        return first, second
+
     def _record(self, place: Tensor, widths: tuple[int, int]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
         graph = torch.cuda.CUDAGraph()
         # One graph runs at a time, so all of a model's graphs share their memory. Recording executes nothing.
@@ -125,10 +136,6 @@ class GraphStepper:
             graph.capture_end()
         self._pool = graph.pool()
         return graph, place
-
-    def record_up_to(self, tokens: int) -> None:
-        """Compute the steps of larger batches every time; with 0, all."""
-        self._largest = tokens
 
     def release(self) -> None:
         """Forget what was recorded, and give its memory back."""
@@ -160,8 +167,10 @@ class Stepper(GraphStepper):
         train: EncodedSplit,
         optimiser: torch.optim.Optimizer,
         objective: Objective,
+        *,
+        largest: int = LARGEST,
     ) -> None:
-        super().__init__(train.device, step_bytes(network, train))
+        super().__init__(train.device, step_bytes(network, train), train.longest, largest=largest)
         self.network, self.recipe, self.train, self.optimiser = network, recipe, train, optimiser
         self.objective = objective
         self.total = torch.zeros((), device=train.device)

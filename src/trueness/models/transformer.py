@@ -46,7 +46,8 @@ class Transformer(TextNetwork):
         if "inputs_embeds" not in accepted:
             raise UserError(f"{type(model).__name__} takes no embeddings, so that it cannot be explained.")
         self._reads_types = "token_type_ids" in accepted and getattr(model.config, "type_vocab_size", 0) > 1
-        self.prepared = model.config.model_type in PREPARED
+        # A decoder would have to see what comes later hidden, too.
+        self.prepared = model.config.model_type in PREPARED and not getattr(model.config, "is_decoder", False)
         if getattr(model.config, "_attn_implementation", "eager") != "eager":
             model.set_attn_implementation("eager")
         self.eval()

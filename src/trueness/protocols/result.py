@@ -43,8 +43,6 @@ class Score(_Frozen):
     """The best attainable value, where known."""
     note: str = ""
     """Why a bound is missing, or how to read the score."""
-    telling: bool = True
-    """False where the number says nothing, as the note explains: it is not compared with a published one."""
 
 
 class ResultWarning(_Frozen):

@@ -34,10 +34,9 @@ def published_values(kind: str) -> dict[tuple[str, ...], dict[str, Any]]:
 def compare(study: Study, result: Result) -> dict[str, Any]:
     """One row per score, with the published value where there is one, and the claims.
 
-    `agrees` tells whether the published value, or its interval, meets ours; it is None where nothing was published, or
-    ours rests on fewer than five draws or says nothing. The published interval is what the authors give (two standard
-    deviations for AtteFa), or their two values where they ran their experiment twice; `inside` tells whether our mean
-    lies in it.
+    `agrees` tells whether the published value, or its interval, meets ours; it is None where nothing was published or
+    ours rests on fewer than five draws. The published interval is what the authors give (two standard deviations for
+    AtteFa), or their two values where they ran their experiment twice; `inside` tells whether our mean lies in it.
     """
     published = published_values(study.kind)
     rows = [_row(score, published.get(tuple(getattr(score, name) for name in _KEY), {})) for score in result.scores]
@@ -99,10 +98,7 @@ def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
         "low": score.low,
         "high": score.high,
         "n": score.n,
-        "telling": score.telling,
-        "agrees": None
-        if value is None or few or not score.telling
-        else _meet((value, low, high), (score.value, score.low, score.high)),
+        "agrees": None if value is None or few else _meet((value, low, high), (score.value, score.low, score.high)),
         "inside": None if value is None or low is None or high is None else low <= score.value <= high,
         "note": "; ".join(notes),
     }

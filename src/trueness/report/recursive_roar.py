@@ -19,6 +19,7 @@ _ORDERS = {
     "plain": "plain ROAR (explained once)",
     "masked training": "masked training (no retraining)",
 }
+_UNUSUAL, _MASKS = "unusual texts (masked training)", "mask-only accuracy above chance"
 
 
 def recursive_roar_figures(result: Result) -> Iterator[Figure]:
@@ -192,8 +193,6 @@ def recursive_roar_tables(result: Result) -> list[Table]:
 def _value(score: Score | None) -> str:
     if score is None:
         return NOTHING
-    if not score.telling:
-        return "says nothing"
     if score.low is None or score.high is None:
         return f"{score.value:.1%}"
     return f"{score.value:.1%} ({score.low:.1%} to {score.high:.1%})"
@@ -204,8 +203,15 @@ def _scores(result: Result) -> dict[tuple[str, str, str, str], Score]:
 
 
 def _places(result: Result) -> list[tuple[str, str, str]]:
-    wanted = ("faithfulness", "faithfulness (plain ROAR)", "faithfulness (masked training)")
-    return list(dict.fromkeys((one.dataset, one.model, one.method) for one in result.scores if one.quantity in wanted))
+    """Also those whose faithfulness cannot be told."""
+    wanted = ("faithfulness", "faithfulness (plain ROAR)", "faithfulness (masked training)", _UNUSUAL, _MASKS)
+    return list(
+        dict.fromkeys(
+            (one.dataset, one.model, one.method)
+            for one in result.scores
+            if one.quantity in wanted and one.method != "random"
+        )
+    )
 
 
 def _table_2(result: Result) -> Iterator[Table]:
@@ -245,8 +251,8 @@ def _companion(result: Result) -> Iterator[Table]:
                 "faithfulness (masked training)",
                 "comprehensiveness, normalised",
                 "sufficiency, normalised",
-                "unusual texts (masked training)",
-                "mask-only accuracy above chance",
+                _UNUSUAL,
+                _MASKS,
             )
         ]
         rows.append((*place, *shown))
@@ -259,7 +265,7 @@ def _companion(result: Result) -> Iterator[Table]:
         "sufficiency: 0 the worst and 1 the best order of hiding this model's tokens. Unusual: 5 % by chance. "
         "Mask-only: how much better than the largest class a classifier is that sees only which tokens are hidden."
     )
-    if rows and any(score.quantity == "faithfulness (masked training)" for score in result.scores):
+    if rows and any(score.quantity == _UNUSUAL for score in result.scores):
         yield Table("companion", "The cheap companion, and the guards", caption, header, tuple(rows))
 
 

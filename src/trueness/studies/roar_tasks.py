@@ -185,7 +185,7 @@ def companion(
     return {"facts": {"companion": found}}
 
 
-@task("roar/summary", version=5, light=True)
+@task("roar/summary", version=6, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,

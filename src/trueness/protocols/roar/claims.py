@@ -23,7 +23,7 @@ GRADIENTS = ("gradient", "gradient@madsen2022", "input-x-gradient")
 def claims(settings: Sequence[Setting], sparsity: pd.DataFrame, unit: str) -> Iterator[Claim]:
     """The findings of section 6 and of appendix E; where faithfulness says nothing there is an abstention instead."""
     if unit == "share":
-        settings = [setting for setting in settings if not setting.empty]
+        settings = [setting for setting in settings if not setting.empty()]
         yield from _faithful(settings)
         yield from _depends(settings)
         yield from _integrated(settings)

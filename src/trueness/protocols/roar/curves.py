@@ -59,16 +59,15 @@ class Setting:
         """Performance under random masks: of retrained models, or of the companion."""
         return self.curves[order if order == MASKED else "plain", BASELINE]
 
-    @property
-    def fragile(self) -> int:
+    def fragile(self, order: str = "plain") -> int:
         """With how many seeds faithfulness divides by little."""
-        area = area_between_curves(self.amounts, self.baseline(), self.baseline()).denominator
+        baseline = self.baseline(order)
+        area = area_between_curves(self.amounts, baseline, baseline).denominator
         return int((area < SMALL_DENOMINATOR).sum())
 
-    @property
-    def empty(self) -> bool:
+    def empty(self, order: str = "plain") -> bool:
         """Whether that is so with most seeds: there is nothing that explanations could find."""
-        return 2 * self.fragile > len(self.seeds)
+        return 2 * self.fragile(order) > len(self.seeds)
 
     def faithfulness(self, order: str, method: str) -> Floats:
         """Of each seed; not a number where it is undefined."""

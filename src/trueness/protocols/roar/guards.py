@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from trueness.protocols.findings import FEWEST_SEEDS, decide, shown
 from trueness.protocols.result import Abstention, ResultWarning
 from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, SMALL_DENOMINATOR, Setting, over_seeds
-from trueness.stats import area_between_curves, t_interval
+from trueness.stats import Interval, area_between_curves, t_interval
+from trueness.stats.undefined import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Place = TypeVar("Place")
+
 RISE = 0.01
-"""A curve that is higher by more than this after a step than there (intervals of all steps hold at once)."""
+"""How much higher a curve must be at a later step, or lower than with everything hidden."""
+ONE_SIDED = 0.05
+"""The error of such a comparison, for all steps of a curve together."""
 LEAK = 0.02
 """A classifier of masks that is better by more than this than one that knows nothing, and than one of random masks."""
 UNUSUAL = 0.05
@@ -32,12 +38,8 @@ def warnings(settings: Sequence[Setting], target: str) -> Iterator[ResultWarning
         if len(setting.seeds) < FEWEST_SEEDS:
             message = f"{len(setting.seeds)} seeds: claims need at least {FEWEST_SEEDS}"
             yield ResultWarning(code="few-seeds", where=setting.where, message=message)
-        if setting.unit == "share" and setting.fragile:
-            message = (
-                f"with {setting.fragile} of {len(setting.seeds)} seeds random masks cost less than {SMALL_DENOMINATOR} "
-                f"{setting.metric} over the whole curve: faithfulness divides by little and is fragile"
-            )
-            yield ResultWarning(code="small-denominator", where=setting.where, message=message)
+        if setting.unit == "share":
+            yield from _small_denominators(setting)
         for order, method in setting.curves:
             yield from _of_curve(setting, order, method)
         if setting.unit == "share":
@@ -55,31 +57,40 @@ def warnings(settings: Sequence[Setting], target: str) -> Iterator[ResultWarning
                 yield ResultWarning(code="unusual-texts", where=f"{setting.where}, {method}", message=message)
 
 
-def cost_little(setting: Setting) -> str:
-    """Why faithfulness says nothing in an empty setting."""
-    return f"with most seeds random masks cost less than {SMALL_DENOMINATOR} {setting.metric}"
+def _small_denominators(setting: Setting) -> Iterator[ResultWarning]:
+    for order in ("plain", MASKED) if setting.methods(MASKED) else ("plain",):
+        if fragile := setting.fragile(order):
+            message = (
+                f"with {fragile} of {len(setting.seeds)} seeds random masks cost less than {SMALL_DENOMINATOR} "
+                f"{setting.metric} over the whole curve: faithfulness divides by little and is fragile"
+            )
+            where = f"{setting.where}, {order}" if order == MASKED else setting.where
+            yield ResultWarning(code="small-denominator", where=where, message=message)
 
 
 def _of_curve(setting: Setting, order: str, method: str) -> Iterator[ResultWarning]:
     curve = setting.curves[order, method]
     what = f"{method}, {order}" if method != BASELINE else method
     where = f"{setting.where}, {what}"
-    # With everything hidden nothing is left that could tell: that point is no part of a rise.
     inner = curve[:, :-1] if setting.unit == "share" else curve
-    comparisons = inner.shape[1] - 1
-    rises = [
-        (step, interval)
-        for step in range(comparisons)
-        for later in [inner[:, step + 1 :].mean(axis=1) - inner[:, step]]
-        if decide(interval := t_interval(later, level=1 - 0.05 / comparisons), above=RISE)
-    ]
-    if rises:
-        step, interval = max(rises, key=lambda rise: float(rise[1].value))
-        message = (
-            f"after step {step} performance is higher than there, by {shown(interval)} on average, though more is "
-            "hidden: what is hidden or left tells the label, or training is unsteady"
-        )
-        yield ResultWarning(code="rising-curve", where=where, message=message)
+    if order != MASKED:  # there nothing is trained that could learn from masks
+        pairs = itertools.combinations(range(inner.shape[1]), 2)
+        rise = _largest({(one, other): inner[:, other] - inner[:, one] for one, other in pairs})
+        if rise is not None:
+            (one, other), interval = rise
+            message = (
+                f"performance is higher at step {other} than at step {one}, by {shown(interval)}, though more is "
+                "hidden: what is hidden, or what is left, tells the label, or training is unsteady"
+            )
+            yield ResultWarning(code="rising-curve", where=where, message=message)
+    if setting.unit == "share":
+        below = _largest({step: curve[:, -1] - inner[:, step] for step in range(inner.shape[1])})
+        if below is not None:
+            message = (
+                f"at step {below[0]} performance is lower than with everything hidden, by {shown(below[1])}: what is "
+                "left misleads the model, and faithfulness may be more than the best possible"
+            )
+            yield ResultWarning(code="below-floor", where=where, message=message)
     if (order, method) in setting.masks and method != BASELINE:
         alone, largest = setting.masks[order, method]
         reference = np.maximum(largest, setting.masks.get(("plain", BASELINE), (largest, largest))[0])
@@ -93,12 +104,25 @@ def _of_curve(setting: Setting, order: str, method: str) -> Iterator[ResultWarni
             yield ResultWarning(code="mask-leak", where=where, message=message)
 
 
+def _largest(differences: Mapping[Place, Floats]) -> tuple[Place, Interval] | None:
+    """The largest of several differences that surely exceed the limit; their lower bounds hold at once (Bonferroni)."""
+    level = 1 - 2 * ONE_SIDED / max(len(differences), 1)
+    found = [(place, t_interval(values, level=level)) for place, values in differences.items()]
+    sure = [(place, interval) for place, interval in found if decide(interval, above=RISE)]
+    return max(sure, key=lambda one: float(one[1].value)) if sure else None
+
+
 def _foils(setting: Setting) -> Iterator[ResultWarning]:
     """Blurred copies that are not less faithful than what they were made of."""
     for order in FAITHFULNESS:
         for foil in setting.methods(order):
             method = foil.removeprefix("blurred[").removesuffix("]")
-            if method == foil or method not in setting.methods(order) or len(setting.amounts) < 3:
+            if (
+                method == foil
+                or method not in setting.methods(order)
+                or len(setting.amounts) < 3
+                or setting.empty(order)
+            ):
                 continue
             gap = over_seeds(setting.faithfulness(order, foil) - setting.faithfulness(order, method))
             less = decide(gap, below=0)
@@ -120,9 +144,11 @@ def abstentions(settings: Sequence[Setting], refused: pd.DataFrame, unit: str) -
         yield Abstention(quantity="faithfulness", where="all datasets", reason=reason)
         return
     for setting in settings:
-        if setting.empty:
-            yield Abstention(quantity="claims about curves", where=setting.where, reason=cost_little(setting))
         for order in ("recursive", MASKED) if setting.methods(MASKED) else ("recursive",):
+            if setting.empty(order):
+                reason = f"with most seeds random masks cost less than {SMALL_DENOMINATOR} {setting.metric}"
+                yield Abstention(quantity=FAITHFULNESS[order], where=setting.where, reason=reason)
+                continue
             baseline = setting.baseline(order)
             for cause, count in area_between_curves(setting.amounts, baseline, baseline).value.reasons().items():
                 text = f"{cause.value} (of {count} of {len(setting.seeds)} seeds, which are left out)"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from trueness.protocols.result import Result, Score, bounds
 from trueness.protocols.roar.claims import claims
 from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, Setting, bands, over_seeds, settings_of
-from trueness.protocols.roar.guards import abstentions, cost_little, warnings
+from trueness.protocols.roar.guards import abstentions, warnings
 from trueness.protocols.roar.sparsity import RANKS, SHARES
 from trueness.stats import Interval, Undefined, area_between_curves, kendall, mean_interval, t_interval, within
 
@@ -84,7 +84,6 @@ def _score(
     best: float | None = None,
     published: bool = False,
     note: str = "",
-    telling: bool = True,
 ) -> Iterator[Score]:
     if isinstance(interval.value, Undefined):
         return
@@ -101,7 +100,6 @@ def _score(
         direction=direction,
         null=null,
         best=best,
-        telling=telling,
         **fields,
     )
 
@@ -113,22 +111,19 @@ def _scores(setting: Setting, unit: str, target: str) -> Iterator[Score]:
     yield from _score(setting, f"performance ({setting.metric})", "the model", start, target=target, null=floor, best=1)
     if unit == "share":
         for order, quantity in FAITHFULNESS.items():
-            if not setting.methods(order):
+            if not setting.methods(order) or setting.empty(order):
                 continue
             most = area_between_curves(setting.amounts, setting.baseline(order), setting.baseline(order)).best
-            silent = setting.empty and order != MASKED
-            how: dict[str, Any] = {
-                **{"target": target, "null": 0.0, "telling": not silent},
-                "best": float(np.mean(most.compressed())) if len(most.compressed()) else None,
-                "note": f"says nothing: {cost_little(setting)}" if silent else "",
-            }
+            best = float(np.mean(most.compressed())) if len(most.compressed()) else None
             for method in setting.methods(order):
                 values = setting.faithfulness(order, method)
                 values = values[np.isfinite(values)]
-                yield from _score(setting, quantity, method, over_seeds(values), **how)
+                yield from _score(setting, quantity, method, over_seeds(values), target=target, null=0.0, best=best)
                 if order == "recursive":
                     clipped = mean_interval(np.clip(values, -1, 1)) if len(values) else t_interval(values)
-                    yield from _score(setting, AS_PUBLISHED, method, clipped, published=True, **how)
+                    yield from _score(
+                        setting, AS_PUBLISHED, method, clipped, target=target, null=0.0, best=best, published=True
+                    )
     for order, method in setting.masks:
         if order == "plain" and ("recursive", method) in setting.masks:
             continue
@@ -150,7 +145,8 @@ def _scores(setting: Setting, unit: str, target: str) -> Iterator[Score]:
 def _companion(setting: Setting, bounded: pd.DataFrame, unit: str, target: str) -> Iterator[Score]:
     """What the companion adds: how far its ranking of methods is that of retraining, and measures between bounds."""
     both = [method for method in setting.methods("recursive") if method in setting.methods(MASKED)]
-    if unit == "share" and len(both) >= FEWEST_METHODS:
+    some = unit == "share" and len(both) >= FEWEST_METHODS
+    if some and not (setting.empty() or setting.empty(MASKED)):
         values = [
             np.array([setting.faithfulness(order, method) for method in both]).T for order in ("recursive", MASKED)
         ]
