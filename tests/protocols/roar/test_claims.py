@@ -10,6 +10,7 @@ from trueness.protocols.findings import decide
 from trueness.protocols.roar.claims import claims
 from trueness.protocols.roar.curves import MASKED, Setting
 from trueness.protocols.roar.guards import abstentions, warnings
+from trueness.protocols.roar.summary import RANKING, _companion, _scores
 from trueness.stats import t_interval
 
 AMOUNTS = np.array([0.0, 0.1, 0.2, 0.5, 0.9, 1.0])
@@ -58,8 +59,28 @@ def test_nothing_is_claimed_where_random_masks_cost_nothing():
     assert not any("empty" in text for text in evidence.values())
     (abstention,) = abstentions(both, pd.DataFrame({"order": []}), "share")
     assert (abstention.quantity, abstention.where) == ("faithfulness", "empty, net")
-    (warning,) = (one for one in warnings([empty], "predicted") if one.code == "small-denominator")
-    assert "4 of 4 seeds" in warning.message
+    assert "4 of 4 seeds" in abstention.reason
+    assert not found("small-denominator", empty)
+    random = np.array([RANDOM, RANDOM, RANDOM, level])
+    partly = replace(both[1], curves={**both[1].curves, ("plain", "random"): random})
+    (warning,) = found("small-denominator", partly)
+    assert "1 of 4 seeds" in warning.message
+
+
+@pytest.mark.parametrize("silent", [(), ("plain",), (MASKED,), ("plain", MASKED)])
+def test_faithfulness_that_would_divide_by_nothing_is_not_given(silent):
+    level = [0.61, 0.61, 0.61, 0.61, 0.61, 0.60]
+    methods = {"attention": EARLY, "gradient": LATE, "random words": RANDOM}
+    by_order = {order: setting(methods, random=level if order in silent else RANDOM) for order in ("plain", MASKED)}
+    curves = dict(by_order["plain"].curves)
+    curves |= {(MASKED, name): curve for (_, name), curve in by_order[MASKED].curves.items()}
+    some = replace(by_order["plain"], curves=curves)
+    given = {score.quantity for score in (*_scores(some, "share", "gold"), *_companion(some, NOTHING, "share", "gold"))}
+    assert ("faithfulness" in given) == ("faithfulness, as published" in given) == ("plain" not in silent)
+    assert ("faithfulness (masked training)" in given) == (MASKED not in silent)
+    assert (RANKING in given) == (not silent)
+    left_out = {one.quantity for one in abstentions([some], pd.DataFrame({"order": []}), "share")}
+    assert left_out == {{"plain": "faithfulness", MASKED: "faithfulness (masked training)"}[order] for order in silent}
 
 
 def found(code, curves):

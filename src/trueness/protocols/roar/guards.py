@@ -58,14 +58,19 @@ def warnings(settings: Sequence[Setting], target: str) -> Iterator[ResultWarning
 
 
 def _small_denominators(setting: Setting) -> Iterator[ResultWarning]:
+    """Where it is so with most seeds there is an abstention instead."""
     for order in ("plain", MASKED) if setting.methods(MASKED) else ("plain",):
-        if fragile := setting.fragile(order):
-            message = (
-                f"with {fragile} of {len(setting.seeds)} seeds random masks cost less than {SMALL_DENOMINATOR} "
-                f"{setting.metric} over the whole curve: faithfulness divides by little and is fragile"
-            )
+        if setting.fragile(order) and not setting.empty(order):
+            message = f"{_cost_little(setting, order)}: faithfulness divides by little and is fragile"
             where = f"{setting.where}, {order}" if order == MASKED else setting.where
             yield ResultWarning(code="small-denominator", where=where, message=message)
+
+
+def _cost_little(setting: Setting, order: str) -> str:
+    return (
+        f"with {setting.fragile(order)} of {len(setting.seeds)} seeds random masks cost less than {SMALL_DENOMINATOR} "
+        f"{setting.metric} over the whole curve"
+    )
 
 
 def _of_curve(setting: Setting, order: str, method: str) -> Iterator[ResultWarning]:
@@ -146,7 +151,7 @@ def abstentions(settings: Sequence[Setting], refused: pd.DataFrame, unit: str) -
     for setting in settings:
         for order in ("recursive", MASKED) if setting.methods(MASKED) else ("recursive",):
             if setting.empty(order):
-                reason = f"with most seeds random masks cost less than {SMALL_DENOMINATOR} {setting.metric}"
+                reason = _cost_little(setting, order)
                 yield Abstention(quantity=FAITHFULNESS[order], where=setting.where, reason=reason)
                 continue
             baseline = setting.baseline(order)
