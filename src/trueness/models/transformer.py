@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -269,20 +269,34 @@ def open_folder(path: Path, **options: Any) -> tuple[Any, Any]:
         raise UserError(f"{path} is not a saved transformer: it has no config.json.")
     if not list(path.glob("*.safetensors")):
         raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
-    quiet: Any = transformers.logging
-    quiet.set_verbosity_error()
-    quiet.disable_progress_bar()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            path, attn_implementation="eager", use_safetensors=True, **options
-        )
+        with _quiet(transformers.logging):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True)
+            model = transformers.AutoModelForSequenceClassification.from_pretrained(
+                path, attn_implementation="eager", use_safetensors=True, **options
+            )
     except (OSError, ValueError, KeyError) as error:
         first = str(error).strip().split("\n")[0]
         raise UserError(f"{path} cannot be read as a transformer with a tokeniser ({first}).") from error
+    if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):
+        raise UserError(f"{path} has no tokeniser, so that every word would be unknown: save it beside the model.")
     if not tokenizer.is_fast:
         raise UserError(f"{path}: the tokeniser {type(tokenizer).__name__} does not tell which parts make a word.")
     return model, tokenizer
+
+
+@contextlib.contextmanager
+def _quiet(logging: Any) -> Iterator[None]:
+    """No progress bar and nothing but errors from transformers; then as it was."""
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()
 
 
 def longest_text(model: Any, tokenizer: Any) -> int:
