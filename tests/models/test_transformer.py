@@ -149,6 +149,29 @@ def test_a_folder_without_a_tokeniser_is_refused(family, tmp_path):
         open_folder(tmp_path)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_folder_without_a_trained_head_is_no_classifier(family, tmp_path):
+    """Transformers draws one at random."""
+    model(family).float().base_model.save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(UserError, match=r"has no weights (pre_)?classifier.* it is no classifier yet"):
+        load_transformer(tmp_path)
+    open_folder(tmp_path, new_head=True, num_labels=5)
+
+
+@pytest.mark.parametrize(("setting", "name"), [("num_hidden_layers", "encoder.layer.2"), ("vocab_size", "embeddings")])
+def test_weights_that_the_configuration_promises_must_be_there(setting, name, tmp_path):
+    made = model("bert").float()
+    made.save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    open_folder(tmp_path, new_head=True, num_labels=2)  # only the head is another one
+    setattr(made.config, setting, getattr(made.config, setting) + 1)
+    made.config.save_pretrained(tmp_path)
+    for new_head in (True, False):
+        with pytest.raises(UserError, match=rf"has no weights bert\.{name}\S+ .*of the shape that config\.json says"):
+            open_folder(tmp_path, new_head=new_head)
+
+
 @pytest.mark.parametrize("readable", [True, False])
 def test_reading_a_folder_changes_no_setting_of_transformers(readable, tmp_path):
     from transformers.utils import logging

@@ -89,10 +89,10 @@ def fine_tune(
         torch.manual_seed(seed)  # the classification head is new
         model, tokenizer = open_folder(
             find_pretrained(pretrained),
+            new_head=True,
             num_labels=len(labels),
             id2label=labels,
             label2id={name: number for number, name in labels.items()},
-            ignore_mismatched_sizes=True,  # a head for other classes is replaced
         )
     network, coder = Transformer(model, uniform=uniform).to(device), Subwords(tokenizer, longest_text(model, tokenizer))
     train, dev = (EncodedSplit(data[split], coder, device) for split in ("train", "dev"))

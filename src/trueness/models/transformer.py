@@ -259,8 +259,11 @@ def load_transformer(folder: str | Path, device: str | torch.device = "cpu") -> 
     return TransformerModel(Transformer(model).to(device), Subwords(tokenizer, longest_text(model, tokenizer)), names)
 
 
-def open_folder(path: Path, **options: Any) -> tuple[Any, Any]:
-    """The transformer with a classification head that a folder holds, and its tokeniser."""
+def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[Any, Any]:
+    """The transformer with a classification head that a folder holds, and its tokeniser; the head may be a `new_head`.
+
+    What a folder lacks transformers would make up: weights that are drawn at random, a tokeniser that knows no word.
+    """
     try:
         import transformers
     except ImportError as error:
@@ -272,12 +275,27 @@ def open_folder(path: Path, **options: Any) -> tuple[Any, Any]:
     try:
         with _quiet(transformers.logging):
             tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True)
-            model = transformers.AutoModelForSequenceClassification.from_pretrained(
-                path, attn_implementation="eager", use_safetensors=True, **options
+            model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(
+                path,
+                attn_implementation="eager",
+                use_safetensors=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are told below
+                **options,
             )
     except (OSError, ValueError, KeyError) as error:
         first = str(error).strip().split("\n")[0]
         raise UserError(f"{path} cannot be read as a transformer with a tokeniser ({first}).") from error
+    encoder = f"{model.base_model_prefix}."
+    missing = sorted(
+        name
+        for name in (*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"]))
+        if not new_head or (name.startswith(encoder) and not name.startswith(f"{encoder}pooler."))
+    )
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        how = "" if new_head else ": it is no classifier yet, see trueness fine-tune"
+        raise UserError(f"{path} has no weights {missing[0]}{more} of the shape that config.json says{how}.")
     if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):
         raise UserError(f"{path} has no tokeniser, so that every word would be unknown: save it beside the model.")
     if not tokenizer.is_fast:
