@@ -61,6 +61,15 @@ def test_a_tuned_model_is_saved_and_explained(pretrained, data, tmp_path):
     assert max(zip(found.scores, found.tokens, strict=True))[1] == "good"
 
 
+def test_a_model_for_something_else_becomes_a_classifier(data, tmp_path):
+    made = model("bert", classes=1).float()
+    made.config.problem_type = "regression"
+    made.save_pretrained(tmp_path / "pretrained")
+    tokenizer().save_pretrained(tmp_path / "pretrained")
+    tuned = fine_tune(tmp_path / "pretrained", data, recipe=FineTuning(epochs=1, batch_size=8))
+    assert tn.load_classifier(tuned.save(tmp_path / "tuned")).classes == data.classes
+
+
 def test_a_folder_that_is_no_transformer_is_refused(data, tmp_path):
     with pytest.raises(UserError, match=r"no config\.json"):
         fine_tune(tmp_path, data)

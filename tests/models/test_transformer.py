@@ -1,4 +1,3 @@
-import contextlib
 import warnings
 
 import numpy as np
@@ -12,7 +11,7 @@ from trueness.data import TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
 from trueness.explainers.catalogue import TEXT_EXPLAINERS, IntegratedGradients
-from trueness.models.transformer import Subwords, Transformer, by_word, load_transformer, open_folder
+from trueness.models.transformer import Subwords, Transformer, by_word, load_transformer
 
 EXAMPLES = [
     TextExample(("a", "goodness", "film"), 1),
@@ -139,55 +138,6 @@ def test_what_a_transformer_cannot_do_is_said():
         TEXT_EXPLAINERS["gradient@jw2019"].attribute(Transformer(model("bert")), batch_of(EXAMPLES))
     with pytest.raises(UserError, match="none can be given"):
         Transformer(model("bert"))(batch_of(EXAMPLES), attention=torch.ones(3, 8))
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_folder_without_a_tokeniser_is_refused(family, tmp_path):
-    """Transformers makes one up that knows no word."""
-    model(family).float().save_pretrained(tmp_path)
-    with pytest.raises(UserError, match="every word would be unknown"):
-        open_folder(tmp_path)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_folder_without_a_trained_head_is_no_classifier(family, tmp_path):
-    """Transformers draws one at random."""
-    model(family).float().base_model.save_pretrained(tmp_path)
-    tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(UserError, match=r"has no weights (pre_)?classifier.* it is no classifier yet"):
-        load_transformer(tmp_path)
-    open_folder(tmp_path, new_head=True, num_labels=5)
-
-
-@pytest.mark.parametrize(("setting", "name"), [("num_hidden_layers", "encoder.layer.2"), ("vocab_size", "embeddings")])
-def test_weights_that_the_configuration_promises_must_be_there(setting, name, tmp_path):
-    made = model("bert").float()
-    made.save_pretrained(tmp_path)
-    tokenizer().save_pretrained(tmp_path)
-    open_folder(tmp_path, new_head=True, num_labels=2)  # only the head is another one
-    setattr(made.config, setting, getattr(made.config, setting) + 1)
-    made.config.save_pretrained(tmp_path)
-    for new_head in (True, False):
-        with pytest.raises(UserError, match=rf"has no weights bert\.{name}\S+ .*of the shape that config\.json says"):
-            open_folder(tmp_path, new_head=new_head)
-
-
-@pytest.mark.parametrize("readable", [True, False])
-def test_reading_a_folder_changes_no_setting_of_transformers(readable, tmp_path):
-    from transformers.utils import logging
-
-    model("bert").float().save_pretrained(tmp_path)
-    if readable:
-        tokenizer().save_pretrained(tmp_path)
-    before = logging.get_verbosity()
-    logging.set_verbosity_info()
-    try:
-        with contextlib.nullcontext() if readable else pytest.raises(UserError, match="has no tokeniser"):
-            open_folder(tmp_path)
-        assert logging.get_verbosity() == logging.INFO
-        assert logging.is_progress_bar_enabled()
-    finally:
-        logging.set_verbosity(before)
 
 
 def test_a_saved_folder_is_read_and_others_are_refused(tmp_path):

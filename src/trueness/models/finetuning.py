@@ -17,17 +17,11 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.errors import UserError
 from trueness.models.evaluation import evaluate
+from trueness.models.pretrained import find_pretrained, longest_text, open_folder
 from trueness.models.recipes import Recipe
 from trueness.models.stepping import CrossEntropy, Stepper
 from trueness.models.training import View
-from trueness.models.transformer import (
-    Subwords,
-    Transformer,
-    TransformerModel,
-    find_pretrained,
-    longest_text,
-    open_folder,
-)
+from trueness.models.transformer import Subwords, Transformer, TransformerModel
 from trueness.registry import Registry
 
 
@@ -90,6 +84,7 @@ def fine_tune(
         model, tokenizer = open_folder(
             find_pretrained(pretrained),
             new_head=True,
+            problem_type="single_label_classification",
             num_labels=len(labels),
             id2label=labels,
             label2id={name: number for number, name in labels.items()},

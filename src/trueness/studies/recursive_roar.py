@@ -155,7 +155,7 @@ def _retrained(
 def _how(study: RecursiveRoarStudy, dataset: str, model: str, seeds: Sequence[int]) -> dict[str, Any]:
     """How models are made, as parameters of a task."""
     if model == TRANSFORMER:
-        from trueness.models.transformer import find_pretrained
+        from trueness.models.pretrained import find_pretrained
 
         folder = find_pretrained(study.pretrained)
         return {"model": model, "recipe": study.fine_tuning, "pretrained": folder, "seeds": seeds, "shape": {}}

@@ -60,7 +60,7 @@ def trained_models(
     study: ModelsStudy, data: Task, model: str, recipe: str, *, uniform: bool = False
 ) -> dict[bool, dict[int, Task]]:
     """For learned (False), and if asked for uniform attention (True): the task that has each seed's model."""
-    from trueness.models.transformer import find_pretrained
+    from trueness.models.pretrained import find_pretrained
 
     kinds = [False, True] if uniform else [False]
     if model == TRANSFORMER:
