@@ -150,6 +150,13 @@ tn.run("roar-synthetic", store=sys.argv[1], workers=2, **KILLED)
 """
 
 
+def test_nothing_heavy_is_loaded_before_it_is_needed():
+    """Of every command torch, matplotlib and pandas would be most of the time to its first answer."""
+    heavy = "{'torch', 'matplotlib', 'pandas', 'sklearn', 'transformers'} & set(sys.modules)"
+    code = f"import sys, trueness.api, trueness.cli.main, trueness.cli.show; print({heavy})"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
+
+
 def test_sigkill_at_twenty_random_moments_changes_nothing(tmp_path):
     """Kill the driver 20 times over the study, running it again each time: same digests, nothing computed twice."""
     undisturbed = tn.run("roar-synthetic", store=tmp_path / "undisturbed", workers=2, **KILLED)

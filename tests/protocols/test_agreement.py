@@ -5,10 +5,9 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr, ttest_1samp
 
-from trueness.protocols.agreement import agreement
 from trueness.protocols.agreement.cell import SEED, Cell
 from trueness.protocols.agreement.measures import own_records, pair_records
-from trueness.protocols.agreement.summary import cell_scores, summarise
+from trueness.protocols.agreement.summary import agreement, cell_scores, summarise
 from trueness.stats import holm
 
 RNG = np.random.default_rng(0)
@@ -222,7 +221,7 @@ def test_an_explainer_that_refuses_a_text_is_left_out():
     from trueness.data.batches import EncodedSplit
     from trueness.errors import UserError
     from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
-    from trueness.protocols.agreement import explain_all
+    from trueness.protocols.agreement.explaining import explain_all
 
     if "moody" not in TEXT_EXPLAINERS:
 

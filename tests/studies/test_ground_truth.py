@@ -13,7 +13,7 @@ from trueness.engine.driver import TasksFailedError
 from trueness.errors import UserError
 from trueness.models.recipes import RECIPES
 from trueness.models.training import train
-from trueness.protocols.ground_truth.trial import PLANTED
+from trueness.protocols.ground_truth.summary import PLANTED
 from trueness.report.compare import published_values
 from trueness.report.figure import in_order
 from trueness.report.ground_truth import _best, ground_truth_figures

@@ -167,8 +167,8 @@ def agreement(
     """
     from trueness.data.batches import EncodedSplit
     from trueness.explainers.catalogue import TEXT_EXPLAINERS
-    from trueness.protocols.agreement import agreement as compare
-    from trueness.protocols.agreement import explain_all
+    from trueness.protocols.agreement.explaining import explain_all
+    from trueness.protocols.agreement.summary import agreement as compare
 
     for name in explainers:
         TEXT_EXPLAINERS[name]

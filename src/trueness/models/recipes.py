@@ -8,6 +8,10 @@ from typing import Any, Literal
 
 from trueness.registry import Registry
 
+Divergence = Literal["jensen-shannon", "kullback-leibler"]
+"""How twins are pushed away: Jensen-Shannon over ln 2 (AtteFa 2022), or Kullback-Leibler of the twin from the base
+(Wiegreffe and Pinter 2019), made finite by a skew."""
+
 
 @dataclass(frozen=True)
 class Recipe:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +20,12 @@ from trueness.models.keeper import Keeper
 from trueness.models.looking import looking
 from trueness.models.loop import Loop, run_loops
 from trueness.models.network import Prediction
-from trueness.models.recipes import RECIPES, Recipe
+from trueness.models.recipes import RECIPES, Divergence, Recipe
 from trueness.models.stepping import Together, rounded_up
 from trueness.models.text_model import TextModel
 from trueness.models.training import build
-from trueness.stats.differentiable import LN2, jensen_shannon, skewed_kl, total_variation
+from trueness.stats.differentiable import jensen_shannon, skewed_kl, total_variation
+from trueness.stats.divergence import LN2
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,6 @@ class Apartness:
         change = total_variation(first.probability.double(), second.probability.double())
         divergence = jensen_shannon(first.attention.double(), second.attention.double())
         return cls(change.cpu().numpy(), divergence.clamp(0, LN2).cpu().numpy())
-
-
-Divergence = Literal["jensen-shannon", "kullback-leibler"]
-"""How twins are pushed away: Jensen-Shannon over ln 2 (AtteFa 2022), or Kullback-Leibler of the twin from the base
-(Wiegreffe and Pinter 2019), made finite by a skew."""
 
 
 class TwinObjective(Together):

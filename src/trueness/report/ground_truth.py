@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.protocols.ground_truth.summary import pooled
-from trueness.protocols.ground_truth.trial import PLANTED
+from trueness.protocols.ground_truth.summary import PLANTED, pooled
 from trueness.protocols.result import Result
 from trueness.report.compare import published_values
 from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, Figure, all_at_once, in_order, one_at_a_time

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from trueness.protocols.ground_truth.trial import PLANTED
+from trueness.protocols.ground_truth.summary import PLANTED
 from trueness.protocols.result import Result
 from trueness.report.heatmap import coloured
 

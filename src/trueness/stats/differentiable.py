@@ -5,13 +5,10 @@ They take distributions as given (a softmax over `mask`); `stats.divergence` is 
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
-LN2 = math.log(2)
-"""The largest Jensen-Shannon divergence."""
+from trueness.stats.divergence import LN2
 
 
 def total_variation(p: Tensor, q: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from scipy.special import rel_entr
 from trueness.stats.rows import Pair, pair_rows
 from trueness.stats.undefined import Bools, Floats, Measured, Reason
 
+LN2 = math.log(2)
+"""The largest Jensen-Shannon divergence."""
 _SUM_TOLERANCE = 1e-4  # float32 softmax over thousands of tokens stays well inside
 
 
@@ -47,10 +50,10 @@ def jensen_shannon(p: Any, q: Any, mask: Any = None) -> Measured:
 
     def half(p: Floats) -> Floats:
         # p ln(2p / (p + q)): the midpoint of two tiny probabilities may underflow, their sum does not.
-        return np.asarray(p * (np.log(2) + np.log(np.where(p > 0, p, 1.0)) - np.log(total)))
+        return np.asarray(p * (LN2 + np.log(np.where(p > 0, p, 1.0)) - np.log(total)))
 
     value = (half(pair.a) + half(pair.b)).sum(axis=1) / 2
-    return Measured(np.clip(value, 0.0, np.log(2)), reasons)
+    return Measured(np.clip(value, 0.0, LN2), reasons)
 
 
 def _distributions(p: Any, q: Any, mask: Any) -> tuple[Pair, dict[Reason, Bools]]:

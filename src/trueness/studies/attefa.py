@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
-from trueness.models.twins import Divergence
+from trueness.models.recipes import Divergence
 from trueness.studies.schema import (
     AttentionModels,
     RecipeName,

@@ -37,7 +37,7 @@ def explained(
 
     from trueness.data.batches import EncodedSplit
     from trueness.explainers.catalogue import TEXT_EXPLAINERS, AttentionFlow, IntegratedGradients
-    from trueness.protocols.agreement import explain_all
+    from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.agreement.measures import unsigned
 
     data = read_dataset(inputs["dataset"])

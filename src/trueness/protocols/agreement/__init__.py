@@ -1,9 +1,5 @@
 """Do explanation methods agree (Order in the Court 2022)? All pairs, several measures, against chance and noise.
 
-Agreement is not validity: two methods may agree and both be wrong about the model.
+Agreement is not validity: two methods may agree and both be wrong about the model. `explaining` explains the same texts
+by all methods, `summary` compares them.
 """
-
-from trueness.protocols.agreement.explaining import Explained, explain_all
-from trueness.protocols.agreement.summary import agreement
-
-__all__ = ["Explained", "agreement", "explain_all"]

@@ -12,7 +12,7 @@ import numpy as np
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, Point, attefa, attefa_star
 from trueness.protocols.result import Result
 from trueness.stats import Interval, Undefined, t_interval
-from trueness.stats.differentiable import LN2
+from trueness.stats.divergence import LN2
 
 if TYPE_CHECKING:
     import pandas as pd

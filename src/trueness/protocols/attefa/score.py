@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from scipy.optimize import linear_sum_assignment
-from torch import Tensor
 
-from trueness.models.twins import Apartness
 from trueness.protocols.result import ResultWarning
-from trueness.stats.differentiable import LN2, jensen_shannon
+from trueness.stats.divergence import LN2
 from trueness.stats.undefined import Floats, Reason, Undefined
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from trueness.models.twins import Apartness
 
 SATURATED = 0.98
 """Share of the attainable divergence above which it no longer tells twins apart."""
@@ -84,6 +86,8 @@ def type_ceiling(attention: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
     That is so in an encoder that does not look at the context. Divergence is convex, so the maximum puts all weight on
     one kind of token, evenly over its occurrences; O(T^2).
     """
+    from trueness.stats.differentiable import jensen_shannon
+
     observed = attention.double() * mask
     same = (tokens[:, :, None] == tokens[:, None]) & mask[:, :, None] & mask[:, None]
     weights = same / same.sum(dim=-1, keepdim=True).clamp(min=1)
@@ -97,6 +101,11 @@ def matched_divergence(first: Floats, second: Floats) -> tuple[float, npt.NDArra
     (examples, heads, tokens) attentions that sum to 1. Heads have no names: a copy with its heads in another order must
     not count as different, so each head of the first is compared with one of the second (Hungarian method).
     """
+    import torch
+    from scipy.optimize import linear_sum_assignment
+
+    from trueness.stats.differentiable import jensen_shannon
+
     if first.shape != second.shape:
         raise ValueError(f"attentions of shapes {first.shape} and {second.shape} cannot be compared")
     heads = first.shape[1]

@@ -26,7 +26,7 @@ from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, two_groups
 from trueness.protocols.findings import GAIN
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, Variant, bounds
 from trueness.stats import Reason, Undefined, t_interval, within
-from trueness.stats.differentiable import LN2
+from trueness.stats.divergence import LN2
 
 if TYPE_CHECKING:
     import pandas as pd

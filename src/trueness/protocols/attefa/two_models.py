@@ -14,7 +14,7 @@ from trueness.protocols.attefa.runs import Base
 from trueness.protocols.attefa.score import attefa, health
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
 from trueness.stats import Interval, Reason, Undefined, t_interval
-from trueness.stats.differentiable import LN2
+from trueness.stats.divergence import LN2
 
 
 def compare_attention(base: TextModel, other: TextModel, examples: Sequence[TextExample]) -> Result:

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from trueness.protocols.attention.view import View
-from trueness.stats.differentiable import LN2, total_variation
+from trueness.stats.differentiable import total_variation
+from trueness.stats.divergence import LN2
 
 _ROUNDING = 1e-9  # a mixture on the border must count as inside
 _ROWS = 32  # tokens compared with all others at a time

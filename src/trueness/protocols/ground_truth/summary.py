@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from trueness.protocols.findings import FEWEST_SEEDS, claim, decide, shown
-from trueness.protocols.ground_truth.trial import LEVEL
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score, bounds
 from trueness.stats import Interval, Undefined, t_interval, within
 
 if TYPE_CHECKING:
     import pandas as pd
 
+PLANTED = "planted (orange: decoys)"
+LEVEL = 0.01
+"""Of the test that a model's accuracy exceeds the bound."""
 RELIABLE = 0.9
 """An explainer whose mean AUROC lies above this with every seed's chance finds the evidence reliably."""
 MISLED = 1.5

@@ -15,15 +15,12 @@ from trueness.models.looking import looking
 from trueness.models.network import TextNetwork
 from trueness.models.transformer import words_of
 from trueness.protocols.agreement.explaining import explain_all
+from trueness.protocols.ground_truth.summary import LEVEL, PLANTED
 from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at
 from trueness.stats.undefined import Bools
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PLANTED = "planted (orange: decoys)"
-LEVEL = 0.01
-"""Of the test that a model's accuracy exceeds the bound."""
 
 
 @dataclass(frozen=True)
