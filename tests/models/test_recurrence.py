@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -8,7 +7,8 @@ from tests.models.stacks import DEVICES
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
 from trueness.data.batches import EncodedSplit
-from trueness.models.recurrence import _parts, _summed_in_parts, input_gates, recurrence, together
+from trueness.models.products import input_gates
+from trueness.models.recurrence import recurrence, together
 from trueness.models.training import build as fresh
 
 LENGTHS = torch.tensor([7, 1, 4])
@@ -62,22 +62,6 @@ def test_what_the_user_set_stays():
     finally:
         torch.backends.cuda.matmul.fp32_precision = "none"
     assert torch.get_float32_matmul_precision() == "highest"
-
-
-@pytest.mark.parametrize("parts", [1, 2, 8])
-def test_sums_over_rows_in_parts_are_the_sums(parts):
-    rng = np.random.default_rng(0)
-    both = [torch.from_numpy(rng.normal(size=(3, 40, 2 * size))).chunk(2, dim=-1)[1] for size in (4, 5)]
-    slow = sum(np.einsum("gm,gn->gmn", *(part[:, row].numpy() for part in both)) for row in range(40))
-    np.testing.assert_allclose(_summed_in_parts(*both, parts).numpy(), slow, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("rows", "places", "parts"),
-    [(17600, 60, 4), (17600, 30, 8), (17600, 128, 1), (1800, 30, 1), (5001, 30, 1), (2**20, 1, 128)],
-)
-def test_only_many_rows_are_cut_and_until_a_gpu_is_full(rows, places, parts):
-    assert _parts(rows, places) == parts
 
 
 def test_gradients_are_those_of_differences():

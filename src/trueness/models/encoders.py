@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Sequences
-from trueness.models.recurrence import input_gates, is_together, kernels_for, recurrence, reversal
+from trueness.models.products import input_gates
+from trueness.models.recurrence import is_together, kernels_for, recurrence, reversal
 
 Activation = Literal["tanh", "relu", "identity"]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu, "identity": lambda x: x}

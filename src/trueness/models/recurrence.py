@@ -11,7 +11,7 @@ import contextlib
 import functools
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -19,12 +19,9 @@ import torch
 from torch import Tensor
 
 from trueness.errors import no_room
+from trueness.models.products import may_round, models_first, rounded_as_by_cudnn, summed_products
 
 _active = False
-
-_TILE, _PLACES, _FEWEST_ROWS = 64, 128, 1024
-"""Of a product on a GPU: outputs that one processor computes at a time, how many processors there are to fill, and rows
-that are worth a part of their own."""
 
 
 @contextlib.contextmanager
@@ -62,104 +59,11 @@ def reversal(lengths: Tensor, width: int) -> Tensor:
     return torch.where(mirrored >= 0, mirrored, position)
 
 
-def input_gates(values: Tensor, weight: Tensor) -> Tensor:
-    """(batch, tokens, outputs): the products of inputs (batch, tokens, width) with weights (outputs, width)."""
-    found: Tensor = _Product.apply(values.flatten(0, 1)[None], weight[None])  # type: ignore[no-untyped-call]
-    return found.reshape(*values.shape[:2], len(weight))
-
-
 def kernels_for(values: Tensor, hidden: int) -> ModuleType | None:
     """What computes all tokens at once on a GPU; none where it cannot, or where products may not be rounded."""
-    if not (values.is_cuda and values.dtype == torch.float32 and _may_round()):
+    if not (values.is_cuda and values.dtype == torch.float32 and may_round()):
         return None
     return _kernels(values.device, hidden)
-
-
-def _may_round() -> bool:
-    try:
-        return bool(torch.backends.cudnn.allow_tf32)
-    except RuntimeError:  # torch does not say when LSTMs and convolutions were set apart
-        return False
-
-
-@contextlib.contextmanager
-def _rounded_as_by_cudnn() -> Iterator[None]:
-    """Products are rounded (TF32) where those of torch's own LSTMs are: by default."""
-    if not _may_round():
-        yield
-        return
-    settings: Any = torch.backends.cuda.matmul
-    # The older switch breaks the newer one where that was used.
-    name, rounded = ("fp32_precision", "tf32") if hasattr(settings, "fp32_precision") else ("allow_tf32", True)
-    before = getattr(settings, name)
-    setattr(settings, name, rounded)
-    try:
-        yield
-    finally:
-        setattr(settings, name, before)
-
-
-class _Product(torch.autograd.Function):
-    """(groups, rows, width) times (groups, outputs, width) transposed, rounded there and back."""
-
-    @staticmethod
-    def forward(values: Tensor, weight: Tensor) -> Tensor:
-        with _rounded_as_by_cudnn():
-            return torch.bmm(values, weight.transpose(1, 2))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004  # the contract
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, grown: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        values, weight = ctx.saved_tensors
-        of_values, of_weight = ctx.needs_input_grad
-        with _rounded_as_by_cudnn():
-            return (
-                torch.bmm(grown, weight) if of_values else None,
-                _summed(grown, values) if of_weight else None,
-            )
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
-        many = info.batch_size
-        found: Tensor = _Product.apply(*_models_first(many, in_dims, inputs))  # type: ignore[no-untyped-call]
-        return found.view(many, len(found) // many, *found.shape[1:]), 0
-
-
-def _models_first(many: int, in_dims: tuple[int | None, ...], tensors: Sequence[Tensor]) -> list[Tensor]:
-    """What is mapped over models, with these as the first dimension, together with the one that was there."""
-    moved = [
-        part.expand(many, *part.shape) if dim is None else part.movedim(dim, 0)
-        for part, dim in zip(tensors, in_dims, strict=False)
-    ]
-    return [part.flatten(0, 1) for part in moved]
-
-
-def _summed(first: Tensor, second: Tensor) -> Tensor:
-    """(groups, m, n): the products of (groups, rows, m) and (groups, rows, n), summed over their rows.
-
-    A GPU computes a small result in few places, each of which goes through all rows: many rows are summed in parts.
-    """
-    groups, rows, _ = first.shape
-    places = groups * math.prod(-(-part.shape[-1] // _TILE) for part in (first, second))
-    return _summed_in_parts(first, second, _parts(rows, places) if first.is_cuda else 1)
-
-
-def _summed_in_parts(first: Tensor, second: Tensor, parts: int) -> Tensor:
-    groups = len(first)
-    first, second = (part.reshape(groups * parts, -1, part.shape[-1]) for part in (first, second))
-    found = torch.bmm(first.transpose(1, 2), second)
-    return found if parts == 1 else found.view(groups, parts, *found.shape[1:]).sum(dim=1)
-
-
-def _parts(rows: int, places: int) -> int:
-    """Into how many equal parts they can be cut, each of enough rows, until there are as many places as processors."""
-    parts = 1
-    while places * parts < _PLACES and rows % (2 * parts) == 0 and rows // (2 * parts) >= _FEWEST_ROWS:
-        parts *= 2
-    return parts
 
 
 @functools.cache
@@ -213,19 +117,19 @@ class _Recurrence(torch.autograd.Function):
         if grown is None:
             return None, None, None, None
         weight, lengths, before, cells, saved = ctx.saved_tensors
-        with _rounded_as_by_cudnn():
+        with rounded_as_by_cudnn():
             found = _backward(grown, weight, lengths, cells, saved)
             if not ctx.needs_input_grad[1]:
                 return found, None, None, None
             directions = zip(*(part.flatten(1, 2).chunk(2, dim=-1) for part in (found, before)), strict=True)
-            inner = torch.stack([_summed(one, state) for one, state in directions], dim=1)
+            inner = torch.stack([summed_products(one, state) for one, state in directions], dim=1)
             return found, inner, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
         many = info.batch_size
         *tensors, keep = inputs
-        found = _Recurrence.apply(*_models_first(many, in_dims, tensors), keep)  # type: ignore[no-untyped-call]
+        found = _Recurrence.apply(*models_first(many, in_dims, tensors), keep)  # type: ignore[no-untyped-call]
         parts = tuple(part.unflatten(0, (many, part.shape[0] // many)) for part in found)
         return parts, (0,) * len(parts)
 
@@ -247,7 +151,7 @@ def _token_by_token(gates: Tensor, weight: Tensor, lengths: Tensor, *, keep: boo
     turned = weight.flatten(0, 1).transpose(1, 2)
     states = [gates.new_zeros(*by_time.shape[1:3], weight.shape[-1])]
     cells, saved = states.copy(), []
-    with _rounded_as_by_cudnn():
+    with rounded_as_by_cudnn():
         for outer in by_time:
             state, cell, after = _cell(outer, torch.bmm(states[-1], turned), cells[-1])
             states.append(state)

@@ -74,39 +74,50 @@ def _cost_little(setting: Setting, order: str) -> str:
 
 
 def _of_curve(setting: Setting, order: str, method: str) -> Iterator[ResultWarning]:
-    curve = setting.curves[order, method]
-    what = f"{method}, {order}" if method != BASELINE else method
-    where = f"{setting.where}, {what}"
-    inner = curve[:, :-1] if setting.unit == "share" else curve
+    where = f"{setting.where}, {method}, {order}" if method != BASELINE else f"{setting.where}, {method}"
     if order != MASKED:  # there nothing is trained that could learn from masks
-        pairs = itertools.combinations(range(inner.shape[1]), 2)
-        rise = _largest({(one, other): inner[:, other] - inner[:, one] for one, other in pairs})
-        if rise is not None:
-            (one, other), interval = rise
-            message = (
-                f"performance is higher at step {other} than at step {one}, by {shown(interval)}, though more is "
-                "hidden: what is hidden, or what is left, tells the label, or training is unsteady"
-            )
-            yield ResultWarning(code="rising-curve", where=where, message=message)
+        yield from _rising(setting, setting.curves[order, method], where)
     if setting.unit == "share":
-        below = _largest({step: curve[:, -1] - inner[:, step] for step in range(inner.shape[1])})
-        if below is not None:
-            message = (
-                f"at step {below[0]} performance is lower than with everything hidden, by {shown(below[1])}: what is "
-                "left misleads the model, and faithfulness may be more than the best possible"
-            )
-            yield ResultWarning(code="below-floor", where=where, message=message)
+        yield from _below_floor(setting.curves[order, method], where)
     if (order, method) in setting.masks and method != BASELINE:
-        alone, largest = setting.masks[order, method]
-        reference = np.maximum(largest, setting.masks.get(("plain", BASELINE), (largest, largest))[0])
-        step = int((alone - reference).mean(axis=0).argmax())
-        excess = t_interval((alone - reference)[:, step])
-        if decide(excess, above=LEAK):
-            message = (
-                f"at step {step + 1} the masks alone tell the label with accuracy {alone[:, step].mean():.3f}, "
-                f"{shown(excess)} above random masks and the largest class: the curve is too high by an unknown part"
-            )
-            yield ResultWarning(code="mask-leak", where=where, message=message)
+        yield from _mask_leak(setting, order, method, where)
+
+
+def _rising(setting: Setting, curve: Floats, where: str) -> Iterator[ResultWarning]:
+    inner = curve[:, :-1] if setting.unit == "share" else curve  # the last one, with everything hidden, is no step
+    pairs = itertools.combinations(range(inner.shape[1]), 2)
+    found = _largest({(one, other): inner[:, other] - inner[:, one] for one, other in pairs})
+    if found is not None:
+        (one, other), interval = found
+        message = (
+            f"performance is higher at step {other} than at step {one}, by {shown(interval)}, though more is hidden: "
+            "what is hidden, or what is left, tells the label, or training is unsteady"
+        )
+        yield ResultWarning(code="rising-curve", where=where, message=message)
+
+
+def _below_floor(curve: Floats, where: str) -> Iterator[ResultWarning]:
+    found = _largest({step: curve[:, -1] - curve[:, step] for step in range(curve.shape[1] - 1)})
+    if found is not None:
+        step, interval = found
+        message = (
+            f"at step {step} performance is lower than with everything hidden, by {shown(interval)}: what is left "
+            "misleads the model, and faithfulness may be more than the best possible"
+        )
+        yield ResultWarning(code="below-floor", where=where, message=message)
+
+
+def _mask_leak(setting: Setting, order: str, method: str, where: str) -> Iterator[ResultWarning]:
+    alone, largest = setting.masks[order, method]
+    reference = np.maximum(largest, setting.masks.get(("plain", BASELINE), (largest, largest))[0])
+    step = int((alone - reference).mean(axis=0).argmax())
+    excess = t_interval((alone - reference)[:, step])
+    if decide(excess, above=LEAK):
+        message = (
+            f"at step {step + 1} the masks alone tell the label with accuracy {alone[:, step].mean():.3f}, "
+            f"{shown(excess)} above random masks and the largest class: the curve is too high by an unknown part"
+        )
+        yield ResultWarning(code="mask-leak", where=where, message=message)
 
 
 def _largest(differences: Mapping[Place, Floats]) -> tuple[Place, Interval] | None:
