@@ -23,11 +23,11 @@ def test_published_files_name_things_that_exist():
 
 def test_compare_has_the_agreed_form(tiny_run):
     compared = tiny_run.compare()
-    assert set(compared) == {"study", "agreement", "rows", "claims"}
+    assert set(compared) == {"study", "agreement", "rows", "claims", "warnings", "abstentions"}
     assert compared["agreement"] == {"compared": 2, "agreeing": 1, "with_spread": 0, "inside": 0}
     keys = {
         "quantity", "dataset", "model", "method", "variant", "published", "published_low", "published_high",
-        "second_run", "value", "low", "high", "n", "agrees", "inside", "note",
+        "second_run", "value", "low", "high", "n", "direction", "null", "best", "agrees", "inside", "note",
     }  # fmt: skip
     assert all(set(row) == keys for row in compared["rows"])
     assert all(set(claim) == {"claim", "verdict", "evidence"} for claim in compared["claims"])

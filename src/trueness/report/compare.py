@@ -50,6 +50,8 @@ def compare(study: Study, result: Result) -> dict[str, Any]:
         },
         "rows": rows,
         "claims": [claim.model_dump() for claim in result.claims],
+        "warnings": [warning.model_dump() for warning in result.warnings],
+        "abstentions": [abstention.model_dump() for abstention in result.abstentions],
     }
 
 
@@ -98,6 +100,9 @@ def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
         "low": score.low,
         "high": score.high,
         "n": score.n,
+        "direction": score.direction,
+        "null": score.null,
+        "best": score.best,
         "agrees": None if value is None or few else _meet((value, low, high), (score.value, score.low, score.high)),
         "inside": None if value is None or low is None or high is None else low <= score.value <= high,
         "note": "; ".join(notes),

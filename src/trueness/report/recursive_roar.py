@@ -233,8 +233,9 @@ def _table_2(result: Result) -> Iterator[Table]:
         rows.append((*place, given, *shown))
     header = ("dataset", "model", "method", "paper", "ours, as published", "ours", "plain ROAR")
     caption = (
-        "Area between the curve and that of random masks, of what is possible (equation 3); 0 is chance, below it is "
-        "worse. As published: clipped to -1 and 1, bootstrap interval. Ours: not clipped, Student's over seeds."
+        "Area between the curve and that of random masks, as a share of the area from the latter down to where "
+        "everything is hidden (equation 3); 0 is chance, below it is worse. As published: clipped to -1 and 1, "
+        "bootstrap interval. Ours: not clipped, Student's over seeds."
     )
     if rows:
         yield Table("table-2", "Table 2: faithfulness", caption, header, tuple(rows))

@@ -49,8 +49,8 @@ class RecursiveRoarStudy(ModelsStudy):
     target: Literal["gold", "predicted"]
     signed: bool = False
     """Whether only what speaks for the target is important; by default, what speaks for or against it."""
-    leak: bool = True
-    """Whether to measure what the masks alone tell of the label."""
+    leak: bool | Annotated[int, Field(ge=1)] = True
+    """Whether to measure what the masks alone tell of the label; a number is for how many epochs, instead of eight."""
     companion: bool = True
     """Whether to measure the same curves on one model per seed that was trained under all amounts of masking."""
     bounded: int = Field(default=20, ge=0)

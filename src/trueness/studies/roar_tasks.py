@@ -71,7 +71,7 @@ def retrained(
     pretrained: str | Path | None,
     shape: Mapping[str, Any],
     seeds: Sequence[int],
-    leak: bool,
+    leak: bool | int,
     target: Literal["gold", "predicted"],
     signed: bool,
     amounts: Sequence[float],
@@ -185,7 +185,7 @@ def companion(
     return {"facts": {"companion": found}}
 
 
-@task("roar/summary", version=6, light=True)
+@task("roar/summary", version=7, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,

@@ -6,32 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trueness.protocols.findings import decide
+from tests.protocols.roar.by_hand import EARLY, LATE, RANDOM, found, setting
 from trueness.protocols.roar.claims import claims
-from trueness.protocols.roar.curves import MASKED, Setting
-from trueness.protocols.roar.guards import abstentions, warnings
+from trueness.protocols.roar.curves import MASKED
+from trueness.protocols.roar.guards import abstentions
 from trueness.protocols.roar.summary import RANKING, _companion, _scores
-from trueness.stats import t_interval
 
-AMOUNTS = np.array([0.0, 0.1, 0.2, 0.5, 0.9, 1.0])
-RANDOM = [0.9, 0.88, 0.86, 0.8, 0.7, 0.3]
-EARLY = [0.9, 0.6, 0.55, 0.5, 0.45, 0.3]
-LATE = [0.9, 0.88, 0.86, 0.5, 0.45, 0.3]
 NOTHING = pd.DataFrame(columns=["dataset", "model", "method", "unit", "amount", "mean", "low", "high", "n"])
-
-
-def setting(methods, dataset="texts", model="net", unit="share", noise=0.005, seeds=4, random=RANDOM):
-    rng = np.random.default_rng(0)
-
-    def seen(curve):
-        found = np.tile(curve, (seeds, 1)) + rng.normal(scale=noise, size=(seeds, len(curve)))
-        found[:, [0, -1]] = np.array(curve)[[0, -1]]  # shared by all methods
-        return found if unit == "share" else found[:, :-1]
-
-    curves = {("plain", "random"): seen(random)}
-    curves |= {("recursive", name): seen(curve) for name, curve in methods.items()}
-    amounts = AMOUNTS if unit == "share" else AMOUNTS[:-1] * 10
-    return Setting(dataset, model, "accuracy", unit, amounts, tuple(range(seeds)), curves)
 
 
 def verdicts(*settings, unit="share"):
@@ -83,52 +64,6 @@ def test_faithfulness_that_would_divide_by_nothing_is_not_given(silent):
     assert left_out == {{"plain": "faithfulness", MASKED: "faithfulness (masked training)"}[order] for order in silent}
 
 
-def found(code, curves):
-    return [one for one in warnings([curves], "predicted") if one.code == code]
-
-
-@pytest.mark.parametrize("unit", ["share", "tokens"])
-def test_curves_that_rise_are_told_from_noise(unit):
-    slowly, once = [0.9, 0.3, 0.33, 0.36, 0.4, 0.2], [0.9, 0.3, 0.5, 0.3, 0.2, 0.2]
-    methods = {"slowly": slowly, "once": once, "falling": EARLY, "level": [0.9, 0.3, 0.3, 0.3, 0.3, 0.3]}
-    rising = {
-        one.where.split(", ")[2]: one.message for one in found("rising-curve", setting(methods, unit=unit, seeds=5))
-    }
-    assert set(rising) == {"slowly", "once"}
-    assert "higher at step 4 than at step 1" in rising["slowly"]
-    assert "higher at step 2 than at step 1" in rising["once"]
-
-
-def test_no_rise_is_found_in_noise():
-    """Of 45 pairs of steps some differ; without a correction every other level curve would rise."""
-    rng = np.random.default_rng(0)
-    curves = {("plain", f"method {number}"): 0.5 + rng.normal(scale=0.03, size=(5, 11)) for number in range(200)}
-    level = Setting("texts", "net", "accuracy", "tokens", np.arange(11.0), tuple(range(5)), curves)
-    assert len(found("rising-curve", level)) <= 0.05 * 200
-    corrected = [t_interval(curve[:, 9] - curve[:, 1]) for curve in curves.values()]
-    assert sum(bool(decide(interval, above=0)) for interval in corrected) > 0
-
-
-def test_the_companion_learns_nothing_from_masks_and_may_be_misled():
-    """What explanations of the gold class leave speaks for the others: performance is below that without any word."""
-    curves = setting({"method": [0.9, 0.1, 0.15, 0.2, 0.25, 0.3]}, seeds=5)
-    both = {("plain", "random"): curves.baseline()} | {
-        (MASKED, name): curve for (_, name), curve in curves.curves.items()
-    }
-    masked = replace(curves, curves=both)
-    assert not found("rising-curve", masked)
-    for some, order in ((curves, "recursive"), (masked, MASKED)):
-        (warning,) = found("below-floor", some)
-        assert warning.where == f"texts, net, method, {order}"
-        assert "at step 1 performance is lower than with everything hidden" in warning.message
-    assert not found("below-floor", setting({"method": EARLY}))
-
-
-def test_the_last_step_is_no_rise():
-    up_at_last = {"method": [0.9, 0.3, 0.3, 0.3, 0.3, 0.6]}
-    assert not found("rising-curve", setting(up_at_last))
-
-
 @pytest.mark.parametrize(("curve", "verdict"), [(EARLY, "supported"), (LATE, "not supported")])
 def test_where_curves_fall_fastest(curve, verdict):
     """The last fall, to where everything is hidden, is the steepest of all and counts for no method."""
@@ -146,6 +81,25 @@ def test_the_best_method_may_depend_on_the_task():
     assert verdicts(one, same)["Which method is most faithful depends on the task (net)"] == "not supported"
     equal = setting({"attention": LATE, "gradient": LATE}, "second", noise=0.02)
     assert verdicts(one, equal)["Which method is most faithful depends on the task (net)"] == "cannot tell"
+
+
+def test_variants_of_integrated_gradients_do_not_hide_that_they_are_best():
+    alike = {"integrated-gradients": EARLY, "integrated-gradients@madsen2022": EARLY}
+    one = setting({**alike, "attention": LATE}, "first")
+    other = setting({**dict.fromkeys(alike, LATE), "attention": EARLY}, "second")
+    text = "Which method is most faithful depends on the task (net, integrated gradients"
+    found = verdicts(one, other)
+    assert (found[f"{text} as the authors')"], found[f"{text} corrected)"]) == ("supported", "supported")
+
+
+def test_areas_that_only_rounding_tells_apart_are_equal():
+    curves = setting({"first": EARLY, "second": EARLY, "third": LATE}, noise=0)
+    values = curves.curves["recursive", "first"].copy()
+    values[:, 1] += 1e-15
+    masked = {(MASKED, name): curve for (_, name), curve in curves.curves.items()}
+    both = replace(curves, curves={**curves.curves, ("recursive", "first"): values, **masked})
+    (tau,) = [one for one in _companion(both, NOTHING, "share", "gold") if one.quantity == RANKING]
+    assert tau.value == pytest.approx(1.0)
 
 
 def test_integrated_gradients():

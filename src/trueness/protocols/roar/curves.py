@@ -45,6 +45,8 @@ class Setting:
     """By order and method: (seeds, inner steps) accuracy of a classifier of masks, and the largest class's share."""
     unusual: Mapping[str, Floats] = field(default_factory=dict)
     """By method: (seeds, inner steps) share of masked texts that look unusual to the companion."""
+    accuracies: Mapping[tuple[str, str], Floats] = field(default_factory=dict)
+    """The curves once more as accuracy, if they are of another metric."""
 
     @property
     def where(self) -> str:
@@ -87,36 +89,67 @@ def settings_of(
     inner = len(amounts)
     axis = np.array([0.0, *amounts, *([1.0] if unit == "share" else [])])
     for (dataset, model), here in points.groupby(["dataset", "model"], sort=False):
-        ends = {
-            method: here[here["method"] == method].set_index("seed")["performance"]
-            for method in ("nothing hidden", "all hidden")
-        }
-        seeds = [seed for seed in ends["nothing hidden"].index if seed in ends["all hidden"].index]
-        curves, masks, unusual = {}, {}, {}
-        retrained = here[(here["step"] > 0) & (here["step"] <= inner) & (here["order"] != MASKED)]
-        for (order, method), some in retrained.groupby(["order", "method"], sort=False):
-            table = some.pivot(index="seed", columns="step", values="performance").reindex(seeds)
-            if table.shape[1] < inner or table.isna().any(axis=None):
-                continue  # not complete
-            whole = [ends["nothing hidden"].loc[seeds].to_numpy()[:, None], table.to_numpy()]
-            whole += [ends["all hidden"].loc[seeds].to_numpy()[:, None]] if unit == "share" else []
-            curves[str(order), str(method)] = np.concatenate(whole, axis=1)
-            if "mask-only" in some and some["mask-only"].notna().all():
-                pair = [
-                    some.pivot(index="seed", columns="step", values=column).loc[seeds].to_numpy()
-                    for column in ("mask-only", "largest-class")
-                ]
-                masks[str(order), str(method)] = (pair[0], pair[1])
-        for method, some in here[here["order"] == MASKED].groupby("method", sort=False):
-            table = some.pivot(index="seed", columns="step", values="performance").reindex(seeds)
-            odd = some.pivot(index="seed", columns="step", values="unusual").reindex(seeds)
-            if table.isna().any(axis=None):
+        seeds = _seeds(here)
+        curves = _curves(here, seeds, "performance", inner, unit)
+        if ("plain", BASELINE) not in curves:
+            continue
+        masks, unusual = {}, {}
+        for (order, method), some in here[(here["step"] > 0) & (here["step"] <= inner)].groupby(
+            ["order", "method"], sort=False
+        ):
+            if (order, method) not in curves:
                 continue
-            curves[MASKED, str(method)] = table.to_numpy()[:, : len(axis)]
-            unusual[str(method)] = odd.to_numpy(dtype=float)[:, 1 : inner + 1]
-        if ("plain", BASELINE) in curves:
-            name, kind = str(dataset), str(model)
-            yield Setting(name, kind, metrics[name], unit, axis, tuple(map(int, seeds)), curves, masks, unusual)
+            if order == MASKED:
+                unusual[str(method)] = _table(some, seeds, "unusual")
+            elif "mask-only" in some and some["mask-only"].notna().all():
+                masks[str(order), str(method)] = (
+                    _table(some, seeds, "mask-only"),
+                    _table(some, seeds, "largest-class"),
+                )
+        metric = metrics[str(dataset)]
+        yield Setting(
+            str(dataset),
+            str(model),
+            metric,
+            unit,
+            axis,
+            tuple(map(int, seeds)),
+            curves,
+            masks,
+            unusual,
+            {} if metric == "accuracy" else _curves(here, seeds, "accuracy", inner, unit),
+        )
+
+
+def _seeds(here: pd.DataFrame) -> list[Any]:
+    """Those with both ends of a curve."""
+    last = set(here.loc[here["method"] == "all hidden", "seed"])
+    return [seed for seed in here.loc[here["method"] == "nothing hidden", "seed"] if seed in last]
+
+
+def _table(some: pd.DataFrame, seeds: list[Any], column: str) -> Floats:
+    """(seeds, steps) of one method."""
+    wide = some.pivot(index="seed", columns="step", values=column).reindex(seeds)
+    return np.asarray(wide.to_numpy(dtype=float))
+
+
+def _curves(here: pd.DataFrame, seeds: list[Any], column: str, inner: int, unit: str) -> dict[tuple[str, str], Floats]:
+    """By order and method: (seeds, steps), the ends among them; what is not complete is left out."""
+    first, last = (_table(here[here["method"] == end], seeds, column) for end in ("nothing hidden", "all hidden"))
+    found = {}
+    for (order, method), some in here[~here["method"].isin(("nothing hidden", "all hidden"))].groupby(
+        ["order", "method"], sort=False
+    ):
+        if order == MASKED:  # has ends of its own
+            curve = _table(some, seeds, column)[:, : inner + 1 + (unit == "share")]
+        else:
+            steps = _table(some[(some["step"] > 0) & (some["step"] <= inner)], seeds, column)
+            if steps.shape[1] < inner:
+                continue
+            curve = np.concatenate([first, steps, *([last] if unit == "share" else [])], axis=1)
+        if not np.isnan(curve).any():
+            found[str(order), str(method)] = curve
+    return found
 
 
 def bands(setting: Setting) -> Iterator[dict[str, Any]]:

@@ -96,9 +96,9 @@ def nothing(name: str, split: EncodedSplit) -> Tensor:  # noqa: ARG001  # a hidi
 
 
 def retrain(
-    maker: Maker, data: TextDataset, seeds: Sequence[int], hidings: Sequence[Hiding], device: str, *, leak: bool
+    maker: Maker, data: TextDataset, seeds: Sequence[int], hidings: Sequence[Hiding], device: str, *, leak: bool | int
 ) -> list[Trained]:
-    """Train on masked texts and measure on masked test texts; with `leak` also what the masks alone tell."""
+    """Train on masked texts and measure on masked test texts; with `leak` also what masks alone tell (`mask_only`)."""
     views: list[View] = [
         lambda name, split, hiding=hiding: split.hidden(hiding(name, split))  # type: ignore[misc]
         for hiding in hidings
@@ -112,7 +112,8 @@ def retrain(
         measured["hidden"] = float(hidden["test"].sum() / splits["test"].maskable.sum().clamp(min=1))
         found.append(Trained(network, splits, hidden, measured))
     if leak:
-        alone = mask_only(found[0].splits, [one.hidden for one in found], seeds, classes)
+        epochs = None if leak is True else leak
+        alone = mask_only(found[0].splits, [one.hidden for one in found], seeds, classes, epochs)
         for one, accuracy in zip(found, alone, strict=True):
             largest = largest_class(one.splits["test"].labels.cpu().numpy())
             one.measured.update({"mask-only": accuracy, "largest-class": largest})
