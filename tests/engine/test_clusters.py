@@ -130,6 +130,7 @@ def test_engines_that_are_not_there_are_named(tmp_path):
         ("slurm", "There is no engine 'slurm'"),
         (f"parsl:{tmp_path}/none.py", "There is no file"),
         ("dask:tcp://127.0.0.1:1", "There is no Dask scheduler at"),
+        ("dask:localhost", "dask:localhost has no port"),
     ):
         with pytest.raises(UserError, match=message), open_engine(name):
             pass

@@ -70,7 +70,26 @@ def test_a_model_for_something_else_becomes_a_classifier(data, tmp_path):
     assert tn.load_classifier(tuned.save(tmp_path / "tuned")).classes == data.classes
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_head_of_a_classifier_is_drawn_anew(family, data, tmp_path):
+    """Its classes may be others, or in another order; and seeds must differ."""
+    made = model(family, classes=2).float()
+    made.save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    none = FineTuning(epochs=0)
+    heads = [fine_tune(tmp_path, data, recipe=none, seed=seed).network.model.classifier for seed in (0, 0, 1)]
+    first, again, other = (next(weight for weight in head.parameters() if weight.dim() == 2) for head in heads)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    own = next(weight for weight in made.classifier.parameters() if weight.dim() == 2)
+    assert not torch.isclose(first, own).any()
+    tuned = fine_tune(tmp_path, data, recipe=none).network.model.base_model
+    assert torch.equal(tuned.get_input_embeddings().weight, made.get_input_embeddings().weight)
+
+
 def test_a_folder_that_is_no_transformer_is_refused(data, tmp_path):
+    with pytest.raises(UserError, match=r"There is no folder .*nothing"):
+        fine_tune(tmp_path / "nothing", data)
     with pytest.raises(UserError, match=r"no config\.json"):
         fine_tune(tmp_path, data)
 

@@ -46,6 +46,15 @@ def test_words_become_parts_with_special_tokens_outside_the_mask():
     assert Subwords(tokenizer()).code(EXAMPLES[0]).words == [-1, 0, 1, 1, 2, -1]
 
 
+def test_unknown_words_are_explained_like_others():
+    """Tokenisers count the unknown token among the special ones."""
+    example = TextExample(("a", "xyzzy", "film"), 1)
+    assert batch_of([example]).mask[0].tolist() == [False, True, True, True, False]
+    network = Transformer(model("bert"))
+    scores = TEXT_EXPLAINERS["leave-one-out-mask"].attribute(network, batch_of([example]))
+    assert (scores[0, 1:4] != 0).all()
+
+
 def test_pairs_are_one_sequence():
     batch = batch_of(PAIRS)
     assert batch.other is None

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from trueness.engine import walk
@@ -134,6 +136,40 @@ def test_unknown_studies_and_files(tmp_path):
     (tmp_path / "latin.toml").write_bytes(b"title = '\xe9'")
     with pytest.raises(UserError, match="not UTF-8"):
         load_study(tmp_path / "latin.toml")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"models": "bert"}, "no model named 'bert'.*or transformer, with pretrained=FOLDER"),
+        ({"models": "average-uniform"}, "no attention of its own.*or transformer"),
+    ],
+)
+def test_models_and_transformers(settings, message):
+    with pytest.raises(UserError, match=message):
+        load_study("recursive-roar", settings)
+
+
+def test_files_that_a_study_cannot_use_are_refused_before_it_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine").mkdir()
+    one = "text,label\na good film,good\na bad film,bad\n"
+    Path("one.csv").write_text(one)
+    settings = {"models": "average-additive", "vectors": "none"}
+    with pytest.raises(UserError, match=r"one\.csv has no split train: give a folder with the files train, dev, test"):
+        plan(load_study("recursive-roar", {**settings, "datasets": "one.csv"}))
+    for split in ("train", "dev"):
+        Path("mine", f"{split}.csv").write_text(one)
+    Path("mine", "test.csv").write_text(one + "so so,neither\n")
+    with pytest.raises(UserError, match="mine, split test: the label 'neither' does not occur"):
+        plan(load_study("recursive-roar", {**settings, "datasets": "mine"}))
+    Path("mine", "test.csv").write_text(one + ",bad\n")
+    with pytest.raises(UserError, match=r"test\.csv, row 4"):
+        plan(load_study("recursive-roar", {**settings, "datasets": "mine"}))
+    Path("mine", "test.csv").write_text(one)
+    assert plan(load_study("recursive-roar", {**settings, "datasets": "mine"}))
+    with pytest.raises(UserError, match="There is no folder nothing with a saved transformer"):
+        plan(load_study("recursive-roar", {"models": "transformer", "pretrained": "nothing", "datasets": "mine"}))
 
 
 def test_lines_of_keys():

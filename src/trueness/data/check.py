@@ -85,7 +85,7 @@ def _check_text(source: str, files: dict[str, Path]) -> dict[str, Any]:
     empty = [split for split, part in rows.items() if not part]
     return {
         "dataset": source,
-        "usable": not bad and not empty,
+        "usable": not bad and not empty and not any(unseen.values()),
         "splits": splits,
         "empty_splits": empty,
         "classes_not_in_train": {split: labels for split, labels in unseen.items() if labels},

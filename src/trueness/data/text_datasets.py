@@ -15,7 +15,7 @@ from pathlib import Path
 from trueness.data.babi import read_babi, simulate_babi
 from trueness.data.beer import as_many_as_beer, read_beer
 from trueness.data.examples import RawExample, TextDataset
-from trueness.data.folder import BadRow, find_splits, read_rows
+from trueness.data.folder import SUFFIXES, BadRow, find_splits, read_rows
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
 from trueness.data.preparation import Preparation, prepare
 from trueness.data.trees import read_trees
@@ -63,6 +63,27 @@ def check_name(name: str) -> None:
     """Refuse a name that is neither a dataset's, nor a file or folder, nor the hub's; the data need not be here."""
     if name not in TEXT_DATASETS and not name.startswith("hf:") and not Path(name).exists():
         raise UserError(f"There is no dataset, file or folder {name!r}; {nearest(name, list(TEXT_DATASETS))}")
+
+
+def check_files(name: str, needed: Sequence[str] = ()) -> None:
+    """Read a file or folder of one's own; UserError for rows, splits or labels that cannot be used."""
+    if name in TEXT_DATASETS or name.startswith("hf:"):
+        return
+    splits = read_folder(Path(name))
+    for split in needed:
+        if split not in splits:
+            raise UserError(
+                f"{name} has no split {split}: give a folder with the files {', '.join(needed)} "
+                f"({' or '.join(SUFFIXES)})."
+            )
+    if "train" in splits:
+        known = {example.label for example in splits["train"]}
+        for split, part in splits.items():
+            for example in part:
+                if example.label not in known:
+                    raise UserError(
+                        f"{name}, split {split}: the label {example.label!r} does not occur in the training split."
+                    )
 
 
 def find_source(name: str, *, root: str | Path | None = None) -> tuple[Path | None, bool]:

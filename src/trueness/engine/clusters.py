@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import runpy
 import sys
 import sysconfig
@@ -78,6 +79,8 @@ def _dask(address: str) -> Iterator[ClusterExecutor]:
         from distributed import Client
     except ImportError as error:
         raise UserError("The engine dask needs a package: pip install 'trueness[dask]'.") from error
+    if not re.search(r":\d+$", address):
+        raise UserError(f"dask:{address} has no port: give the scheduler's address, such as dask:tcp://HOST:8786.")
     try:
         client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:

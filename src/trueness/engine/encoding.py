@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from trueness.errors import UserError
+
 JUST_NOW = 2 * 10**9
 """Nanoseconds in which a file may change twice without its time saying so."""
 
@@ -90,6 +92,8 @@ def path_digest(path: Path) -> str:
     if path.is_dir():
         files = sorted(item for item in path.rglob("*") if item.is_file())
         return digest({item.relative_to(path).as_posix(): _remembered(item) for item in files})
+    if not path.exists():
+        raise UserError(f"There is no file or folder {path}.")
     return _remembered(path)
 
 

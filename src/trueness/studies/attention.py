@@ -75,7 +75,7 @@ def plan_attention(study: AttentionStudy) -> Task:
     trials, trained, spreads, epsilons = [], [], [], {}
     at: dict[str, list[dict[str, Any]]] = {"trials": [], "trained": [], "spreads": []}
     for name in study.datasets:
-        data = dataset_task(name, study.vectors)
+        data = dataset_task(name, study.vectors, ("train", "test"))
         recipe = study.recipes.get(name, study.recipe)
         epsilon = study.epsilon if RECIPES[recipe].shape.get("head", "linear") == "linear" else study.epsilon_pairs
         epsilons[name] = epsilon

@@ -85,7 +85,7 @@ def plan_recursive_roar(study: RecursiveRoarStudy) -> Task:
 
     last = len(study.steps) + 1
     for name in study.datasets:
-        data = dataset_task(name, study.vectors)
+        data = dataset_task(name, study.vectors, ("train", "dev", "test"))
         for model in study.models:
             where = {"dataset": Path(name).name, "model": model}
             together = 1 if model == TRANSFORMER else study.together

@@ -84,7 +84,8 @@ def _explainer(name: str) -> str:
     return known(TEXT_EXPLAINERS)(name)
 
 
-def _learned(name: str) -> str:
+def attentive(name: str) -> str:
+    """Refuse a model without attention of its own."""
     if TEXT_MODELS[name][1] not in ("additive", "dot"):
         raise ValueError(f"{name} has no attention of its own to test; use additive or dot")
     return name
@@ -118,7 +119,7 @@ Models = Annotated[list[ModelName], BeforeValidator(as_list), AfterValidator(dis
 TextDatasetName = Annotated[str, AfterValidator(_findable)]
 TextDatasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 NamedDatasets = Annotated[TextDatasets, AfterValidator(named_apart)]
-AttentionModelName = Annotated[str, AfterValidator(known(TEXT_MODELS)), AfterValidator(_learned)]
+AttentionModelName = Annotated[str, AfterValidator(known(TEXT_MODELS)), AfterValidator(attentive)]
 AttentionModels = Annotated[
     list[AttentionModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)
 ]

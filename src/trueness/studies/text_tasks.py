@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from trueness.models.text_model import TextModel
 
 
-def dataset_task(name: str, vectors: str | None) -> Task:
-    """The task that prepares a dataset; its key follows from what the files hold, not from where they lie."""
-    from trueness.data.text_datasets import TEXT_DATASETS, find_source
+def dataset_task(name: str, vectors: str | None, needed: Sequence[str] = ()) -> Task:
+    """The task that prepares a dataset; its key follows from what the files hold, not from where they lie.
 
+    Files of a user's own are looked at right away: they must have the splits that are `needed`.
+    """
+    from trueness.data.text_datasets import TEXT_DATASETS, check_files, find_source
+
+    check_files(name, needed)
     revision = TEXT_DATASETS[name].revision if name in TEXT_DATASETS else 1
     later: dict[str, Any] = {} if revision == 1 else {"revision": revision}
     return dataset(name=name, source=find_source(name)[0], vectors=vectors_for(name, vectors), **later)

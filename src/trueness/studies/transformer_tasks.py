@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
+from trueness.models.registry import TEXT_MODELS
 from trueness.studies.schema import (
-    AttentionModelName,
     RecipeName,
     Shape,
     Study,
     WordVectors,
     as_list,
+    attentive,
     distinct,
     known,
 )
@@ -24,7 +25,17 @@ from trueness.studies.text_tasks import read_dataset, read_model, training
 
 TRANSFORMER = "transformer"
 
-AnyModel = Literal["transformer"] | AttentionModelName
+
+def _any_model(name: str) -> str:
+    if name == TRANSFORMER:
+        return name
+    try:
+        return attentive(known(TEXT_MODELS)(name))
+    except ValueError as error:
+        raise ValueError(f"{str(error).rstrip('.')}; or {TRANSFORMER}, with pretrained=FOLDER") from error
+
+
+AnyModel = Annotated[str, AfterValidator(_any_model)]
 AnyModels = Annotated[list[AnyModel], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 
 

@@ -98,3 +98,19 @@ def test_of_all_steps_the_largest_that_is_sure_is_told(code):
     limit = {"mask-leak": 0.02, "unusual-texts": 0.05}[code]
     by_chance = sum(bool(warned(limit + rng.normal(scale=0.03, size=(5, 9)))) for _ in range(200))
     assert by_chance <= 0.08 * 200
+
+
+def test_steps_that_hide_no_more_are_told():
+    curves = setting({"method": EARLY})
+    assert not found("repeated-steps", replace(curves, hidden=np.array([0.08, 0.18, 0.48, 0.9])))
+    (warning,) = found("repeated-steps", replace(curves, hidden=np.array([0.0, 0.18, 0.18, 0.9])))
+    assert warning.message.startswith("the steps 0.1, 0.5 hide no more")
+
+
+def test_classifiers_of_masks_that_learnt_nothing_are_told():
+    level = np.full((4, 4), 0.45)
+    masks = {("plain", "random"): (level, level + 0.1), ("recursive", "method"): (level, level + 0.1)}
+    curves = replace(setting({"method": EARLY}), masks=masks)
+    assert len(found("blind-to-leaks", curves)) == 1
+    seen = {**masks, ("recursive", "method"): (level + np.eye(4) / 100, level)}
+    assert not found("blind-to-leaks", replace(curves, masks=seen))

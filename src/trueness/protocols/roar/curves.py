@@ -47,6 +47,8 @@ class Setting:
     """By method: (seeds, inner steps) share of masked texts that look unusual to the companion."""
     accuracies: Mapping[tuple[str, str], Floats] = field(default_factory=dict)
     """The curves once more as accuracy, if they are of another metric."""
+    hidden: Floats = field(default_factory=lambda: np.zeros(0))
+    """(inner steps) the share of all test tokens that random masks hide, where it was measured."""
 
     @property
     def where(self) -> str:
@@ -93,7 +95,7 @@ def settings_of(
         curves = _curves(here, seeds, "performance", inner, unit)
         if ("plain", BASELINE) not in curves:
             continue
-        masks, unusual = {}, {}
+        masks, unusual, hidden = {}, {}, np.zeros(0)
         for (order, method), some in here[(here["step"] > 0) & (here["step"] <= inner)].groupby(
             ["order", "method"], sort=False
         ):
@@ -101,7 +103,10 @@ def settings_of(
                 continue
             if order == MASKED:
                 unusual[str(method)] = _table(some, seeds, "unusual")
-            elif "mask-only" in some and some["mask-only"].notna().all():
+                continue
+            if (order, method) == ("plain", BASELINE) and "hidden" in some and some["hidden"].notna().all():
+                hidden = _table(some, seeds, "hidden").mean(axis=0)
+            if "mask-only" in some and some["mask-only"].notna().all():
                 masks[str(order), str(method)] = (
                     _table(some, seeds, "mask-only"),
                     _table(some, seeds, "largest-class"),
@@ -118,6 +123,7 @@ def settings_of(
             masks,
             unusual,
             {} if metric == "accuracy" else _curves(here, seeds, "accuracy", inner, unit),
+            hidden,
         )
 
 

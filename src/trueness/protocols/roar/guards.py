@@ -29,8 +29,11 @@ UNUSUAL = 0.05
 """More masked texts by this than under random masks look unusual to the companion."""
 
 
-def warnings(settings: Sequence[Setting], target: str) -> Iterator[ResultWarning]:
+def warnings(settings: Sequence[Setting], target: str, trained_before: Sequence[str] = ()) -> Iterator[ResultWarning]:
     """Reasons to read the curves with care."""
+    for model in trained_before:
+        message = "it was a classifier before: what it learnt from whole texts is not lost when it is trained again"
+        yield ResultWarning(code="trained-before", where=model, message=message)
     if target == "gold" and settings:
         message = "explanations of the gold class can tell the label by what they hide; practice does not know it"
         yield ResultWarning(code="gold-label", where="all methods", message=message)
@@ -38,6 +41,8 @@ def warnings(settings: Sequence[Setting], target: str) -> Iterator[ResultWarning
         if len(setting.seeds) < FEWEST_SEEDS:
             message = f"{len(setting.seeds)} seeds: claims need at least {FEWEST_SEEDS}"
             yield ResultWarning(code="few-seeds", where=setting.where, message=message)
+        yield from _repeated(setting)
+        yield from _blind(setting)
         if setting.unit == "share":
             yield from _small_denominators(setting)
         for order, method in setting.curves:
@@ -47,6 +52,26 @@ def warnings(settings: Sequence[Setting], target: str) -> Iterator[ResultWarning
         for method in setting.unusual:
             if method != BASELINE:
                 yield from _unusual(setting, method)
+
+
+def _repeated(setting: Setting) -> Iterator[ResultWarning]:
+    """Steps that hide no more than the one before: texts are too short for them."""
+    more = np.diff(setting.hidden, prepend=0.0) > 0
+    same = [f"{amount:g}" for amount, new in zip(setting.amounts[1:], more, strict=False) if not new]
+    if same:
+        message = f"the steps {', '.join(same)} hide no more than those before: they measure the same again"
+        yield ResultWarning(code="repeated-steps", where=setting.where, message=message)
+
+
+def _blind(setting: Setting) -> Iterator[ResultWarning]:
+    """Classifiers of masks that say the same whatever they see."""
+    alone = [values for values, _ in setting.masks.values()]
+    if alone and np.ptp(np.concatenate([values.ravel() for values in alone])) == 0:
+        message = (
+            "the classifiers of masks learnt nothing, so that no leak can be found: train them for longer, for example "
+            "with leak=150"
+        )
+        yield ResultWarning(code="blind-to-leaks", where=setting.where, message=message)
 
 
 def _small_denominators(setting: Setting) -> Iterator[ResultWarning]:

@@ -32,12 +32,13 @@ def summarise(
     unit: Literal["share", "tokens"],
     target: str,
     metrics: Mapping[str, str],
+    trained_before: Sequence[str] = (),
 ) -> Result:
     """The result of a study, from one point per dataset, model, method, order, step and seed.
 
     `points` has the test performance and the guards' measurements; `sparsity` how much of the explanations the top
     tokens hold; `refused` the methods that a model cannot support; `bounded` the comprehensiveness and sufficiency of
-    single texts.
+    single texts; `trained_before` the models that do not begin as ones that know nothing of a task.
     """
     import pandas as pd
 
@@ -55,7 +56,7 @@ def summarise(
             for some in (_scores(setting, unit, target), _companion(setting, bounded, unit, target))
             for score in some
         ),
-        warnings=tuple(warnings(settings, target)),
+        warnings=tuple(warnings(settings, target, trained_before)),
         abstentions=tuple(abstentions(settings, refused, unit)),
         claims=tuple(claims(settings, explained, unit)),
         tables={
