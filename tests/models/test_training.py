@@ -160,6 +160,7 @@ def test_a_recipe_that_does_not_fit_the_data_is_refused():
         (pairs, QUICK, "has pairs of texts"),
         (DATA, RECIPES["default-pair"], "has single texts"),
         (three, RECIPES["jw2019"], "has 3 classes"),
+        (three, RECIPES["madsen2022"], "has 3 classes, and the recipe is for two: use default"),
     ):
         with pytest.raises(UserError, match=message):
             train("bilstm-additive", data, recipe=recipe)

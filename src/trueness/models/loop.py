@@ -136,8 +136,8 @@ class Loop(Generic[Network]):
         done = self.progress
         if self.recipe.select not in row:
             raise UserError(
-                f"The recipe selects by {self.recipe.select}, which needs development texts of both of two classes; "
-                "another recipe, such as default, selects by accuracy (trueness list recipe)."
+                f"The recipe selects by {self.recipe.select}, which needs development texts of both classes; others, "
+                "such as default, select by accuracy."
             )
         value = -row["loss"] if self.recipe.select == "loss" else row[self.recipe.select]
         better = done.best is None or value > done.best or self._reaches(row)

@@ -37,7 +37,7 @@ def model_config(name: str, data: TextDataset, recipe: Recipe, **changes: Any) -
         raise UserError(f"{data.name} has pairs of texts, and the recipe reads one: use default-pair or jw2019-pair.")
     if not data.pairs and head != "linear":
         raise UserError(f"{data.name} has single texts, and the recipe reads pairs: use default or jw2019.")
-    if recipe.shape.get("one_logit") and len(data.classes) != 2:
+    if (recipe.shape.get("one_logit") or recipe.select == "auc") and len(data.classes) != 2:
         raise UserError(f"{data.name} has {len(data.classes)} classes, and the recipe is for two: use default.")
     shape = {"vocabulary": len(data.vocabulary), "classes": len(data.classes), **recipe.shape, **changes}
     return AttentiveConfig(encoder=encoder, attention=attention, **shape)  # type: ignore[arg-type]
