@@ -32,7 +32,7 @@ def test_attention_against_random():
 def test_nothing_is_claimed_where_random_masks_cost_nothing():
     level = [0.61, 0.61, 0.61, 0.61, 0.61, 0.60]
     empty = setting({"attention": [0.61, 0.60, 0.60, 0.60, 0.60, 0.60]}, "empty", random=level, noise=0.0001)
-    assert (empty.fragile(), empty.empty()) == (4, True)
+    assert (empty.fragile().sum(), empty.empty()) == (4, True)
     assert verdicts(empty) == {}
     both = [empty, setting({"attention": EARLY})]
     evidence = {claim.claim: claim.evidence for claim in claims(both, NOTHING, "share")}
@@ -46,6 +46,9 @@ def test_nothing_is_claimed_where_random_masks_cost_nothing():
     partly = replace(both[1], curves={**both[1].curves, ("plain", "random"): random})
     (warning,) = found("small-denominator", partly)
     assert "1 of 4 seeds" in warning.message
+    scores = {one.quantity: one for one in _scores(partly, "share", "gold")}
+    assert (scores["faithfulness"].n, scores["faithfulness, as published"].n) == (3, 4)
+    assert scores["faithfulness"].value < scores["faithfulness"].best
 
 
 @pytest.mark.parametrize("silent", [(), ("plain",), (MASKED,), ("plain", MASKED)])

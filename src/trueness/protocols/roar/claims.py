@@ -50,7 +50,7 @@ def _best(setting: Setting, without: str | None) -> tuple[str, bool]:
     """The most faithful method, and whether it is surely better than each of the others; one may be left out."""
     some = [method for method in setting.methods("recursive") if method != without]
     values = {method: setting.faithfulness("recursive", method) for method in some}
-    first = max(values, key=lambda method: float(np.nan_to_num(values[method]).mean()))
+    first = max(values, key=lambda method: float(np.nanmean(values[method])))
     gaps = [over_seeds(values[first] - other) for method, other in values.items() if method != first]
     return first, all(decide(gap, above=0) for gap in gaps)
 

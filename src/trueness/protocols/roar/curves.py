@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from trueness.protocols.result import bounds
 from trueness.stats import Interval, area_between_curves, t_interval, within
@@ -63,20 +64,20 @@ class Setting:
         """Performance under random masks: of retrained models, or of the companion."""
         return self.curves[order if order == MASKED else "plain", BASELINE]
 
-    def fragile(self, order: str = "plain") -> int:
-        """With how many seeds faithfulness divides by little."""
+    def fragile(self, order: str = "plain") -> npt.NDArray[np.bool_]:
+        """With which seeds faithfulness divides by little."""
         baseline = self.baseline(order)
-        area = area_between_curves(self.amounts, baseline, baseline).denominator
-        return int((area < SMALL_DENOMINATOR).sum())
+        return np.asarray(area_between_curves(self.amounts, baseline, baseline).denominator < SMALL_DENOMINATOR)
 
     def empty(self, order: str = "plain") -> bool:
         """Whether that is so with most seeds: there is nothing that explanations could find."""
-        return 2 * self.fragile(order) > len(self.seeds)
+        return bool(2 * self.fragile(order).sum() > len(self.seeds))
 
-    def faithfulness(self, order: str, method: str) -> Floats:
-        """Of each seed; not a number where it is undefined."""
+    def faithfulness(self, order: str, method: str, *, every: bool = False) -> Floats:
+        """Of each seed; not a number where it is undefined or, unless `every` one is wanted, divides by little."""
         found = area_between_curves(self.amounts, self.curves[order, method], self.baseline(order))
-        return np.asarray(found.value.values.filled(np.nan))
+        values = np.asarray(found.value.values.filled(np.nan))
+        return values if every else np.where(self.fragile(order), np.nan, values)
 
 
 def over_seeds(values: Floats) -> Interval:
@@ -155,7 +156,7 @@ def _curves(here: pd.DataFrame, seeds: list[Any], column: str, inner: int, unit:
             curve = np.concatenate([first, steps, *([last] if unit == "share" else [])], axis=1)
         if not np.isnan(curve).any():
             found[str(order), str(method)] = curve
-    return found
+    return dict(sorted(found.items(), key=lambda item: item[0][0] == MASKED))  # the companion's last
 
 
 def bands(setting: Setting) -> Iterator[dict[str, Any]]:

@@ -77,16 +77,19 @@ def _blind(setting: Setting) -> Iterator[ResultWarning]:
 def _small_denominators(setting: Setting) -> Iterator[ResultWarning]:
     """Where it is so with most seeds there is an abstention instead."""
     for order in ("plain", MASKED) if setting.methods(MASKED) else ("plain",):
-        if setting.fragile(order) and not setting.empty(order):
-            message = f"{_cost_little(setting, order)}: faithfulness divides by little and is fragile"
+        if setting.fragile(order).any() and not setting.empty(order):
+            message = (
+                f"{_cost_little(setting, order)}: faithfulness would divide by little, and leaves them out but for the "
+                "value as published"
+            )
             where = f"{setting.where}, {order}" if order == MASKED else setting.where
             yield ResultWarning(code="small-denominator", where=where, message=message)
 
 
 def _cost_little(setting: Setting, order: str) -> str:
     return (
-        f"with {setting.fragile(order)} of {len(setting.seeds)} seeds random masks cost less than {SMALL_DENOMINATOR} "
-        f"{setting.metric} over the whole curve"
+        f"with {setting.fragile(order).sum()} of {len(setting.seeds)} seeds random masks cost less than "
+        f"{SMALL_DENOMINATOR} {setting.metric} over the whole curve"
     )
 
 

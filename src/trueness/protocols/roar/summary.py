@@ -118,9 +118,10 @@ def _scores(setting: Setting, unit: str, target: str) -> Iterator[Score]:
             best = float(np.mean(most.compressed())) if len(most.compressed()) else None
             for method in setting.methods(order):
                 values = setting.faithfulness(order, method)
-                values = values[np.isfinite(values)]
                 yield from _score(setting, quantity, method, over_seeds(values), target=target, null=0.0, best=best)
                 if order == "recursive":
+                    values = setting.faithfulness(order, method, every=True)
+                    values = values[np.isfinite(values)]
                     clipped = mean_interval(np.clip(values, -1, 1)) if len(values) else t_interval(values)
                     yield from _score(
                         setting, AS_PUBLISHED, method, clipped, target=target, null=0.0, best=best, published=True
