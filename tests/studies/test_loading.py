@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from trueness.data.check import check_dataset
 from trueness.engine import walk
 from trueness.errors import UserError
 from trueness.studies import KINDS, builtin_studies, load_study, parse_setting, plan
@@ -166,7 +167,12 @@ def test_files_that_a_study_cannot_use_are_refused_before_it_runs(tmp_path, monk
     Path("mine", "test.csv").write_text(one + ",bad\n")
     with pytest.raises(UserError, match=r"test\.csv, row 4"):
         plan(load_study("recursive-roar", {**settings, "datasets": "mine"}))
-    Path("mine", "test.csv").write_text(one)
+    Path("mine", "test.csv").write_text("text,label\na good film,1\na bad film,0\n")
+    for split in ("train", "dev"):  # 1 and "1" are one label
+        Path("mine", f"{split}.csv").unlink()
+        rows = '{"text": "a good film", "label": 1}\n{"text": "a bad film", "label": 0}\n'
+        Path("mine", f"{split}.jsonl").write_text(rows)
+    assert check_dataset("mine")["usable"]
     assert plan(load_study("recursive-roar", {**settings, "datasets": "mine"}))
     with pytest.raises(UserError, match="There is no folder nothing with a saved transformer"):
         plan(load_study("recursive-roar", {"models": "transformer", "pretrained": "nothing", "datasets": "mine"}))

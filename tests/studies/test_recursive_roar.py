@@ -201,6 +201,8 @@ def test_transformers_pairs_refusals_and_tokens(pretrained, tmp_path):
     hidden = hidden[hidden["order"] == "recursive"]
     assert hidden.groupby("step")["hidden"].mean().is_monotonic_increasing
     assert {"accuracy"} == set(run.result.tables["curves"]["metric"])
+    (before,) = [item for item in run.result.warnings if item.code == "trained-before"]  # it was saved with a head
+    assert before.where == "transformer"
 
 
 @pytest.mark.parametrize(

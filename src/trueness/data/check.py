@@ -76,9 +76,9 @@ def _check_text(source: str, files: dict[str, Path]) -> dict[str, Any]:
             else:
                 rows[split].append(row)
         splits[split] = {"file": file.name, **_describe(rows[split])}
-    train = {row.label for row in rows.get("train", [])}
+    train = {str(row.label) for row in rows.get("train", [])}
     unseen = {
-        split: sorted({str(row.label) for row in part if row.label not in train})
+        split: sorted({str(row.label) for row in part} - train)
         for split, part in rows.items()
         if train and split != "train"
     }

@@ -55,13 +55,10 @@ def prepare(name: str, raw: Mapping[str, Sequence[RawExample]], how: Preparation
     """
     splits = {split: [_renamed(example, how) for example in part] for split, part in raw.items()}
     labelled = {split: [example for example in part if example is not None] for split, part in splits.items()}
-    classes = how.classes or _classes(name, labelled)
+    classes = how.classes or classes_of(name, labelled)
     tokenised: dict[str, list[TextExample]] = {}
     for split, part in labelled.items():
         kept = [example for example in part if str(example.label) in classes]
-        if how.classes is None and len(kept) < len(part):
-            unknown = next(str(example.label) for example in part if str(example.label) not in classes)
-            raise UserError(f"{name}, split {split}: the label {unknown!r} does not occur in the training split.")
         tokenised[split] = [_tokenised(example, classes, how) for example in kept]
     if "dev" not in tokenised and "train" in tokenised and how.dev_share:
         tokenised["train"], tokenised["dev"] = _set_aside(tokenised["train"], how)
@@ -94,13 +91,19 @@ def _renamed(example: RawExample, how: Preparation) -> RawExample | None:
     return None if label is None else RawExample(example.text, label, example.text_b, example.evidence)
 
 
-def _classes(name: str, splits: Mapping[str, Sequence[RawExample]]) -> tuple[str, ...]:
+def classes_of(name: str, splits: Mapping[str, Sequence[RawExample]]) -> tuple[str, ...]:
+    """The labels of the training split, or of the first one; UserError where another split has others."""
     source = splits["train"] if "train" in splits else next(iter(splits.values()))
     labels = {example.label for example in source}
     if not labels:
         raise UserError(f"{name} has no examples.")
     numeric = all(isinstance(label, int) for label in labels)
-    return tuple(str(label) for label in (sorted(labels) if numeric else sorted(map(str, labels))))
+    classes = tuple(str(label) for label in (sorted(labels) if numeric else sorted(map(str, labels))))
+    for split, part in splits.items():
+        unknown = next((str(example.label) for example in part if str(example.label) not in classes), None)
+        if unknown is not None:
+            raise UserError(f"{name}, split {split}: the label {unknown!r} does not occur in the training split.")
+    return classes
 
 
 def _tokenised(example: RawExample, classes: tuple[str, ...], how: Preparation) -> TextExample:

@@ -17,7 +17,7 @@ from trueness.data.beer import as_many_as_beer, read_beer
 from trueness.data.examples import RawExample, TextDataset
 from trueness.data.folder import SUFFIXES, BadRow, find_splits, read_rows
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
-from trueness.data.preparation import Preparation, prepare
+from trueness.data.preparation import Preparation, classes_of, prepare
 from trueness.data.trees import read_trees
 from trueness.errors import UserError
 from trueness.registry import Registry, nearest
@@ -76,14 +76,7 @@ def check_files(name: str, needed: Sequence[str] = ()) -> None:
                 f"{name} has no split {split}: give a folder with the files {', '.join(needed)} "
                 f"({' or '.join(SUFFIXES)})."
             )
-    if "train" in splits:
-        known = {example.label for example in splits["train"]}
-        for split, part in splits.items():
-            for example in part:
-                if example.label not in known:
-                    raise UserError(
-                        f"{name}, split {split}: the label {example.label!r} does not occur in the training split."
-                    )
+    classes_of(name, splits)
 
 
 def find_source(name: str, *, root: str | Path | None = None) -> tuple[Path | None, bool]:

@@ -113,7 +113,14 @@ def plan_recursive_roar(study: RecursiveRoarStudy) -> Task:
                 many = max(1, together // len(group))
                 for done, part, method, step, order in _retrained(study, data, first, {**how, **explain}, many):
                     add(done, where, group, step, part=part, method=method, order=order)
-    return summary({"steps": steps}, at=at, amounts=study.steps, unit=study.unit, target=study.target)
+    before = {"trained_before": [TRANSFORMER]} if TRANSFORMER in study.models and _trained_before(study) else {}
+    return summary({"steps": steps}, at=at, amounts=study.steps, unit=study.unit, target=study.target, **before)
+
+
+def _trained_before(study: RecursiveRoarStudy) -> bool:
+    from trueness.models.pretrained import find_pretrained, is_classifier
+
+    return is_classifier(find_pretrained(study.pretrained))
 
 
 def _retrained(

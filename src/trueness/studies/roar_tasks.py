@@ -146,7 +146,6 @@ def all_hidden(
     seeds: Sequence[int],
 ) -> dict[str, Any]:
     """Models trained on texts of which only the length is left (and the other text of a pair)."""
-    from trueness.models.pretrained import is_classifier
     from trueness.protocols.roar.step import everything, retrain
 
     data = read_dataset(inputs["dataset"])
@@ -154,8 +153,7 @@ def all_hidden(
     trained = retrain(maker, data, seeds, [everything for _ in seeds], current_device(), leak=False)
     metric = "accuracy" if data.pairs else "macro-f1"  # as the paper
     test = {str(seed): one.measured for seed, one in zip(seeds, trained, strict=True)}
-    before = {} if pretrained is None or not is_classifier(Path(pretrained)) else {"trained_before": True}
-    return {"facts": {"test": test, "metric": metric, **before}}
+    return {"facts": {"test": test, "metric": metric}}
 
 
 @task("roar/companion", version=2)
@@ -195,6 +193,7 @@ def summary(
     amounts: Sequence[float],
     unit: Literal["share", "tokens"],
     target: Literal["gold", "predicted"],
+    trained_before: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Curves, faithfulness, guards and checked claims of the whole study."""
     import pandas as pd
@@ -203,7 +202,6 @@ def summary(
 
     points, sparsity, refused, bounded = [], [], [], []
     metrics: dict[str, str] = {}
-    before: set[str] = set()
     for place, stored in zip(at, inputs["steps"], strict=True):
         where = {name: place[name] for name in ("dataset", "model", "method", "order", "step")}
         if stored.holds("test"):
@@ -217,7 +215,6 @@ def summary(
                 continue
             measured = facts.get("test", {})
             metrics |= {place["dataset"]: facts["metric"]} if "metric" in facts else {}
-            before |= {place["model"]} if facts.get("trained_before") else set()
             sparsity += [
                 {**where, "seed": int(seed), "curve": curve} for seed, curve in facts.get("sparsity", {}).items()
             ]
@@ -241,5 +238,5 @@ def summary(
         unit=unit,
         target=target,
         metrics=metrics,
-        trained_before=sorted(before),
+        trained_before=trained_before,
     ).payloads()

@@ -114,17 +114,17 @@ def settings_of(
                 )
         metric = metrics[str(dataset)]
         yield Setting(
-            str(dataset),
-            str(model),
-            metric,
-            unit,
-            axis,
-            tuple(map(int, seeds)),
-            curves,
-            masks,
-            unusual,
-            {} if metric == "accuracy" else _curves(here, seeds, "accuracy", inner, unit),
-            hidden,
+            dataset=str(dataset),
+            model=str(model),
+            metric=metric,
+            unit=unit,
+            amounts=axis,
+            seeds=tuple(map(int, seeds)),
+            curves=curves,
+            masks=masks,
+            unusual=unusual,
+            accuracies={} if metric == "accuracy" else _curves(here, seeds, "accuracy", inner, unit),
+            hidden=hidden,
         )
 
 
