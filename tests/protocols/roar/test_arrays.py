@@ -258,7 +258,7 @@ def test_whole_numbers_are_hidden_behind_their_mean():
 def test_steps_that_hide_no_more_are_warned_of():
     found = tn.recursive_roar(*decided_by([2]), explainers={"perfect": perfect}, **{**HOW, "steps": [0.05, 0.5, 0.55]})
     (warning,) = (warning for warning in found.warnings if warning.code == "repeated-steps")
-    assert "of 8 places the steps 0.05, 0.55 hide no more" in warning.message
+    assert "the steps 0.05, 0.55 hide no more" in warning.message
 
 
 def test_a_share_is_rounded_down_and_only_grows():

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from trueness.errors import UserError
-from trueness.protocols.result import Result, ResultWarning
+from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import BASELINE
 from trueness.protocols.roar.hiding import Amount, choose
 from trueness.protocols.roar.leak import largest_class
@@ -64,8 +64,7 @@ def follow(
     if len(refused) == len(explainers):
         reasons = "; ".join(f"{row['method']}: {row['reason']}" for row in refused)
         raise UserError(f"No explainer could be followed: {reasons}.")
-    result = _result(rows, refused, shares, trial.target, dataset)
-    return replace(result, warnings=(*result.warnings, *_repeated(trial, shares, f"{dataset}, {model}")))
+    return _result(rows, refused, shares, trial.target, dataset)
 
 
 class _RefusedError(Exception):
@@ -98,7 +97,7 @@ class Trial:
         """A model trained on what is left, and its accuracy; with `leak` also what the masks alone tell."""
         shown = {name: self.shown(name, mask) for name, mask in hidden.items()}
         model, found = self._accuracy(seed, shown)
-        measured = {"accuracy": found}
+        measured = {"accuracy": found, "hidden": float(hidden["test"].mean())}
         if self.leak:
             outlines = {
                 name: np.broadcast_to(self._laid_over(mask), self.splits[name][0].shape).astype(np.float32)
@@ -183,19 +182,6 @@ def _hide(importance: Array, hidden: Bools, share: float) -> Bools:
     scores, before = (torch.from_numpy(values.reshape(len(values), -1)) for values in (importance, hidden))
     count = Amount(share).of(torch.full((len(before),), before.shape[1]))
     return choose(scores, torch.ones_like(before), before, count).numpy().reshape(hidden.shape)
-
-
-def _repeated(trial: Trial, steps: Sequence[float], where: str) -> Iterator[ResultWarning]:
-    """Steps that hide no more than the one before: inputs have too few places."""
-    places = int(np.prod(trial.masks(full=False)["test"].shape[1:]))
-    counts = [int(count) for step in steps for count in Amount(step).of(torch.tensor([places]))]
-    same = [step for step, before, after in zip(steps, [0, *counts], counts, strict=False) if after == before]
-    if same:
-        message = (
-            f"of {places} places the steps {', '.join(f'{step:g}' for step in same)} hide no more than those before: "
-            "they measure the same again"
-        )
-        yield ResultWarning(code="repeated-steps", where=where, message=message)
 
 
 def _result(

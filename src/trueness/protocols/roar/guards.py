@@ -55,7 +55,7 @@ def warnings(settings: Sequence[Setting], target: str, trained_before: Sequence[
 
 
 def _repeated(setting: Setting) -> Iterator[ResultWarning]:
-    """Steps that hide no more than the one before: texts are too short for them."""
+    """Steps that hide no more than the one before: texts are too short for them, or inputs too small."""
     more = np.diff(setting.hidden, prepend=0.0) > 0
     same = [f"{amount:g}" for amount, new in zip(setting.amounts[1:], more, strict=False) if not new]
     if same:
@@ -68,8 +68,8 @@ def _blind(setting: Setting) -> Iterator[ResultWarning]:
     alone = [values for values, _ in setting.masks.values()]
     if alone and np.ptp(np.concatenate([values.ravel() for values in alone])) == 0:
         message = (
-            "the classifiers of masks learnt nothing, so that no leak can be found: train them for longer, for example "
-            "with leak=150"
+            "the classifiers of masks learnt nothing, so that no leak can be found: train them for longer (of texts: "
+            "leak=150)"
         )
         yield ResultWarning(code="blind-to-leaks", where=setting.where, message=message)
 
