@@ -11,12 +11,12 @@ from benchmarks.report import line, seconds
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation
 from trueness.models.finetuning import LARGEST, FineTuning, Steps
 from trueness.models.loop import Loop
 from trueness.models.recipes import RECIPES
 from trueness.models.stack import Stack
-from trueness.models.stepping import CrossEntropy
 from trueness.models.transformer import Transformer
 
 EXAMPLES, WORDS, EMBEDDING, HIDDEN = 1280, 5000, 100, 128

@@ -18,9 +18,9 @@ torch.backends.cudnn.allow_tf32 = False  # on a GPU, references are computed in 
 # Files that take longest, first: the last one to begin decides when two workers end.
 LONGEST = (
     "tests/test_api.py",
-    "tests/studies/test_ground_truth.py",
-    "tests/studies/test_agreement.py",
-    "tests/studies/test_recursive_roar.py",
+    "tests/papers/test_ground_truth.py",
+    "tests/papers/test_agreement.py",
+    "tests/papers/test_recursive_roar.py",
     "tests/engine/test_clusters.py",
 )
 

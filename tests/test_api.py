@@ -105,7 +105,7 @@ def test_another_run_than_asked_for_says_in_what_it_differs(tmp_path):
 def test_a_failing_study_says_which_task(tmp_path, monkeypatch):
     from concurrent.futures import ThreadPoolExecutor
 
-    monkeypatch.setattr("trueness.studies.roar_synthetic.removal_curve", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("trueness.papers.roar_synthetic.study.removal_curve", lambda *a, **k: 1 / 0)
     with (
         ThreadPoolExecutor(1) as threads,
         pytest.raises(tn.TasksFailedError, match=r"roar-synthetic/curve.*ZeroDivision"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         load_classifier,
         load_dataset,
         load_model,
+        load_study,
         names,
         open_run,
         plan,
@@ -34,13 +35,11 @@ if TYPE_CHECKING:
     from trueness.engine import TasksFailedError
     from trueness.errors import UserError
     from trueness.explainers.text import explainer
-    from trueness.studies import load_study
 
 _HOME = {
     "TasksFailedError": "trueness.engine",
     "UserError": "trueness.errors",
     "explainer": "trueness.explainers.text",
-    "load_study": "trueness.studies",
     **dict.fromkeys(
         (
             "Plan",
@@ -56,6 +55,7 @@ _HOME = {
             "fine_tune",
             "load_classifier",
             "load_model",
+            "load_study",
             "names",
             "open_run",
             "plan",

@@ -9,8 +9,8 @@ import torch
 from tests.models.test_attentive import VOCABULARY
 from trueness.data import TextExample
 from trueness.models import stack
+from trueness.models.checkpoint import Checkpoint
 from trueness.models.evaluation import Evaluation
-from trueness.models.keeper import Keeper
 from trueness.models.loop import Loop
 from trueness.models.training import build as fresh
 
@@ -80,6 +80,6 @@ def check(loops, wanted):
 def stack_of(loops):
     before, stack.DEVICES = stack.DEVICES, ("cpu", "cuda")
     try:
-        return stack.stacks_of(loops, [Keeper(None, {}) for _ in loops])
+        return stack.stacks_of(loops, [Checkpoint(None, {}) for _ in loops])
     finally:
         stack.DEVICES = before

@@ -6,8 +6,8 @@ from tests.models.transformers import FAMILIES, model, tokenizer
 from trueness.data import RawExample
 from trueness.data.preparation import Preparation, prepare
 from trueness.errors import UserError
+from trueness.models.cuda_graphs import GraphStepper
 from trueness.models.finetuning import FINE_TUNINGS, FineTuning, _rate, fine_tune
-from trueness.models.stepping import GraphStepper
 from trueness.models.transformer import PREPARED
 
 

@@ -12,10 +12,10 @@ from tests.protocols.roar.test_hiding import texts
 from trueness.data.batches import EncodedSplit
 from trueness.models import encoders
 from trueness.models import recurrence as literal
-from trueness.models.looking import looking
+from trueness.models.cuda_graphs import CrossEntropy
+from trueness.models.inspecting import inspecting
 from trueness.models.recipes import Recipe
 from trueness.models.stack import Stack
-from trueness.models.stepping import CrossEntropy
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
@@ -156,7 +156,7 @@ def test_a_model_is_the_same_through_the_kernels(gradients, monkeypatch):
     for name, chosen in (("kernels", kernels), ("library", None)):
         for module in (literal, encoders):
             monkeypatch.setattr(module, "kernels_for", lambda *_, chosen=chosen: chosen)
-        with looking(network, gradients=gradients):
+        with inspecting(network, gradients=gradients):
             embeddings = network.embed(batch).detach().requires_grad_(gradients)
             seen = network(batch, embeddings=embeddings)
             found[name] = [seen.logits, seen.attention]

@@ -13,13 +13,13 @@ from trueness.data import TextDataset, TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.data.preparation import Preparation
 from trueness.models import stack
+from trueness.models.checkpoint import Checkpoint
+from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
-from trueness.models.keeper import Keeper
 from trueness.models.loop import Loop, run_loops
 from trueness.models.rationale import RationaleClassifier
 from trueness.models.rationale_objective import RationaleObjective
 from trueness.models.recipes import Recipe
-from trueness.models.stepping import CrossEntropy
 from trueness.models.training import build as fresh
 from trueness.models.training import train_many
 from trueness.models.twins import Reference, TwinObjective
@@ -160,10 +160,10 @@ def test_loops_that_differ_are_not_stacked(tmp_path):
     sparse = build("bilstm", normaliser="sparsemax").config
     assert stack_of([make(config=sparse), make(config=sparse)]) == []
     loops = [make(), make()]
-    assert stack.stacks_of(loops, [Keeper(None, {}) for _ in loops]) == [], "not on a CPU"
+    assert stack.stacks_of(loops, [Checkpoint(None, {}) for _ in loops]) == [], "not on a CPU"
     stack.DEVICES, before = ("cpu",), stack.DEVICES
     try:
-        assert stack.stacks_of(loops, [Keeper(tmp_path, {}) for _ in loops]) == [], "its states are to be kept"
+        assert stack.stacks_of(loops, [Checkpoint(tmp_path, {}) for _ in loops]) == [], "its states are to be kept"
     finally:
         stack.DEVICES = before
 
@@ -182,7 +182,7 @@ def test_training_stops_model_by_model(monkeypatch):
         Loop(fresh(config, seed, None), recipe, split, CrossEntropy(split), functools.partial(measure, seed), seed)
         for seed in (0, 1)
     ]
-    run_loops(loops, [Keeper(None, {}) for _ in loops])
+    run_loops(loops, [Checkpoint(None, {}) for _ in loops])
     assert [loop.progress.epoch for loop in loops] == [3, 4]
     assert [loop.best_epoch for loop in loops] == [2, 4]
 

@@ -9,11 +9,11 @@ from trueness.data import RawExample
 from trueness.data.batches import EncodedSplit
 from trueness.data.preparation import Preparation, prepare
 from trueness.errors import UserError
-from trueness.models import keeper, training
+from trueness.models import checkpoint, training
 from trueness.models import loop as loops
+from trueness.models.cuda_graphs import CrossEntropy, Stepper
 from trueness.models.evaluation import evaluate, predict, tokens_at_once
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.stepping import CrossEntropy, Stepper
 from trueness.models.text_model import load_model
 from trueness.models.training import model_config, train
 
@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_bytes_and_leaves_the_global_generator_alon
 @pytest.mark.parametrize("stop_after", [1, 3])
 def test_an_interrupted_training_resumes_to_the_same_weights(tmp_path, monkeypatch, stop_after):
     undisturbed = train("bilstm-additive", DATA, recipe=QUICK, **SMALL)
-    keep = keeper.Keeper.keep
+    keep = checkpoint.Checkpoint.keep
 
     def interrupt(self, loop):
         keep(self, loop)
@@ -76,7 +76,7 @@ def test_an_interrupted_training_resumes_to_the_same_weights(tmp_path, monkeypat
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(keeper.Keeper, "keep", interrupt)
+        patch.setattr(checkpoint.Checkpoint, "keep", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train("bilstm-additive", DATA, recipe=QUICK, state=tmp_path / "state", **SMALL)
     resumed = train("bilstm-additive", DATA, recipe=QUICK, state=tmp_path / "state", **SMALL)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr, ttest_1samp
 
+from trueness.papers.agreement.claims import claims
 from trueness.protocols.agreement.cell import SEED, Cell
 from trueness.protocols.agreement.measures import own_records, pair_records
 from trueness.protocols.agreement.summary import agreement, cell_scores, summarise
@@ -166,11 +167,11 @@ def test_conclusions_can_fail():
     """A transformer about which all methods agree, and attention that agrees with them."""
     recurrent, agreeing = cell(noise=1.0), cell(noise=1.0, model="transformer")
     same = agreeing.records.assign(**{"Kendall tau": 0.9 + 0.01 * (agreeing.records["instance"] % 3)})
-    verdicts = {item.claim: item.verdict for item in summarise([recurrent, replace(agreeing, records=same)]).claims}
+    verdicts = {item.claim: item.verdict for item in claims([recurrent, replace(agreeing, records=same)])}
     assert [verdict for claim, verdict in verdicts.items() if "strongly" in claim] == ["not supported"]
     assert [verdict for claim, verdict in verdicts.items() if "transformer" in claim] == ["not supported"]
     pairs = [replace(recurrent, dataset="pairs", pairs_of_texts=True), recurrent]
-    (verdict,) = [item.verdict for item in summarise(pairs).claims if "pairs of texts" in item.claim]
+    (verdict,) = [item.verdict for item in claims(pairs) if "pairs of texts" in item.claim]
     assert verdict == "cannot tell", "the same records"
 
 

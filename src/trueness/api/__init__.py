@@ -15,6 +15,7 @@ from trueness.api.texts import (
     load_model,
     train,
 )
+from trueness.studies import load_study
 
 __all__ = [
     "Plan",
@@ -30,6 +31,7 @@ __all__ = [
     "load_classifier",
     "load_dataset",
     "load_model",
+    "load_study",
     "names",
     "open_run",
     "plan",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from trueness import engine, report, studies
+from trueness import papers as _papers  # fills the registry of study kinds
 from trueness.api.devices import check_device
 from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary, TasksFailedError
 from trueness.errors import UserError
@@ -24,6 +25,8 @@ from trueness.studies import KINDS, Study, load_study
 
 if TYPE_CHECKING:
     import pandas as pd
+
+del _papers
 
 DEFAULT_STORE = Path("runs")
 
@@ -87,7 +90,7 @@ class StudyRun:
         return {**where, "tasks": tasks, **self.result.to_json()}
 
     def _repr_html_(self) -> str:
-        drawn = report.figures(self.study.kind, self.result)
+        drawn = KINDS[self.study.kind].figures(self.result)
         pictures = "".join(report.figure_bytes(figure, "svg").decode() for figure in drawn)
         return f"<h3>{escape(self.study.title)}</h3>{pictures}{self.result._repr_html_()}"
 
@@ -117,7 +120,7 @@ def run(
         raise TasksFailedError(summary)
     place.record_run(loaded.name, target.key, _plain(loaded))
     stored = place.get(target.key)
-    return StudyRun(loaded, stored, report.read_result(stored), summary)
+    return StudyRun(loaded, stored, report.read_result(loaded, stored), summary)
 
 
 def dry_run(data: str | Path, **settings: Any) -> StudyRun:
@@ -249,7 +252,7 @@ def open_run(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings
         notice = f"showing the newest run of {loaded.name}, which differs from the study file in: {differ}"
     stored = place.get(key)
     try:
-        result = report.read_result(stored)
+        result = report.read_result(loaded, stored)
     except engine.DamagedObjectError as error:
         raise UserError(f"The result in {place.path} cannot be used ({error}); run the study again.") from error
     return StudyRun(loaded, stored, result, notice=notice)

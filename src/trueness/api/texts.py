@@ -115,7 +115,7 @@ def explain(
     """
     from trueness.explainers.catalogue import TEXT_EXPLAINERS
     from trueness.explainers.text import target_class
-    from trueness.models.looking import looking
+    from trueness.models.inspecting import inspecting
 
     method = TEXT_EXPLAINERS[explainer]
     if target == "gold" and any(isinstance(text, str) for text in texts):
@@ -125,7 +125,7 @@ def explain(
         return []
     chosen: Any = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
     batch = model.batch(examples)
-    with looking(model.network):
+    with inspecting(model.network):
         logits = model.network(batch).logits
         probability = logits.softmax(dim=-1)
     classes = target_class(logits, batch, chosen).tolist()
@@ -200,7 +200,7 @@ def adversarial_attention(
     Exact for two classes and single texts, with a certificate in the records; otherwise the best one found and an upper
     bound. `texts` as in `explain`. In a notebook the result shows both heat maps of every text.
     """
-    from trueness.protocols.attention.own_texts import adversarial_attention as solve
+    from trueness.protocols.attention.adversarial_attention import adversarial_attention as solve
 
     if not 0 <= epsilon <= 1:
         raise UserError(f"epsilon is a change of probability between 0 and 1, not {epsilon}.")

@@ -12,9 +12,9 @@ import typer
 
 def complete_study(incomplete: str) -> list[str]:
     """Built-in studies that begin so."""
-    from trueness.studies import builtin_studies
+    from trueness.papers import PAPERS
 
-    return [name for name in builtin_studies() if name.startswith(incomplete)]
+    return [name for paper in PAPERS for name in paper.files() if name.startswith(incomplete)]
 
 
 def complete_dataset(incomplete: str) -> list[str]:

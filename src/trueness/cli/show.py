@@ -14,9 +14,9 @@ from rich.text import Text
 from trueness.api import Plan, StudyRun
 from trueness.cli.progress import duration
 from trueness.protocols.result import Result
-from trueness.report.compare import HEADLINES, MANY, shares, shown_rows
+from trueness.report.compare import MANY, shares, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
-from trueness.report.tables import tables
+from trueness.studies import KINDS
 
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
 
@@ -49,7 +49,7 @@ def study_run(run: StudyRun) -> None:
     console.print(run.study.title, style="bold")
     console.print(run.study.question)
     console.print()
-    result(run.result, HEADLINES.get(run.study.kind))
+    result(run.result, KINDS[run.study.kind].headlines)
     if run.summary is not None:
         done = run.summary
         console.print(
@@ -63,7 +63,8 @@ def dry_run(run: StudyRun) -> None:
     """The ranking, then claims and warnings."""
     console = _console()
     console.print(run.study.title, style="bold")
-    for shown in tables(run.study.kind, run.result):
+    kind = KINDS[run.study.kind]
+    for shown in kind.tables(run.result, kind.published()):
         console.print()
         table = _table(*shown.header)
         for row in shown.rows:

@@ -20,7 +20,7 @@ from trueness.data.batches import Batch
 from trueness.errors import UserError
 from trueness.explainers.paths import Baseline, chosen_class, ends
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of, within_memory
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 
 _NEAR = 1e-3  # inputs and (relatively) outputs nearer than this: the quotient of two roundings would be noise
@@ -190,7 +190,7 @@ def _against(
     for begin in range(0, rows, step):
         index = torch.arange(begin, min(begin + step, rows), device=end.device)
         both = torch.cat([index, index])
-        with looking(model, gradients=True):
+        with inspecting(model, gradients=True):
             embeddings = torch.cat([end[index], start[index]]).requires_grad_()
             with _Rules():
                 logits = model(batch.rows(both), embeddings=embeddings).logits

@@ -15,7 +15,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.explainers.text import TEXT_EXPLAINERS, Target
 from trueness.explainers.transformers import need_transformer
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 
 Floats = npt.NDArray[np.float64]
@@ -104,7 +104,7 @@ class AttentionFlow:
 
     def _graphs(self, model: TextNetwork, batch: Batch) -> Iterator[Floats]:
         network = need_transformer(model, "attention-flow")
-        with looking(network):
+        with inspecting(network):
             _, layers = network.attentions(batch)
         mixed = [attention.mean(dim=1).double().cpu().numpy() for attention in layers]
         for row, length in enumerate(batch.text.lengths.tolist()):

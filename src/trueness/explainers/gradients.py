@@ -12,7 +12,7 @@ from trueness.data.batches import Batch
 from trueness.errors import UserError
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
 from trueness.models.attentive import AttentiveClassifier
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 
 
@@ -28,7 +28,7 @@ def embedding_gradient(
 
     With `hold_attention` the weights are constants, so that influence through attention is left out.
     """
-    with looking(model, gradients=True):
+    with inspecting(model, gradients=True):
         embeddings = model.embed(batch).detach().requires_grad_()
         logits = _held(model, embeddings, batch) if hold_attention else model(batch, embeddings=embeddings).logits
         chosen = target_class(logits.detach(), batch, target)

@@ -13,7 +13,7 @@ from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
 from trueness.models.attention import normalise, uniform
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.recurrence import reversal
 
@@ -34,7 +34,7 @@ class LeaveOneOut:
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
-        with looking(model):
+        with inspecting(model):
             logits = model(batch).logits
             before = torch.softmax(logits, dim=-1)
             after = torch.softmax(self._logits_without_each(model, batch), dim=-1)

@@ -22,7 +22,7 @@ from trueness.explainers.text import (
     target_class,
     within_memory,
 )
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 
 Hiding = Literal["mask", "pad"]
@@ -136,7 +136,7 @@ def _outputs(
     row = torch.arange(texts, device=device).repeat_interleave(masks)
     first, where = _distinct(row, flat)
     token = batch.text.mask_token if how.hiding == "mask" else model.padding
-    with looking(model):
+    with inspecting(model):
         chosen = target_class(model(batch).logits, batch, target)
         width = batch.tokens.shape[1]
         each = width * model.numbers_per_token(width) * model.embedding.weight.element_size()

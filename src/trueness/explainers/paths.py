@@ -20,7 +20,7 @@ from trueness.explainers.text import (
     target_class,
     within_memory,
 )
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 
 Baseline = Literal["zero", "mask", "pad"]
@@ -50,7 +50,7 @@ def average_gradient(
     for some in torch.split(torch.arange(rows, device=every.device), max(1, step // len(weights))):
         for points in torch.split(every, step):
             row, point = some.repeat_interleave(len(points)), points.repeat(len(some))
-            with looking(model, gradients=True):
+            with inspecting(model, gradients=True):
                 embeddings = place(row, point).detach().requires_grad_()
                 logits = model(batch.rows(row), embeddings=embeddings).logits
                 (gradient,) = torch.autograd.grad(output_of(logits, chosen[row], output).sum(), embeddings)
@@ -72,7 +72,7 @@ def ends(model: TextNetwork, batch: Batch, baseline: Baseline) -> tuple[Tensor, 
 
 def chosen_class(model: TextNetwork, batch: Batch, target: Target) -> Tensor:
     """(batch,) the class that is explained."""
-    with looking(model):
+    with inspecting(model):
         return target_class(model(batch).logits, batch, target)
 
 
@@ -106,7 +106,7 @@ class IntegratedGradients:
         """(batch,): by how much the scores miss the difference of the output between text and baseline."""
         scores = self.attribute(model, batch, target)
         chosen = chosen_class(model, batch, target)
-        with looking(model):
+        with inspecting(model):
             end, start = (
                 output_of(model(batch, embeddings=embeddings).logits, chosen, self.output)
                 for embeddings in ends(model, batch, self.baseline)

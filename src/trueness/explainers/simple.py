@@ -10,7 +10,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.errors import UserError
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.rationale import RationaleClassifier
 
@@ -21,7 +21,7 @@ class Attention:
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         """(batch, tokens)."""
-        with looking(model):
+        with inspecting(model):
             attention: Tensor = model(batch).attention
             return attention
 
@@ -58,7 +58,7 @@ class Rationale:
         """(batch, tokens)."""
         if not isinstance(model, RationaleClassifier):
             raise UserError("rationale needs a rationale model; this one selects nothing.")
-        with looking(model):
+        with inspecting(model):
             selected: Tensor = model(batch).attention
         return selected
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.errors import UserError
 from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.transformer import Transformer
 
@@ -33,7 +33,7 @@ class LayerAttention:
         """(batch, tokens)."""
         name = f"attention[{self.layer}]" if self.head is None else f"attention[{self.layer},{self.head}]"
         network = need_transformer(model, name)
-        with looking(network):
+        with inspecting(network):
             _, layers = network.attentions(batch)
         if not 1 <= self.layer <= len(layers):
             raise UserError(f"{name}: the model has layers 1 to {len(layers)}.")
@@ -54,7 +54,7 @@ class AttentionRollout:
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         """(batch, tokens)."""
         network = need_transformer(model, "attention-rollout")
-        with looking(network):
+        with inspecting(network):
             _, layers = network.attentions(batch)
             row = torch.zeros_like(layers[0][:, 0, 0])
             row[:, 0] = 1
@@ -73,7 +73,7 @@ class GradientXAttention:
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         network = need_transformer(model, "gradient-x-attention")
-        with looking(network, gradients=True):
+        with inspecting(network, gradients=True):
             # Weights that are frozen for some other use do not matter: the embeddings carry the gradient.
             embeddings = network.embed(batch).detach().requires_grad_()
             logits, layers = network.attentions(batch, embeddings=embeddings)

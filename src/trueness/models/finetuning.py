@@ -16,10 +16,10 @@ from torch import Tensor
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.errors import UserError
+from trueness.models.cuda_graphs import CrossEntropy, Stepper
 from trueness.models.evaluation import evaluate
 from trueness.models.pretrained import find_pretrained, longest_text, open_folder
 from trueness.models.recipes import Recipe
-from trueness.models.stepping import CrossEntropy, Stepper
 from trueness.models.training import View
 from trueness.models.transformer import Subwords, Transformer, TransformerModel
 from trueness.registry import Registry

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
+from trueness.models.cuda_graphs import Objective, Stepper
 from trueness.models.network import TextNetwork
 from trueness.models.recipes import Recipe
-from trueness.models.stepping import Objective, Stepper
 
 if TYPE_CHECKING:
-    from trueness.models.keeper import Keeper
+    from trueness.models.checkpoint import Checkpoint
 
 Network = TypeVar("Network", bound=TextNetwork)
 
@@ -33,11 +33,11 @@ class Progress:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-def run_loops(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> None:
+def run_loops(loops: Sequence[Loop[Any]], checkpoints: Sequence[Checkpoint]) -> None:
     """Train until every loop is finished: stacked on a GPU where they are alike, otherwise one step of each in turn."""
     from trueness.models.stack import stacks_of
 
-    stacks = stacks_of(loops, keepers)
+    stacks = stacks_of(loops, checkpoints)
     stacked = {id(loop) for stack in stacks for loop in stack.loops}
     while stacks:
         # One stack after the other: each may fill the memory it is allowed, which is free again when it is gone.
@@ -46,13 +46,13 @@ def run_loops(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> None:
             stack.epoch()
             stack.look()
         stack.release()
-    others = [pair for pair in zip(loops, keepers, strict=True) if id(pair[0]) not in stacked]
+    others = [pair for pair in zip(loops, checkpoints, strict=True) if id(pair[0]) not in stacked]
     while left := [pair for pair in others if not pair[0].finished]:
         for _ in itertools.zip_longest(*(loop.steps() for loop, _ in left)):
             pass
-        for loop, keeper in left:
+        for loop, checkpoint in left:
             loop.look()
-            keeper.keep(loop)
+            checkpoint.keep(loop)
 
 
 class Loop(Generic[Network]):

@@ -21,9 +21,9 @@ from trueness.data.coding import PAD
 from trueness.data.examples import TextDataset
 from trueness.data.vocabulary import Vocabulary
 from trueness.models import stack
+from trueness.models.checkpoint import Checkpoint
 from trueness.models.encoders import BiLSTM
-from trueness.models.keeper import Keeper
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.loop import Loop, run_loops
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.rationale_objective import Method, RationaleObjective
@@ -214,7 +214,7 @@ def train_rationales(
         with torch.random.fork_rng(devices=[torch.device(device)] if kind == "cuda" else []):
             # Draws go on from the last seed; a model trained alone depends on its own only.
             loops = [loop_of(*job) for job in group]
-            run_loops(loops, [Keeper(None, {}) for _ in loops])
+            run_loops(loops, [Checkpoint(None, {}) for _ in loops])
         for loop in loops:
             loop.network.draws = False
             found.append(RationaleModel(loop.finish(), data.vocabulary, data.classes))
@@ -230,7 +230,7 @@ class _Measure:
     def __call__(self, network: RationaleClassifier) -> dict[str, float]:
         # Added up on the device: a GPU is waited for once.
         sums = torch.zeros(4, dtype=torch.float64, device=self._split.device)
-        with looking(network):
+        with inspecting(network):
             for _, batch in self._split.in_order():
                 found = network(batch)
                 here = nn.functional.cross_entropy(found.logits, batch.labels, reduction="sum")

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from trueness.data.batches import Batch
+from trueness.models.cuda_graphs import Together
 from trueness.models.network import Prediction
-from trueness.models.stepping import Together
 
 Method = Literal["reinforce", "hardkuma"]
 

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit, Sequences
+from trueness.models.cuda_graphs import GraphStepper, Together, step_bytes
 from trueness.models.evaluation import Evaluation, measures
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recurrence import together
-from trueness.models.stepping import GraphStepper, Together, step_bytes
 
 if TYPE_CHECKING:
-    from trueness.models.keeper import Keeper
+    from trueness.models.checkpoint import Checkpoint
     from trueness.models.loop import Loop
 
 DEVICES = ("cuda",)
@@ -32,11 +32,11 @@ _SHARE = 1 / 16
 many, and other processes need the rest."""
 
 
-def stacks_of(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> list[Stack]:
+def stacks_of(loops: Sequence[Loop[Any]], checkpoints: Sequence[Checkpoint]) -> list[Stack]:
     """The loops that are alike, in stacks as large as memory allows; others are in none."""
     groups: list[list[Loop[Any]]] = []
-    for loop, keeper in zip(loops, keepers, strict=True):
-        if not _may_stack(loop, keeper):
+    for loop, checkpoint in zip(loops, checkpoints, strict=True):
+        if not _may_stack(loop, checkpoint):
             continue
         group = next((group for group in groups if _alike(group[0], loop)), None)
         if group is None:
@@ -53,12 +53,12 @@ def stacks_of(loops: Sequence[Loop[Any]], keepers: Sequence[Keeper]) -> list[Sta
     return found
 
 
-def _may_stack(loop: Loop[Any], keeper: Keeper) -> bool:
+def _may_stack(loop: Loop[Any], checkpoint: Checkpoint) -> bool:
     return (
         loop.train.device.type in DEVICES
         and loop.network.kind is not None
         and isinstance(loop.objective, Together)
-        and keeper.folder is None
+        and checkpoint.folder is None
     )
 
 

@@ -17,12 +17,12 @@ from trueness.data.examples import TextDataset
 from trueness.data.word_vectors import Missing, load_vectors, note_on
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.checkpoint import Checkpoint
+from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation
-from trueness.models.keeper import Keeper
 from trueness.models.loop import Loop, run_loops
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.registry import TEXT_MODELS
-from trueness.models.stepping import CrossEntropy
 from trueness.models.text_model import TextModel
 
 View = Callable[[str, EncodedSplit], EncodedSplit]
@@ -98,7 +98,7 @@ def train_many(
     if guide is not None:
         for split in shown.values():
             split.guide = guide(split)
-    loops, keepers, notes = [], [], list[str]()
+    loops, checkpoints, notes = [], [], list[str]()
     for number, seed in enumerate(seeds):
         splits = shown if views is None else {split: views[number](split, shown[split]) for split in shown}
         table, notes = _table(vectors, data, missing, seed)
@@ -110,9 +110,9 @@ def train_many(
         measure = Evaluation(splits[how.select_on], len(data.classes))
         loops.append(Loop(network, how, splits["train"], objective, measure, seed))
         identity = {"config": asdict(config), "recipe": asdict(how), "seed": seed, "data": data.name}
-        keepers.append(Keeper(None if states is None else states[number], identity))
-        keepers[-1].restore(loops[-1])
-    run_loops(loops, keepers)
+        checkpoints.append(Checkpoint(None if states is None else states[number], identity))
+        checkpoints[-1].restore(loops[-1])
+    run_loops(loops, checkpoints)
     notes = [*data.notes, *notes]
     if how.select_on == "test":
         notes.append("the best epoch was chosen on the test split, as published; its test scores are optimistic")

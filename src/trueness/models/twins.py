@@ -16,12 +16,12 @@ from torch import Tensor
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.models.attentive import AttentiveClassifier
-from trueness.models.keeper import Keeper
-from trueness.models.looking import looking
+from trueness.models.checkpoint import Checkpoint
+from trueness.models.cuda_graphs import Together, rounded_up
+from trueness.models.inspecting import inspecting
 from trueness.models.loop import Loop, run_loops
 from trueness.models.network import Prediction
 from trueness.models.recipes import RECIPES, Divergence, Recipe
-from trueness.models.stepping import Together, rounded_up
 from trueness.models.text_model import TextModel
 from trueness.models.training import build
 from trueness.stats.differentiable import jensen_shannon, skewed_kl, total_variation
@@ -43,7 +43,7 @@ class Reference:
         width = rounded_up(int(split.sizes.max()))
         probability = torch.zeros(len(split), network.config.classes, device=split.device)
         attention = torch.zeros(len(split), width, device=split.device)
-        with looking(network):
+        with inspecting(network):
             for rows, batch in split.in_order():
                 found = network(batch)
                 index = torch.from_numpy(rows).to(split.device)
@@ -152,7 +152,7 @@ def train_twins(
     splits = {split: EncodedSplit(data[split], data.vocabulary, device) for split in {"train", how.select_on}}
     watched = base.network if base.device == torch.device(device) else copy.deepcopy(base.network).to(device)
     looks = {name: Reference.of(watched, split) for name, split in splits.items()}
-    loops, keepers = [], []
+    loops, checkpoints = [], []
     for number, (seed, weight) in enumerate(jobs):
         network = build(base.network.config, seed, vectors).to(device)
         objective = TwinObjective(looks["train"], weight, divergence)
@@ -164,9 +164,9 @@ def train_twins(
             "seed": seed,
             "twin": [str(weight), divergence],
         }
-        keepers.append(Keeper(None if states is None else states[number], identity))
-        keepers[-1].restore(loops[-1])
-    run_loops(loops, keepers)
+        checkpoints.append(Checkpoint(None if states is None else states[number], identity))
+        checkpoints[-1].restore(loops[-1])
+    run_loops(loops, checkpoints)
     notes = ("the epoch was chosen on the test split, as published",) if how.select_on == "test" else ()
     return [
         Twin(

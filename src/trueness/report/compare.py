@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from importlib import resources
 from typing import Any
 
 from trueness.protocols.result import Result, Score
-from trueness.studies import Study
+from trueness.studies import KINDS, Study
+from trueness.studies.kinds import PUBLISHED_KEY
 
 FEWEST = 5
 MANY = 60
-HEADLINES = {
-    "agreement": ("Kendall tau", "accuracy"),
-    "attefa": ("AtteFa", "AtteFa*", "F1 of a guided model"),
-    "recursive-roar": ("faithfulness", "faithfulness, as published", "faithfulness (plain ROAR)"),
-    "ground-truth": ("accuracy", "AUROC", "attribution share", "decoy share"),
-}
-"""Of studies with many scores: the quantities that a terminal shows."""
-_KEY = ("quantity", "dataset", "model", "method")
-
-
-def published_values(kind: str) -> dict[tuple[str, ...], dict[str, Any]]:
-    """The published figures of a study kind, by quantity, dataset, model and method; facts copied from the paper."""
-    file = resources.files("trueness.studies") / "published" / f"{kind}.csv"
-    if not file.is_file():
-        return {}
-    rows = csv.DictReader(io.StringIO(file.read_text(encoding="utf-8")))
-    return {tuple(row[name] for name in _KEY): row for row in rows}
 
 
 def compare(study: Study, result: Result) -> dict[str, Any]:
@@ -38,8 +19,10 @@ def compare(study: Study, result: Result) -> dict[str, Any]:
     ours rests on fewer than five draws. The published interval is what the authors give (two standard deviations for
     AtteFa), or their two values where they ran their experiment twice; `inside` tells whether our mean lies in it.
     """
-    published = published_values(study.kind)
-    rows = [_row(score, published.get(tuple(getattr(score, name) for name in _KEY), {})) for score in result.scores]
+    published = KINDS[study.kind].published()
+    rows = [
+        _row(score, published.get(tuple(getattr(score, name) for name in PUBLISHED_KEY), {})) for score in result.scores
+    ]
     return {
         "study": study.name,
         "agreement": {

@@ -7,69 +7,31 @@ import json
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueness.engine import Stored, disk, write_atomically
 from trueness.errors import UserError
 from trueness.protocols.result import Result
 from trueness.report.compare import compare
 from trueness.report.figure import Figure
-from trueness.report.figures import figures
 from trueness.report.heatmap import coloured
 from trueness.report.strips import strips
-from trueness.report.tables import tables
-from trueness.studies import Study
+from trueness.studies import KINDS, Study
 from trueness.version import __version__
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-_INTERVALS = {
-    "roar-synthetic": "bias-corrected and accelerated bootstrap of a mean, exact (Clopper–Pearson) of a share",
-    "attention-is-not-explanation": "Student's over seeds and normal over instances, in quadrature; n counts seeds",
-    "agreement": "bias-corrected and accelerated bootstrap over texts with all their seeds; of accuracy Student's",
-    "ground-truth": "Student's over models (seeds) that used the evidence; n counts them",
-    "attefa": "Student's over seeds; n counts them",
-    "recursive-roar": "Student's over seeds; as published: bias-corrected and accelerated bootstrap; n counts seeds",
-}
-
-
-def read_result(stored: Stored) -> Result:
+def read_result(study: Study, stored: Stored) -> Result:
     """The result that a study left in the store."""
     names = [file.rsplit(".", 1)[0] for file in stored.meta["payloads"]]
-    costs = {"costs": _costs(stored)} if "steps" in stored.meta["inputs"] else {}
-    return Result.from_payloads({**{name: stored.read(name) for name in names}, **costs})
-
-
-def _costs(stored: Stored) -> pd.DataFrame:
-    """The seconds of the tasks that a result was made from, as far as they are still there; no part of the result.
-
-    Of a task with several parts each has its own seconds, and an equal share of the others.
-    """
-    import pandas as pd
-
-    places, keys = stored.meta["parameters"].get("at") or [], stored.meta["inputs"].get("steps") or []
-    rows = []
-    for place, key in zip(places, keys, strict=True):
-        if not stored.store.has(key):
-            continue
-        meta, part = stored.store.get(key).meta, place.get("part")
-        if part is None:  # also before tasks had parts
-            seconds = float(meta["seconds"])
-        else:
-            own = meta.get("parts", {})
-            shared = (float(meta["seconds"]) - sum(own.values())) / max(len(own), 1)
-            seconds = shared + own[str(part)] if str(part) in own else 0.0  # a part that a model refused took nothing
-        rows.append({**place, "seconds": seconds})
-    return pd.DataFrame(rows)
+    return Result.from_payloads({**{name: stored.read(name) for name in names}, **KINDS[study.kind].beside(stored)})
 
 
 def write_report(study: Study, stored: Stored, out: Path) -> list[Path]:
     """Write `out` (HTML, complete in itself) and each figure as PNG and PDF beside it; returns the files."""
     if out.suffix not in (".html", ".htm"):
         raise UserError(f"The report is an HTML file: give a name that ends in .html, not {out}.")
-    result = read_result(stored)
-    drawn = figures(study.kind, result)
+    result = read_result(study, stored)
+    drawn = list(KINDS[study.kind].figures(result))
     files = {out: _page(study, stored, result, drawn).encode("utf-8")}
     for figure in drawn:
         name = out.stem if len(drawn) == 1 else f"{out.stem}-{figure.name}"
@@ -119,15 +81,15 @@ def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure]) -> 
     )
     environment.filters["number"] = _number
     environment.filters["script_json"] = lambda value: Markup(json.dumps(value).replace("<", "\\u003c"))
-    comparison = compare(study, result)
+    comparison, kind = compare(study, result), KINDS[study.kind]
     meta = stored.meta
     return environment.get_template("report.html").render(
         study=study,
         settings=json.dumps(study.model_dump(), indent=2),
         result=result,
         figures=drawn,
-        tables=tables(study.kind, result),
-        intervals=_INTERVALS[study.kind],
+        tables=list(kind.tables(result, kind.published())),
+        intervals=kind.intervals,
         heatmaps=list(heatmaps(result)),
         strips=strips(result),
         rows=[

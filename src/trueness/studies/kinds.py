@@ -1,61 +1,66 @@
-"""The kinds of study: each binds a schema to the tasks it expands to."""
+"""The kinds of study: one object each says how its files are checked and planned, and how its results are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
-from trueness.engine import Task
+from trueness.engine import Stored, Task
+from trueness.protocols.result import Result
 from trueness.registry import Registry
-from trueness.studies.agreement import AgreementStudy, plan_agreement
-from trueness.studies.attefa import AttefaStudy, plan_attefa
-from trueness.studies.attention import AttentionStudy, plan_attention
-from trueness.studies.ground_truth import GroundTruthStudy, plan_ground_truth
-from trueness.studies.recursive_roar import RecursiveRoarStudy, plan_recursive_roar
-from trueness.studies.roar_synthetic import RoarSynthetic, plan_roar_synthetic
 from trueness.studies.schema import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Published = Mapping[tuple[str, ...], dict[str, Any]]
+"""Published figures by quantity, dataset, model and method; facts copied from a paper."""
+PUBLISHED_KEY = ("quantity", "dataset", "model", "method")
 
 
 @dataclass(frozen=True)
 class StudyKind:
-    """How studies of one kind are checked and planned; the planned task's payloads are the study's result."""
+    """All that belongs to one kind of study."""
 
+    name: str
+    description: str
+    folder: str
+    """The package in which its study files (.toml) and published.csv lie."""
     schema: type[Study]
     plan: Callable[[Any], Task]
+    """From a checked study to the task whose payloads are the study's result."""
+    intervals: str
+    """How the intervals of its scores are made, in words."""
+    figures: Callable[[Result], Iterable[Any]] = lambda _: ()
+    tables: Callable[[Result, Published], Iterable[Any]] = lambda *_: ()
+    beside: Callable[[Stored], Mapping[str, pd.DataFrame]] = lambda _: {}
+    """Tables that come from the tasks behind a result and are no part of it."""
+    headlines: tuple[str, ...] = ()
+    """Of studies with many scores: the quantities that a terminal shows."""
+
+    def published(self) -> Published:
+        """The published figures."""
+        file = resources.files(self.folder) / "published.csv"
+        if not file.is_file():
+            return {}
+        rows = csv.DictReader(io.StringIO(file.read_text(encoding="utf-8")))
+        return {tuple(row[name] for name in PUBLISHED_KEY): row for row in rows}
+
+    def files(self) -> dict[str, str]:
+        """Name to TOML text of the studies that come with it."""
+        found = sorted(
+            (item for item in resources.files(self.folder).iterdir() if item.name.endswith(".toml")),
+            key=lambda item: item.name,
+        )
+        return {item.name.removesuffix(".toml"): item.read_text(encoding="utf-8") for item in found}
 
 
 KINDS: Registry[StudyKind] = Registry("study kind")
-KINDS.add(
-    "roar-synthetic",
-    StudyKind(RoarSynthetic, plan_roar_synthetic),
-    "removal curves on synthetic vectors: ROAR, Recursive ROAR and reference orders",
-)
-KINDS.add(
-    "attention-is-not-explanation",
-    StudyKind(AttentionStudy, plan_attention),
-    "attention against gradients and leave-one-out, permuted, and adversarial",
-)
-KINDS.add(
-    "attefa",
-    StudyKind(AttefaStudy, plan_attefa),
-    "twins that predict the same but attend elsewhere, retrained and uniform models, attention as a guide",
-)
-KINDS.add(
-    "agreement",
-    StudyKind(AgreementStudy, plan_agreement),
-    "agreement of all pairs of explanation methods, about our models and transformers",
-)
-KINDS.add(
-    "ground-truth",
-    StudyKind(GroundTruthStudy, plan_ground_truth),
-    "evidence is planted in texts; which explanations find it, of models that had to use it?",
-)
-KINDS.add(
-    "recursive-roar",
-    StudyKind(RecursiveRoarStudy, plan_recursive_roar),
-    "mask what is called important, train again, step by step: does performance fall faster than at random?",
-)
+"""Filled from above: `trueness.papers` adds the papers'."""
 
 
 def plan(study: Study) -> Task:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,11 @@ from trueness.registry import nearest
 from trueness.studies.kinds import KINDS
 from trueness.studies.schema import Study
 
-_BUILTIN = resources.files("trueness.studies") / "builtin"
-
 
 def builtin_studies() -> dict[str, str]:
     """Name to TOML text of the studies that come with the package."""
-    files = sorted((item for item in _BUILTIN.iterdir() if item.name.endswith(".toml")), key=lambda item: item.name)
-    return {item.name.removesuffix(".toml"): item.read_text(encoding="utf-8") for item in files}
+    found = {name: text for kind in KINDS for name, text in KINDS[kind].files().items()}
+    return dict(sorted(found.items()))
 
 
 def load_study(name: str | Path, settings: Mapping[str, Any] | None = None) -> Study:

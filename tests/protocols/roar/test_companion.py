@@ -14,7 +14,7 @@ from trueness.protocols.roar import bounds
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.companion import measure
 from trueness.protocols.roar.hiding import Amount
-from trueness.protocols.roar.usual import Usual, inner_values
+from trueness.protocols.roar.out_of_distribution import Usual, inner_values
 
 
 def drops_of(size, seed=0):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.protocols.roar.by_hand import EARLY, found, setting
-from trueness.protocols.findings import decide
+from trueness.protocols.claim_helpers import decide
 from trueness.protocols.roar.curves import MASKED, Setting, settings_of
 from trueness.stats import t_interval
 

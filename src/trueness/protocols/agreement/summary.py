@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from trueness.protocols.agreement.cell import DRAW, SEED, Cell
-from trueness.protocols.agreement.claims import claims
 from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records, unsigned
 from trueness.protocols.attention.correlation import null_deviation
 from trueness.protocols.attention.scores import NULL_BAND
@@ -91,7 +90,6 @@ def summarise(cells: Sequence[Cell], tables: Mapping[str, pd.DataFrame] | None =
         scores=tuple(score for cell in cells for score in cell_scores(cell)),
         warnings=(_VALIDITY, *_merged([warning for cell in cells for warning in warnings(cell)])),
         abstentions=tuple(_merged([item for cell in cells for item in abstentions(cell)])),
-        claims=tuple(claims(cells)),
         tables={name: table for name, table in drawn.items() if len(table)},
     )
 

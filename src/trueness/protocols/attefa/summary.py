@@ -19,11 +19,10 @@ from trueness.protocols.attefa.cell import (
     rows,
     weight_in_words,
 )
-from trueness.protocols.attefa.claims import claims
-from trueness.protocols.attefa.guides import BASE, LEARNED, UNIFORM
-from trueness.protocols.attefa.guides import TWIN as TWIN_GUIDE
+from trueness.protocols.attefa.guided_training import BASE, LEARNED, UNIFORM
+from trueness.protocols.attefa.guided_training import TWIN as TWIN_GUIDE
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, two_groups
-from trueness.protocols.findings import GAIN
+from trueness.protocols.claim_helpers import GAIN
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, Variant, bounds
 from trueness.stats import Reason, Undefined, t_interval, within
 from trueness.stats.divergence import LN2
@@ -51,7 +50,6 @@ def summarise(cells: Sequence[Cell], records: pd.DataFrame) -> Result:
         scores=tuple(score for cell in cells for score in scores(cell)),
         warnings=(about, *(warning for cell in cells for warning in warnings(cell))),
         abstentions=tuple(item for cell in cells for item in abstentions(cell)),
-        claims=claims(cells),
         tables={
             "runs": pd.concat([labelled(cell, cell.runs) for cell in cells], ignore_index=True),
             "bases": pd.DataFrame([{"dataset": cell.dataset, "model": cell.model, **cell.base} for cell in cells]),

@@ -10,7 +10,7 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
 from trueness.models.text_model import TextModel
 from trueness.models.twins import Apartness, Reference
-from trueness.protocols.attefa.runs import Base
+from trueness.protocols.attefa.comparisons import Base
 from trueness.protocols.attefa.score import attefa, health
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
 from trueness.stats import Interval, Reason, Undefined, t_interval

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trueness.protocols.attention import tables
 from trueness.protocols.attention.cell import Cell
-from trueness.protocols.attention.claims import claims
 from trueness.protocols.attention.correlation import PAIRS, null_deviation
 from trueness.protocols.attention.scores import NULL_BAND, scores
-from trueness.protocols.findings import GAIN
+from trueness.protocols.claim_helpers import GAIN
 from trueness.protocols.result import Abstention, Result, ResultWarning
 from trueness.stats import Undefined
 
@@ -22,24 +21,17 @@ NEARLY_ALL = 0.9
 """Of unrelated rankings 95 % lie within the null band."""
 
 
-def summarise(
-    records: pd.DataFrame,
-    spread: pd.DataFrame,
-    metrics: pd.DataFrame,
-    examples: pd.DataFrame,
-    *,
-    epsilons: Mapping[str, float],
-) -> Result:
-    """The result of the study.
+def cells_of(
+    records: pd.DataFrame, spread: pd.DataFrame, metrics: pd.DataFrame, *, epsilons: Mapping[str, float]
+) -> list[Cell]:
+    """One for each dataset and model.
 
     `records`: one row per dataset, model, seed and instance, as `Trial.records`. `spread`: per dataset, model and
     instance, as `seed_spread`. `metrics`: test performance per dataset, model and seed, uniform attention included.
     `epsilons`: per dataset the change of output that an adversary may cause.
     """
-    import pandas as pd
-
     records = records.assign(null_deviation=null_deviation(records["length"]))
-    cells = [
+    return [
         Cell(
             str(dataset),
             str(model),
@@ -51,15 +43,19 @@ def summarise(
         for (dataset, model), group in records.groupby(["dataset", "model"], sort=False)
     ]
 
+
+def summarise(cells: Sequence[Cell], metrics: pd.DataFrame, examples: pd.DataFrame) -> Result:
+    """The result of many cells; `examples` are instances with their words."""
+    import pandas as pd
+
     def table(rows: Callable[[Cell], Iterator[dict[str, Any]]]) -> pd.DataFrame:
         return pd.DataFrame([row for cell in cells for row in rows(cell)])
 
     return Result(
-        records=records,
+        records=pd.concat([cell.records for cell in cells]).sort_index(),
         scores=tuple(score for cell in cells for score in scores(cell)),
         warnings=tuple(warning for cell in cells for warning in warnings(cell)),
         abstentions=tuple(item for cell in cells for item in abstentions(cell)),
-        claims=claims(cells),
         tables={
             "correlations": table(tables.correlations),
             "histograms": table(tables.histograms),

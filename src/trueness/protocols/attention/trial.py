@@ -16,7 +16,7 @@ from trueness.data.examples import TextExample
 from trueness.explainers.gradients import GradientJW2019, embedding_gradient
 from trueness.explainers.leave_one_out import LeaveOneOut
 from trueness.models.attentive import AttentiveClassifier
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.text_model import TextModel
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.correlation import correlations
@@ -83,7 +83,7 @@ def attention_trial(model: TextModel, examples: Sequence[TextExample], how: Sett
 
 
 def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int) -> tuple[Columns, dict[str, Floats]]:
-    with looking(network):
+    with inspecting(network):
         view = View(network, batch)
     kind = batch.tokens.device.type
     scores = {

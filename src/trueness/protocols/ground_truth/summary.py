@@ -1,4 +1,4 @@
-"""Which explanations find planted evidence, of models that verifiably used it: scores, ranking, warnings, claims."""
+"""Which explanations find planted evidence, of models that verifiably used it: scores, ranking, warnings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from trueness.protocols.findings import FEWEST_SEEDS, claim, decide, shown
-from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score, bounds
+from trueness.protocols.claim_helpers import FEWEST_SEEDS
+from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
 from trueness.stats import Interval, Undefined, t_interval, within
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 PLANTED = "planted (orange: decoys)"
 LEVEL = 0.01
 """Of the test that a model's accuracy exceeds the bound."""
-RELIABLE = 0.9
-"""An explainer whose mean AUROC lies above this with every seed's chance finds the evidence reliably."""
 MISLED = 1.5
 """Decoys that get so many times their share of the words mislead."""
 _READ: dict[str, tuple[Literal["higher is better", "lower is better"], float | None, float]] = {
@@ -81,7 +79,6 @@ def summarise(cells: Sequence[Cell]) -> Result:
         scores=tuple(score for cell in cells for score in scores(cell)),
         warnings=tuple(warning for cell in cells for warning in warnings(cell)),
         abstentions=tuple(item for cell in cells for item in abstentions(cell)),
-        claims=tuple(claims(cells)),
         tables={
             "usage": pd.DataFrame(facts),
             "ranking": pd.DataFrame([row for cell in cells for row in ranking(cell)]),
@@ -237,50 +234,3 @@ def abstentions(cell: Cell) -> Iterator[Abstention]:
     refused = {name: why for fact in cell.facts for name, why in fact["refused"].items()}
     for name, why in refused.items():
         yield Abstention(quantity=name, where=cell.where, reason=why.rstrip("."))
-
-
-def claims(cells: Sequence[Cell]) -> Iterator[Claim]:
-    """What the paper concludes of attention and of rationales, and whether anything is reliable."""
-    known = [cell for cell in cells if cell.methods]
-    attention = [
-        (cell.where, (decide(interval, below=0.5), f"attribution share {shown(interval)}"))
-        for cell in known
-        if "attention" in cell.methods
-        for interval in [within(t_interval(cell.by_seed("attention", "attribution share")), 0, 1)]
-    ]
-    if attention:
-        text = "Attention gives the evidence less than half of its weight, though the model needed it"
-        yield claim(text, attention, "plantings and models")
-    yield from _of_rationales([cell for cell in known if "rationale" in cell.methods])
-    best = []
-    for cell in known:
-        first = next(iter(ranking(cell)), None)
-        if first is None or "rationale" in cell.methods:
-            continue
-        interval = within(t_interval(cell.by_seed(first["method"], "AUROC")), 0, 1)
-        best.append((cell.where, (decide(interval, above=RELIABLE), f"{first['method']}, AUROC {shown(interval)}")))
-    if best:
-        yield claim(
-            f"Some explainer finds the evidence reliably (AUROC above {RELIABLE})", best, "plantings and models"
-        )
-
-
-def _of_rationales(cells: Sequence[Cell]) -> Iterator[Claim]:
-    """Section 7: near the best possible where nothing looks like the evidence, misled where decoys do."""
-    alone, misled = [], []
-    for cell in cells:
-        found = pooled(cell.records.assign(dataset=cell.dataset, model=cell.model))
-        reached = within(t_interval(found["share of the possible"].dropna()), 0, 1)
-        decoys = float(cell.by_seed("rationale", "decoy size").mean())
-        if decoys == 0:
-            alone.append((cell.where, (decide(reached, above=RELIABLE), f"{shown(reached)} of the possible")))
-            continue
-        chosen = within(t_interval(cell.by_seed("rationale", "decoy share")), 0, 1)
-        numbers = f"{shown(chosen)} of the selected words are decoys, {decoys:.3f} of all words"
-        misled.append((cell.where, (decide(chosen, above=decoys), numbers)))
-    if alone:
-        text = f"Rationales find more than {RELIABLE:.0%} of the evidence they could, where nothing looks like it"
-        yield claim(text, alone, "plantings and models")
-    if misled:
-        text = "Rationales select decoys that tell nothing, more often than chance would"
-        yield claim(text, misled, "plantings and models")

@@ -11,7 +11,7 @@ import numpy as np
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
 from trueness.data.examples import TextExample
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.transformer import words_of
 from trueness.protocols.agreement.explaining import explain_all
@@ -86,7 +86,7 @@ def trial(
 
     whole = EncodedSplit(test, coder, device)
     predicted = np.zeros(len(test), dtype=int)
-    with looking(network):
+    with inspecting(network):
         for rows, batch in whole.in_order():
             predicted[rows] = network(batch).logits.argmax(dim=-1).cpu().numpy()
     gold = np.array([example.label for example in test])

@@ -17,7 +17,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.explainers.catalogue import Target
 from trueness.explainers.text import target_class, within_memory
-from trueness.models.looking import looking
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.stats.undefined import Floats
 
@@ -33,7 +33,7 @@ class Drops:
         self._network, self._batch = network, batch
         self._places = batch.mask[0].nonzero()[:, 0]
         self.size = len(self._places)
-        with looking(network):
+        with inspecting(network):
             logits = network(batch).logits
         self._chosen = int(target_class(logits, batch, target)[0])
         self._whole = float(logits.softmax(dim=-1)[0, self._chosen])
@@ -44,7 +44,7 @@ class Drops:
         each = 4 * width * self._network.numbers_per_token(width)
         step = within_memory(each, None, self._batch.mask.device)
         found = []
-        with looking(self._network):
+        with inspecting(self._network):
             for begin in range(0, len(sets), step):
                 some = torch.from_numpy(sets[begin : begin + step]).to(self._batch.mask.device)
                 where = torch.zeros(len(some), width, dtype=torch.bool, device=some.device)

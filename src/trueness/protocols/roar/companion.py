@@ -20,8 +20,8 @@ from trueness.models.network import TextNetwork
 from trueness.models.training import View
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
+from trueness.protocols.roar.out_of_distribution import Usual, inner_values
 from trueness.protocols.roar.step import Coded, Maker, method_of, nothing
-from trueness.protocols.roar.usual import Usual, inner_values
 
 UNUSUAL = 0.05
 """Texts of a smaller p-value count as unusual: of usual texts as many do."""

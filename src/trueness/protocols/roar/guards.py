@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from trueness.protocols.findings import FEWEST_SEEDS, decide, shown
+from trueness.protocols.claim_helpers import FEWEST_SEEDS, decide, shown
 from trueness.protocols.result import Abstention, ResultWarning
 from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, SMALL_DENOMINATOR, Setting, over_seeds
 from trueness.stats import Interval, area_between_curves, t_interval

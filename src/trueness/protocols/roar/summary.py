@@ -1,4 +1,4 @@
-"""What removal curves on texts say: faithfulness, guards, and the paper's conclusions, checked."""
+"""What removal curves on texts say: faithfulness, and guards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueness.protocols.result import Result, Score, bounds
-from trueness.protocols.roar.claims import claims
 from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, Setting, bands, over_seeds, settings_of
 from trueness.protocols.roar.guards import abstentions, warnings
 from trueness.protocols.roar.sparsity import RANKS, SHARES
@@ -42,7 +41,7 @@ def summarise(
     """
     import pandas as pd
 
-    points = points.assign(performance=[row[metrics[row["dataset"]]] for row in points.to_dict(orient="records")])
+    points = with_performance(points, metrics)
     settings = list(settings_of(points, amounts, unit, metrics))
     explained = _explanations(sparsity)
     records = points.assign(
@@ -58,12 +57,16 @@ def summarise(
         ),
         warnings=tuple(warnings(settings, target, trained_before)),
         abstentions=tuple(abstentions(settings, refused, unit)),
-        claims=tuple(claims(settings, explained, unit)),
         tables={
             "curves": pd.DataFrame([row for setting in settings for row in bands(setting)]),
             "sparsity": explained,
         },
     )
+
+
+def with_performance(points: pd.DataFrame, metrics: Mapping[str, str]) -> pd.DataFrame:
+    """The points, with what counts as performance on each dataset."""
+    return points.assign(performance=[row[metrics[row["dataset"]]] for row in points.to_dict(orient="records")])
 
 
 def _amount(step: int, amounts: Sequence[float], unit: str) -> float:

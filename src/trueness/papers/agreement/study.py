@@ -1,0 +1,229 @@
+"""Agreement between explanation methods (Order in the Court 2022) as a study: its file and its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from trueness.engine import Stored, Task, task
+from trueness.errors import UserError
+from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
+from trueness.studies.schema import (
+    TextDatasetName,
+    TextExplainers,
+    as_list,
+    distinct,
+)
+from trueness.studies.text_tasks import dataset_task, small
+from trueness.studies.transformer_tasks import (
+    TRANSFORMER,
+    ModelsStudy,
+    performance,
+    trained_models,
+)
+
+_FLOW = "attention-flow"
+
+Datasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct)]
+
+
+class AgreementStudy(ModelsStudy):
+    """A study of agreement: models of ours and a transformer, or one saved transformer and texts of the user's."""
+
+    datasets: Datasets
+    explainers: TextExplainers
+    """Those that a model cannot support are left out and named."""
+    as_published: bool
+    """Whether the same is done once more with what the paper's code computes."""
+    instances: int = Field(ge=2)
+    """Test examples, drawn once and the same for every seed."""
+    slow_instances: int = Field(ge=0)
+    """How many of them get attention flow, and a second draw of the methods that draw at random; 0 for none."""
+    k: int = Field(ge=1)
+    """Of the top-k measures."""
+    uniform: bool
+    """Whether the same models are trained with uniform attention too."""
+    examples: int = Field(ge=0, le=1000)
+    """How many instances of each model are kept with their words."""
+    model: str | None = None
+    """A saved Hugging Face classifier, which is not trained; then `data` has the texts."""
+    data: str | None = None
+    """A file or folder of texts, or a dataset's name."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> AgreementStudy:
+        if (self.model is None) != (self.data is None):
+            raise ValueError("model and data belong together: a saved classifier, and texts for it")
+        if self.model is None and not self.datasets:
+            raise ValueError("datasets: at least 1 value(s) are needed")
+        return self
+
+
+def plan(study: AgreementStudy) -> Task:
+    """Datasets, then models, then their explanations, then each dataset's and model's agreement, then the summary."""
+    if study.model is not None and study.data is not None:
+        return _plan_given(study, study.model, study.data)
+    cells, trained = [], []
+    at: dict[str, list[dict[str, Any]]] = {"cells": [], "trained": []}
+    for name in study.datasets:
+        recipe = study.recipe_of(name)
+        for model in study.models:
+            data = dataset_task(name, None if model == TRANSFORMER else study.vectors, ("train", "test"))
+            models = trained_models(study, data, model, recipe, uniform=study.uniform)
+            for uniform, by_seed in models.items():
+                tested = [performance({"model": one}) for one in dict.fromkeys(by_seed.values())]
+                trained += tested
+                at["trained"] += [{"dataset": name, "model": model, "uniform": uniform}] * len(tested)
+            for variant in _variants(study):
+                inputs = [
+                    _explanations(study, {"dataset": data, "model": task_of}, seed=seed, model=model, variant=variant)
+                    for seed, task_of in models[False].items()
+                ]
+                cells.append(
+                    cell({"explained": [one for some in inputs for one in some]}, seeds=study.seeds, k=study.k)
+                )
+                at["cells"].append({"dataset": name, "model": model, "variant": variant})
+    return summary({"cells": cells, "trained": trained}, at=at)
+
+
+def _plan_given(study: AgreementStudy, model: str, data: str) -> Task:
+    inputs = {"dataset": dataset_task(data, None)}
+    some = _explanations(study, inputs, seed=0, model=TRANSFORMER, variant="corrected", folder=Path(model))
+    one = cell({"explained": some}, seeds=[0], k=study.k)
+    at = {"dataset": Path(data).name, "model": Path(model).resolve().name, "variant": "corrected"}
+    return summary({"cells": [one], "trained": []}, at={"cells": [at], "trained": []}, paper=False)
+
+
+def _variants(study: AgreementStudy) -> list[str]:
+    return ["corrected", "as-published"] if study.as_published else ["corrected"]
+
+
+def _explanations(
+    study: AgreementStudy,
+    inputs: Mapping[str, Task],
+    *,
+    seed: int,
+    model: str,
+    variant: str,
+    folder: Path | None = None,
+) -> list[Task]:
+    """All methods but attention flow, which is slow and has fewer instances; then flow beside the fast ones."""
+    from trueness.explainers.catalogue import TEXT_EXPLAINERS
+
+    names = list(study.explainers)
+    if variant == "as-published":
+        attention = ["attention-rollout"] if model == TRANSFORMER else ["attention"]
+        names = attention + [name for name in names if f"{name}{PUBLISHED}" in TEXT_EXPLAINERS]
+    else:
+        names = [name for name in names if model == TRANSFORMER or not name.startswith("attention-")]
+    common: dict[str, Any] = {"seed": seed, "variant": variant, "given": folder}
+    few = min(study.slow_instances, study.instances)
+    fast = [name for name in names if name != _FLOW]
+    many = {"instances": study.instances, "examples": study.examples, "again": few if variant == "corrected" else 0}
+    found = [explained(inputs, names=fast, **many, **common)]
+    if model == TRANSFORMER and _FLOW in study.explainers and few:
+        found.append(explained(inputs, names=[_FLOW], instances=few, examples=0, again=0, **common))
+    return found
+
+
+@task("agreement/cell", version=1)
+def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) -> dict[str, Any]:
+    """Agreement of all pairs of methods about one kind of model on one dataset, over its seeds."""
+    import itertools
+
+    import pandas as pd
+
+    from trueness.protocols.agreement.cell import DRAW, SEED
+    from trueness.protocols.agreement.measures import own_records, pair_records
+
+    each = len(inputs["explained"]) // len(seeds)
+    parts = [inputs["explained"][begin : begin + each] for begin in range(0, len(inputs["explained"]), each)]
+    records, own, by_seed = [], [], []
+    for seed, (main, *more) in zip(seeds, parts, strict=True):
+        scores, mask = read_scores(main)
+        by_seed.append((scores, mask))
+        records.append(pair_records(scores, mask, k).assign(seed=seed))
+        if main.holds("again"):
+            own.append(own_records(scores, main.read("again"), mask).assign(against=DRAW))
+        for extra in more:  # a method of which only the first instances are known, against all others
+            some, few = read_scores(extra)
+            cut = {name: values[: len(few), : few.shape[1]] for name, values in scores.items()}
+            joined = pair_records({**cut, **some}, few, k)
+            records.append(joined[joined["second"].isin(list(some))].assign(seed=seed))
+    for (first, mask), (second, other) in itertools.combinations(by_seed, 2):
+        if mask.shape == other.shape and (mask == other).all():
+            own.append(own_records(first, second, mask).assign(against=SEED))
+    facts = [stored.read("facts") for stored in inputs["explained"]]
+    if not any(len(part) for part in records):
+        raise UserError("Agreement needs two explainers that the model supports; see `trueness list explainer`.")
+    payloads: dict[str, Any] = {
+        "records": small(pd.concat(records, ignore_index=True)),
+        "about": {
+            "unsigned": sorted({name for fact in facts for name in fact["unsigned"]}),
+            "refused": {name: reason for fact in facts for name, reason in fact["refused"].items()},
+            "pairs": facts[0]["pairs"],
+            "saturation": [fact["saturation"] for fact in facts if "saturation" in fact],
+            "completeness_error": [fact["completeness_error"] for fact in facts if "completeness_error" in fact],
+        },
+    }
+    if own:
+        payloads["own"] = small(pd.concat(own, ignore_index=True))
+    strips = [
+        {**example, "method": method, "scores": values[row][mask[row]].tolist()}
+        for scores, mask in by_seed[:1]
+        for row, example in enumerate(facts[0]["examples"])
+        for method, values in scores.items()
+    ]
+    return {**payloads, **({"strips": pd.DataFrame(strips)} if strips else {})}
+
+
+@task("agreement/summary", version=2, light=True)
+def summary(
+    inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]], paper: bool = True
+) -> dict[str, Any]:
+    """Scores, tables and warnings of the study, and the paper's claims, checked: not about a model of the user's."""
+    from dataclasses import replace
+
+    import pandas as pd
+
+    from trueness.papers.agreement.claims import claims
+    from trueness.protocols.agreement.cell import Cell
+    from trueness.protocols.agreement.summary import accuracies, summarise
+
+    cells, strips = [], []
+    for place, stored in zip(at["cells"], inputs["cells"], strict=True):
+        about = stored.read("about")
+        none = pd.DataFrame({"method": [], "against": [], "instance": [], "Kendall tau": []})
+        cells.append(
+            Cell(
+                **place,
+                records=stored.read("records"),
+                own=stored.read("own") if stored.holds("own") else none,
+                without_sign=tuple(about["unsigned"]),
+                refused=about["refused"],
+                pairs_of_texts=about["pairs"],
+                saturation=tuple(about["saturation"]),
+            )
+        )
+        if stored.holds("strips"):
+            strips.append(stored.read("strips").assign(**place))
+    trained = [
+        {**place, "seed": int(seed), "accuracy": test["accuracy"]}
+        for place, stored in zip(at["trained"], inputs["trained"], strict=True)
+        for seed, test in stored.read("test").items()
+    ]
+    tables = {"strips": pd.concat(strips, ignore_index=True)} if strips else {}
+    if trained:
+        tables["accuracy"] = pd.DataFrame(trained)
+    result = summarise(cells, tables)
+    if trained:
+        result = replace(result, scores=(*result.scores, *accuracies(tables["accuracy"])))
+    # The records of every pair and instance stay with each cell; the result keeps tau alone.
+    kept = result.records[
+        ["dataset", "model", "variant", "seed", "instance", "first", "second", "length", "Kendall tau"]
+    ]
+    own = tuple(claims(cells)) if paper else ()
+    return replace(result, records=small(kept), claims=own).payloads()

@@ -1,0 +1,206 @@
+"""AtteFa (2022) and the four tests of Wiegreffe and Pinter (2019) as a study: its file and its tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from trueness.engine import Stored, Task, task
+from trueness.engine.worker import current_device
+from trueness.models.recipes import Divergence
+from trueness.studies.schema import (
+    AttentionModels,
+    RecipeName,
+    Shape,
+    Study,
+    TextDatasets,
+    WordVectors,
+    as_list,
+    distinct,
+)
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, read_vectors, training
+
+KL_WEIGHT = 0.001
+"""Of a guide's twin under Kullback-Leibler: of the order that Wiegreffe and Pinter report."""
+
+Weight = Annotated[float, Field(gt=0)]
+Weights = Annotated[list[Weight], BeforeValidator(as_list), AfterValidator(distinct)]
+Temperatures = Annotated[list[Weight], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+
+
+class AttefaStudy(Study):
+    """A study of twins. The first seed is the base model's; every seed gives a twin and a retrained model."""
+
+    datasets: TextDatasets
+    models: AttentionModels
+    vectors: WordVectors
+    """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
+    recipe: RecipeName
+    """Of the base model."""
+    as_published: bool
+    """Whether twins are also chosen on the test split, with weight 1, as in the paper."""
+    weights: Weights
+    """How much divergence counts against the change of prediction; inf: divergence alone."""
+    curve_seeds: int = Field(ge=0)
+    """With how many of the seeds twins of all weights are trained."""
+    divergence: Divergence
+    temperatures: Temperatures
+    """Of the base model's softmax and its twins'."""
+    uniform: bool
+    """Whether the same encoder is trained with uniform weights too."""
+    shape: Shape = Field(default_factory=dict)
+    guides: bool
+    """Whether an encoder without context is trained under the base model's, a twin's and uniform attention."""
+
+
+def plan(study: AttefaStudy) -> Task:
+    """Datasets, then base models (every seed), then their twins, then the summary."""
+    inputs: dict[str, list[Task]] = {"runs": [], "uniform": [], "guides": []}
+    at: dict[str, list[dict[str, Any]]] = {name: [] for name in inputs}
+    base, *_ = study.seeds
+    curve = study.seeds[: study.curve_seeds]
+    # JSON has no infinity.
+    weights = [None if math.isinf(weight) else weight for weight in study.weights]
+    jobs = [[seed, weight] for weight in weights for seed in curve]
+    for name in study.datasets:
+        data = dataset_task(name, study.vectors, ("train", "test"))
+        for model in study.models:
+            for temperature in study.temperatures:
+                plain = temperature == 1.0
+                label = model if plain else f"{model}, temperature {temperature:g}"
+                place = {"dataset": name, "model": label}
+                shape = {**study.shape} if plain else {**study.shape, "temperature": temperature}
+                common: dict[str, Any] = {"recipe": study.recipe, "seeds": study.seeds}
+                both = {"dataset": data, "models": training(data, model=model, shape=shape, **common)}
+                parts = [retrained(both, base=base, seeds=study.seeds[1:])]
+                if study.as_published:
+                    nine = [[seed, 1.0] for seed in study.seeds]
+                    how = {"recipe": "twin@attefa2022", "divergence": "jensen-shannon"}
+                    parts.append(twins(both, base=base, jobs=nine, **how))
+                if jobs:
+                    parts.append(twins(both, base=base, jobs=jobs, recipe="twin", divergence=study.divergence))
+                inputs["runs"] += parts
+                at["runs"] += [place] * len(parts)
+                if study.guides:
+                    more = {"divergence": study.divergence, "shape": {**study.shape}}
+                    inputs["guides"].append(guides(both, base=base, **common, **more))
+                    at["guides"].append(place)
+                if study.uniform:
+                    encoder = model.split("-")[0]
+                    flat = training(data, model=f"{encoder}-uniform", shape=study.shape, **common)
+                    inputs["uniform"].append(flat)
+                    at["uniform"].append(place)
+    return summary(inputs, at=at)
+
+
+@task("attefa/retrained", version=2)
+def retrained(inputs: Mapping[str, Stored], *, base: int, seeds: Sequence[int]) -> dict[str, Any]:
+    """The base model on the test split, and how far the same training from other seeds is apart from it."""
+    from trueness.protocols.attefa.cell import RETRAINED
+    from trueness.protocols.attefa.comparisons import Base
+
+    data = read_dataset(inputs["dataset"])
+    first = Base(read_model(inputs["models"], base), data["test"])
+    others = [(_labels(RETRAINED, seed, math.nan, 0), read_model(inputs["models"], seed)) for seed in seeds]
+    payloads: dict[str, Any] = {"base": {**first.facts(), "seed": base}}
+    if others:
+        payloads["runs"], payloads["records"] = first.measure(others)
+    return payloads
+
+
+@task("attefa/twins", version=1)
+def twins(
+    inputs: Mapping[str, Stored],
+    *,
+    base: int,
+    jobs: Sequence[tuple[int, float | None]],
+    recipe: str,
+    divergence: Divergence,
+) -> dict[str, Any]:
+    """Twins of one base model, trained side by side: (seed, weight) each, no weight for divergence alone."""
+    from trueness.models.twins import train_twins
+    from trueness.protocols.attefa.comparisons import Base
+
+    data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], base)
+    found = train_twins(
+        model,
+        data,
+        [(seed, math.inf if weight is None else weight) for seed, weight in jobs],
+        recipe=recipe,
+        divergence=divergence,
+        vectors=read_vectors(inputs["dataset"]),
+        device=current_device(),
+    )
+    labelled = [(_labels(recipe, twin.seed, twin.weight, twin.epoch), twin.model) for twin in found]
+    runs, records = Base(model, data["test"]).measure(labelled)
+    return {"runs": runs, "records": records}
+
+
+@task("attefa/guides", version=1)
+def guides(
+    inputs: Mapping[str, Stored],
+    *,
+    base: int,
+    seeds: Sequence[int],
+    recipe: str,
+    divergence: Divergence,
+    shape: Mapping[str, Any],
+) -> dict[str, Any]:
+    """An encoder without context under attention from outside: uniform, the base model's, a twin's, and its own."""
+    from trueness.models.twins import train_twins
+    from trueness.protocols.attefa.guided_training import guided
+
+    data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], base)
+    common = {"vectors": read_vectors(inputs["dataset"]), "device": current_device()}
+    weight = 1.0 if divergence == "jensen-shannon" else KL_WEIGHT
+    (twin,) = train_twins(model, data, [(base, weight)], divergence=divergence, **common)  # type: ignore[arg-type]
+    found = guided(data, model, twin.model, seeds, recipe=recipe, **common, **shape)  # type: ignore[arg-type]
+    return {"guides": found}
+
+
+@task("attefa/summary", version=3, light=True)
+def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, Any]:
+    """Scores, tables, warnings and checked claims of the whole study."""
+    from dataclasses import replace
+
+    import pandas as pd
+
+    from trueness.papers.attefa.claims import claims
+    from trueness.protocols.attefa.cell import LEARNED_MODEL, RETRAINED, UNIFORM_MODEL, Cell
+    from trueness.protocols.attefa.comparisons import performance
+    from trueness.protocols.attefa.summary import summarise
+
+    def placed(name: str, place: Mapping[str, Any]) -> list[Stored]:
+        return [stored for stored, where in zip(inputs[name], at[name], strict=True) if where == place]
+
+    cells, records = [], []
+    for dataset, model in dict.fromkeys((place["dataset"], place["model"]) for place in at["runs"]):
+        place = {"dataset": dataset, "model": model}
+        parts = placed("runs", place)
+        (first,) = [part for part in parts if part.holds("base")]
+        with_runs = [part for part in parts if part.holds("runs")]
+        if not with_runs:
+            continue
+        runs = pd.concat([part.read("runs") for part in with_runs], ignore_index=True)
+        about = first.read("base")
+        again = runs[runs["method"] == RETRAINED]
+        metrics = [(LEARNED_MODEL, about["seed"], about["performance"])]
+        metrics += [
+            (LEARNED_MODEL, seed, value) for seed, value in zip(again["seed"], again["performance"], strict=True)
+        ]
+        for part in placed("uniform", place):
+            metrics += [(UNIFORM_MODEL, seed, performance(test)) for seed, test in part.read("test").items()]
+        for part in placed("guides", place):
+            metrics += [(row.guide, row.seed, row.value) for row in part.read("guides").itertuples()]
+        table = pd.DataFrame([{"what": what, "seed": int(seed), "value": value} for what, seed, value in metrics])
+        records += [part.read("records").assign(**place) for part in with_runs]
+        cells.append(Cell(dataset, model, about, runs, table))
+    result = summarise(cells, pd.concat(records, ignore_index=True))
+    return replace(result, claims=claims(cells)).payloads()
+
+
+def _labels(method: str, seed: int, weight: float, epoch: int) -> dict[str, Any]:
+    return {"method": method, "weight": weight, "seed": seed, "epoch": epoch}

@@ -1,0 +1,177 @@
+"""Attention is not explanation (Jain and Wallace 2019) as a study: its file and its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from trueness.engine import Stored, Task, task
+from trueness.models.recipes import RECIPES
+from trueness.studies.schema import (
+    AttentionModels,
+    Ratio,
+    RecipeName,
+    Shape,
+    Study,
+    TextDatasets,
+    WordVectors,
+    in_groups,
+)
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, small, training
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Enough to redraw the figures; the rest stays with each model's trial.
+_KEPT = (
+    *("dataset", "model", "seed", "instance", "length", "gold", "predicted", "probability", "max_attention", "tau:"),
+    *(
+        "permutation",
+        "adversary",
+        "upper",
+        "search",
+        "change",
+        "alone",
+        "deciding",
+        "first",
+        "second",
+        "weight",
+        "exact",
+    ),
+)
+
+
+class AttentionStudy(Study):
+    """A study of attention as an explanation."""
+
+    datasets: TextDatasets
+    models: AttentionModels
+    vectors: WordVectors
+    """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
+    recipe: RecipeName
+    shape: Shape = Field(default_factory=dict)
+    recipes: dict[str, RecipeName] = Field(default_factory=dict)
+    """Recipes of datasets that take another one."""
+    epsilon: Ratio
+    """The change of output that adversarial attention may cause."""
+    epsilon_pairs: Ratio
+    """The same for pairs of texts."""
+    epsilons: list[Ratio] = Field(min_length=1)
+    permutations: int = Field(ge=2, le=100_000)
+    search_steps: int = Field(ge=0, le=100_000)
+    together: int = Field(ge=1)
+    """How many seeds one task trains: 1 spreads them over workers, more share a GPU within one process."""
+    instances: int = Field(ge=0)
+    """How many test instances are looked at: the first ones; 0 for all."""
+    examples: int = Field(ge=0, le=1000)
+    """How many instances of each model are kept with their words."""
+
+
+def plan(study: AttentionStudy) -> Task:
+    """Datasets, then models (uniform attention too), then a trial of each, then seeds compared, then the summary."""
+    trials, trained, spreads, epsilons = [], [], [], {}
+    at: dict[str, list[dict[str, Any]]] = {"trials": [], "trained": [], "spreads": []}
+    for name in study.datasets:
+        data = dataset_task(name, study.vectors, ("train", "test"))
+        recipe = study.recipes.get(name, study.recipe)
+        epsilon = study.epsilon if RECIPES[recipe].shape.get("head", "linear") == "linear" else study.epsilon_pairs
+        epsilons[name] = epsilon
+        uniform = dict.fromkeys(f"{model.split('-')[0]}-uniform" for model in study.models)
+        for model in (*study.models, *uniform):
+            models: dict[int, Task] = {}
+            for some in in_groups(study.seeds, study.together):
+                together = training(data, model=model, recipe=recipe, seeds=some, shape=study.shape)
+                models |= dict.fromkeys(some, together)
+                trained.append(together)
+                at["trained"].append({"dataset": name, "model": model})
+            places = [{"dataset": name, "model": model, "seed": seed} for seed in study.seeds]
+            if model in uniform:
+                continue
+            here = [
+                trial(
+                    {"dataset": data, "model": models[seed]},
+                    seed=seed,
+                    epsilon=epsilon,
+                    epsilons=study.epsilons,
+                    permutations=study.permutations,
+                    search_steps=study.search_steps,
+                    instances=study.instances,
+                    examples=study.examples if seed == study.seeds[0] else 0,
+                )
+                for seed in study.seeds
+            ]
+            trials += here
+            at["trials"] += places
+            spreads.append(seeds({"trials": here}))
+            at["spreads"].append({"dataset": name, "model": model})
+    return summary({"trials": trials, "trained": trained, "spreads": spreads}, at=at, epsilons=epsilons)
+
+
+@task("attention/trial", version=1)
+def trial(
+    inputs: Mapping[str, Stored],
+    *,
+    seed: int,
+    epsilon: float,
+    epsilons: Sequence[float],
+    permutations: int,
+    search_steps: int,
+    instances: int,
+    examples: int,
+) -> dict[str, Any]:
+    """Correlation, permutation and adversarial attention of one model: one record per test instance."""
+    from trueness.protocols.attention.trial import Settings, attention_trial
+
+    data = read_dataset(inputs["dataset"])
+    how = Settings(epsilon, tuple(epsilons), permutations, search_steps, examples)
+    found = attention_trial(read_model(inputs["model"], seed), data["test"][: instances or None], how, seed=seed)
+    return {"records": found.records, "tokens": dict(found.tokens), "examples": found.examples}
+
+
+@task("attention/seeds", version=1)
+def seeds(inputs: Mapping[str, list[Stored]]) -> dict[str, Any]:
+    """How much explanations differ between seeds."""
+    from trueness.protocols.attention.seed_spread import seed_spread
+
+    return {"spread": seed_spread([stored.read("tokens") for stored in inputs["trials"]])}
+
+
+@task("attention/summary", version=1, light=True)
+def summary(
+    inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]], epsilons: Mapping[str, float]
+) -> dict[str, Any]:
+    """Scores, tables, warnings and checked claims of the whole study."""
+    from trueness.papers.attention_is_not_explanation.claims import claims
+    from trueness.protocols.attention.summary import cells_of, summarise
+
+    metrics = [
+        {**place, "seed": int(seed), "metric": name, "value": test[name]}
+        for place, stored in zip(at["trained"], inputs["trained"], strict=True)
+        for seed, test in stored.read("test").items()
+        for name in ("macro-f1" if "auc" in test else "accuracy",)
+    ]
+    records, spread = (
+        _joined(inputs[name], payload, at[name]) for name, payload in (("trials", "records"), ("spreads", "spread"))
+    )
+    cells = cells_of(records, spread, _frame(metrics), epsilons=epsilons)
+    result = summarise(cells, _frame(metrics), _joined(inputs["trials"], "examples", at["trials"]))
+    result = replace(result, claims=claims(cells))
+    kept = [column for column in result.records if str(column).startswith(_KEPT)]
+    return replace(result, records=small(result.records[kept])).payloads()
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows)
+
+
+def _joined(stored: Sequence[Stored], payload: str, places: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    frames = [item.read(payload).assign(**place) for item, place in zip(stored, places, strict=True)]
+    joined: pd.DataFrame = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+    return joined

@@ -1,0 +1,248 @@
+"""The tasks of Recursive ROAR: what is hidden first, models trained without it, the companion, the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from trueness.engine import Stored, task
+from trueness.engine.worker import current_device, part_of_task
+from trueness.studies.text_tasks import read_dataset, read_vectors
+from trueness.studies.transformer_tasks import read_any_model
+
+if TYPE_CHECKING:
+    from trueness.protocols.roar.step import Hiding, Maker
+
+
+def _maker(stored: Stored, model: str, recipe: str, pretrained: str | Path | None, shape: Mapping[str, Any]) -> Maker:
+    from trueness.protocols.roar.step import Maker
+
+    folder = None if pretrained is None else Path(pretrained)
+    return Maker(model, recipe, read_vectors(stored), dict(shape), folder)
+
+
+@task("roar/hidden", version=2)
+def hidden(
+    inputs: Mapping[str, Stored],
+    *,
+    explainer: str,
+    target: Literal["gold", "predicted"],
+    signed: bool,
+    seeds: Sequence[int],
+    amounts: Sequence[float],
+    unit: Literal["share", "tokens"],
+) -> dict[str, Any]:
+    """What is hidden first, by explanations of the models that saw everything; and how sparse those are."""
+    from trueness.errors import UserError
+    from trueness.protocols.roar.hiding import Amount
+    from trueness.protocols.roar.sparsity import RANKS, SHARES, accumulated
+    from trueness.protocols.roar.step import SPLITS, Coded, Trained, hide_next, method_of, nothing
+
+    coded = Coded(read_dataset(inputs["dataset"]), current_device())
+    masks: dict[str, Any] = {}
+    facts: dict[str, Any] = {"sparsity": {}}
+    for seed in seeds:
+        model = read_any_model(inputs["model"], seed)
+        splits = {name: coded.by(model.coder, name) for name in SPLITS}
+        shown = {name: nothing(name, split) for name, split in splits.items()}
+        trained = Trained(model.network, splits, shown, {})
+        try:
+            found = hide_next(
+                trained, explainer, [Amount(each, unit) for each in amounts], seed=seed, target=target, signed=signed
+            )
+        except UserError as error:
+            return {"facts": {"refused": str(error)}}
+        for number, by_split in enumerate(found):
+            masks |= _packed(explainer, number, seed, by_split)
+        curve = accumulated(model.network, method_of(explainer, seed), splits["dev"], (*RANKS, *SHARES), target)
+        facts["sparsity"][str(seed)] = [None if value != value else float(value) for value in curve]  # noqa: PLR0124
+    return {"masks": masks, "facts": facts}
+
+
+@task("roar/retrained", version=2)
+def retrained(
+    inputs: Mapping[str, Any],
+    *,
+    explainers: Sequence[str],
+    at: Sequence[int],
+    model: str,
+    recipe: str,
+    pretrained: str | Path | None,
+    shape: Mapping[str, Any],
+    seeds: Sequence[int],
+    leak: bool | int,
+    target: Literal["gold", "predicted"],
+    signed: bool,
+    amounts: Sequence[float],
+    unit: Literal["share", "tokens"],
+) -> dict[str, Any]:
+    """Models trained on masked texts, how they perform, and what their explanations hide next.
+
+    For each explainer (`hidden` has what it hid) those of all seeds, at its step; all of them are trained together.
+    """
+    from trueness.protocols.roar.hiding import Amount
+    from trueness.protocols.roar.step import hide_next, retrain
+
+    jobs: list[dict[str, Any]] = []
+    hidings: list[Hiding] = []
+    masks: dict[str, Any] = {}
+    for explainer, step, stored in zip(explainers, at, inputs["hidden"], strict=True):
+        reason = _refusal(stored, explainer)
+        jobs.append({"test": {}} if reason is None else {"refused": reason})
+        if reason is None:
+            if stored.key not in masks:
+                masks[stored.key] = stored.read("masks")
+            hidings += [_hiding(masks[stored.key], explainer, step, seed) for seed in seeds]
+    found: dict[str, Any] = {}
+    if hidings:
+        data = read_dataset(inputs["dataset"])
+        maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
+        every = [seed for job in jobs if "test" in job for seed in seeds]
+        trained = iter(retrain(maker, data, every, hidings, current_device(), leak=leak))
+        more = [Amount(each, unit) for each in amounts]
+        for number, (explainer, step, job) in enumerate(zip(explainers, at, jobs, strict=True)):
+            if "refused" in job:
+                continue
+            with part_of_task(number):
+                for seed in seeds:
+                    one = next(trained)
+                    job["test"][str(seed)] = one.measured
+                    after = hide_next(one, explainer, more, seed=seed, target=target, signed=signed)
+                    for place, by_split in enumerate(after, start=step + 1):
+                        found |= _packed(explainer, place, seed, by_split)
+    payloads: dict[str, Any] = {"facts": {"explainers": list(explainers), "jobs": jobs}}
+    return {**payloads, "masks": found} if found else payloads
+
+
+def _refusal(stored: Stored, explainer: str) -> str | None:
+    """Why a model does not support this explainer, from what explained it or was trained after that."""
+    facts = stored.read("facts")
+    job = facts["jobs"][facts["explainers"].index(explainer)] if "jobs" in facts else facts
+    reason: str | None = job.get("refused")
+    return reason
+
+
+def _packed(explainer: str, step: int, seed: int, by_split: Mapping[str, Any]) -> dict[str, Any]:
+    from trueness.protocols.roar.hiding import packed
+
+    return {f"{explainer}/{step}/{seed}/{name}": packed(where) for name, where in by_split.items()}
+
+
+def _hiding(masks: Mapping[str, Any], explainer: str, step: int, seed: int) -> Hiding:
+    from trueness.protocols.roar.hiding import unpacked
+
+    return lambda name, split: unpacked(masks[f"{explainer}/{step}/{seed}/{name}"], split)
+
+
+@task("roar/all-hidden", version=1)
+def all_hidden(
+    inputs: Mapping[str, Stored],
+    *,
+    model: str,
+    recipe: str,
+    pretrained: str | Path | None,
+    shape: Mapping[str, Any],
+    seeds: Sequence[int],
+) -> dict[str, Any]:
+    """Models trained on texts of which only the length is left (and the other text of a pair)."""
+    from trueness.protocols.roar.step import everything, retrain
+
+    data = read_dataset(inputs["dataset"])
+    maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
+    trained = retrain(maker, data, seeds, [everything for _ in seeds], current_device(), leak=False)
+    metric = "accuracy" if data.pairs else "macro-f1"  # as the paper
+    test = {str(seed): one.measured for seed, one in zip(seeds, trained, strict=True)}
+    return {"facts": {"test": test, "metric": metric}}
+
+
+@task("roar/companion", version=2)
+def companion(
+    inputs: Mapping[str, Stored],
+    *,
+    model: str,
+    recipe: str,
+    pretrained: str | Path | None,
+    shape: Mapping[str, Any],
+    seeds: Sequence[int],
+    explainers: Sequence[str],
+    amounts: Sequence[float],
+    unit: Literal["share", "tokens"],
+    target: Literal["gold", "predicted"],
+    signed: bool,
+    bounded: int,
+    beam: int,
+) -> dict[str, Any]:
+    """The curves of all methods on models that were trained under all amounts of masking."""
+    from trueness.protocols.roar.companion import measure
+    from trueness.protocols.roar.hiding import Amount
+
+    data = read_dataset(inputs["dataset"])
+    maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
+    steps = [Amount(each, unit) for each in amounts]
+    how: dict[str, Any] = {"target": target, "signed": signed, "bounded": bounded, "beam": beam}
+    found = list(measure(maker, data, seeds, explainers, steps, current_device(), **how))
+    return {"facts": {"companion": found}}
+
+
+@task("roar/summary", version=7, light=True)
+def summary(
+    inputs: Mapping[str, list[Stored]],
+    *,
+    at: Sequence[Mapping[str, Any]],
+    amounts: Sequence[float],
+    unit: Literal["share", "tokens"],
+    target: Literal["gold", "predicted"],
+    trained_before: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Curves, faithfulness, guards and checked claims of the whole study."""
+    from dataclasses import replace
+
+    import pandas as pd
+
+    from trueness.papers.recursive_roar.claims import claims
+    from trueness.protocols.roar.curves import settings_of
+    from trueness.protocols.roar.summary import summarise, with_performance
+
+    points, sparsity, refused, bounded = [], [], [], []
+    metrics: dict[str, str] = {}
+    for place, stored in zip(at, inputs["steps"], strict=True):
+        where = {name: place[name] for name in ("dataset", "model", "method", "order", "step")}
+        if stored.holds("test"):
+            measured = stored.read("test")
+        else:
+            facts = stored.read("facts")
+            if place["part"] is not None:
+                facts = facts["jobs"][place["part"]]
+            if "refused" in facts:
+                refused.append({**where, "reason": facts["refused"]})
+                continue
+            measured = facts.get("test", {})
+            metrics |= {place["dataset"]: facts["metric"]} if "metric" in facts else {}
+            sparsity += [
+                {**where, "seed": int(seed), "curve": curve} for seed, curve in facts.get("sparsity", {}).items()
+            ]
+            for one in facts.get("companion", []):
+                here = {**where, "method": one["method"], "seed": one["seed"]}
+                if "refused" in one:
+                    continue  # known from the other orders
+                unusual = [None, *one["unusual"], None]
+                points += [
+                    {**here, "step": step, **measured_here, "unusual": share}
+                    for step, (measured_here, share) in enumerate(zip(one["test"], unusual, strict=True))
+                ]
+                bounded += [{**here, "text": text, "pair": pair} for text, pair in enumerate(one["bounded"])]
+        points += [{**where, "seed": seed, **measured[str(seed)]} for seed in place["seeds"] if str(seed) in measured]
+    result = summarise(
+        pd.DataFrame(points),
+        pd.DataFrame(sparsity),
+        pd.DataFrame(refused, columns=["dataset", "model", "method", "order", "step", "reason"]),
+        pd.DataFrame(bounded),
+        amounts=amounts,
+        unit=unit,
+        target=target,
+        metrics=metrics,
+        trained_before=trained_before,
+    )
+    settings = list(settings_of(with_performance(pd.DataFrame(points), metrics), amounts, unit, metrics))
+    return replace(result, claims=tuple(claims(settings, result.tables["sparsity"], unit))).payloads()

@@ -1,0 +1,110 @@
+"""The synthetic validation of Recursive ROAR as a study: its file and its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from trueness.data import VECTOR_DATASETS
+from trueness.engine import Stored, Task, task
+from trueness.explainers import VECTOR_EXPLAINERS
+from trueness.models import VECTOR_MODELS
+from trueness.papers.roar_synthetic.summary import summarise
+from trueness.protocols.roar.vectors import Order, removal_curve
+from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Study, as_list, distinct
+
+
+class Data(Part):
+    """Sizes of the generated data."""
+
+    features: int = Field(ge=2, le=10_000)
+    informative: int = Field(ge=1)
+    train: int = Field(ge=10)
+    test: int = Field(ge=10)
+
+    @model_validator(mode="after")
+    def _some_uninformative(self) -> Data:
+        if self.informative >= self.features:
+            raise ValueError(f"informative must be less than features ({self.features}), not {self.informative}")
+        return self
+
+
+class RoarSynthetic(Study):
+    """A study of removal orders on vectors."""
+
+    datasets: Datasets
+    models: Models
+    explainer: ExplainerName
+    orders: Annotated[list[Order], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+    ratios: Ratios
+    margin: float = Field(gt=0, lt=0.5)
+    data: Data
+
+
+def plan(study: RoarSynthetic) -> Task:
+    """One curve per dataset, model, order and seed; then one summary of them all."""
+    curves = [
+        curve(
+            dataset=dataset,
+            data=study.data.model_dump(),
+            model=model,
+            explainer=study.explainer,
+            order=order,
+            ratios=study.ratios,
+            seed=seed,
+        )
+        for dataset in study.datasets
+        for model in study.models
+        for order in study.orders
+        for seed in study.seeds
+    ]
+    return summary({"curves": curves}, informative=study.data.informative, margin=study.margin)
+
+
+@task("roar-synthetic/curve", version=1)
+def curve(
+    inputs: Mapping[str, Any],  # noqa: ARG001  # every task takes its inputs; this one has none
+    *,
+    dataset: str,
+    data: Mapping[str, int],
+    model: str,
+    explainer: str,
+    order: Order,
+    ratios: Sequence[float],
+    seed: int,
+) -> dict[str, Any]:
+    """Accuracy of models retrained without ever more features, removed in one order."""
+    points = removal_curve(
+        VECTOR_DATASETS[dataset](seed, **data),
+        VECTOR_MODELS[model],
+        VECTOR_EXPLAINERS[explainer],
+        order=order,
+        ratios=ratios,
+        seed=seed,
+    )
+    where = {"dataset": dataset, "model": model, "explainer": explainer, "method": order, "seed": seed}
+    return {
+        "points": [
+            {
+                **where,
+                "step": point.step,
+                "ratio": point.ratio,
+                "removed": list(point.removed),
+                "accuracy": point.accuracy,
+            }
+            for point in points
+        ]
+    }
+
+
+@task("roar-synthetic/summary", version=2, light=True)
+def summary(inputs: Mapping[str, list[Stored]], *, informative: int, margin: float) -> dict[str, Any]:
+    """Scores, bands, warnings and checked claims of all curves."""
+    import pandas as pd
+
+    points = [point for stored in inputs["curves"] for point in stored.read("points")]
+    records = pd.DataFrame(points)
+    records["removed"] = [" ".join(map(str, columns)) for columns in records["removed"]]
+    return summarise(records, informative=informative, margin=margin).payloads()

@@ -1,0 +1,109 @@
+"""The strongest adversarial attention of texts of one's own, as a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueness.data.examples import TextExample
+from trueness.models.inspecting import inspecting
+from trueness.models.text_model import TextModel
+from trueness.protocols.attention.adversary import strongest_adversary
+from trueness.protocols.attention.search import Search, improved, search
+from trueness.protocols.attention.tables import SATURATED
+from trueness.protocols.attention.view import View
+from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
+from trueness.stats import Undefined, t_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def adversarial_attention(model: TextModel, examples: Sequence[TextExample], epsilon: float = 0.01) -> Result:
+    """For each example the attention that differs most while the output changes by at most epsilon.
+
+    One record per example, with both attentions over its words and a certificate: all weight on one word, or on two.
+    """
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon must lie between 0 and 1, not {epsilon}")
+    records = _records(model, examples, epsilon)
+    exact = bool(records["exact"].all())
+    method = "exact" if exact else "best found"
+    scores = []
+    for quantity, column, best in (
+        ("largest divergence within epsilon", "divergence", 0.0),
+        ("words that could carry the decision alone", "deciding", None),
+        ("words that alone give the same output", "alone", None),
+    ):
+        interval = t_interval(records[column])
+        if not isinstance(interval.value, Undefined):
+            scores.append(
+                Score(
+                    quantity=quantity,
+                    dataset=f"{len(records)} examples",
+                    model="the model",
+                    method=method,
+                    variant="corrected",
+                    target="the predicted class",
+                    value=interval.value,
+                    direction="lower is better" if best is not None else "neither",
+                    null=None,
+                    best=best,
+                    **bounds(interval),
+                )
+            )
+    where = f"epsilon {epsilon:g}"
+    saturated = float((records["divergence"] > SATURATED).mean()) if len(records) else 0.0
+    warnings = []
+    if saturated > 0.5:
+        message = f"the divergence exceeds {SATURATED} (of at most {np.log(2):.3f}) in {saturated:.0%} of the examples"
+        warnings.append(ResultWarning(code="divergence-saturated", where=where, message=message))
+    reason = "known exactly for two classes and a linear head only; the value found and `upper` are an interval"
+    missing = [] if exact else [Abstention(quantity="strongest adversary", where=where, reason=reason)]
+    return Result(records, tuple(scores), tuple(warnings), tuple(missing))
+
+
+def _records(model: TextModel, examples: Sequence[TextExample], epsilon: float) -> pd.DataFrame:
+    import pandas as pd
+
+    batch = model.batch(examples)
+    with inspecting(model.network):
+        view = View(model.network, batch)
+        found = strongest_adversary(view, epsilon)
+        if not found.exact:
+            found = improved(found, search(view, Search("text", epsilon=epsilon)), epsilon)
+        after = view.outputs(found.attention[:, None])[:, 0]
+    rows = []
+    for row, example in enumerate(examples):
+        inside = slice(1, len(example.tokens) + 1)  # after the begin marker
+        predicted = int(view.probability[row].argmax())
+        certificate = {
+            name: example.tokens[int(position[row]) - 1] if int(position[row]) > 0 else None
+            for name, position in (("first", found.first), ("second", found.second))
+        }
+        rows.append(
+            {
+                "words": list(example.tokens),
+                "other": " ".join(example.tokens_b or ()),
+                "attention": view.attention[row, inside].tolist(),
+                "adversarial": found.attention[row, inside].tolist(),
+                "predicted": model.classes[predicted],
+                "probability": float(view.probability[row, predicted]),
+                "probability_after": float(after[row, predicted]),
+                "change": float(found.change[row]),
+                "divergence": float(found.divergence[row]),
+                "upper": float(found.upper[row]),
+                "exact": found.exact,
+                "deciding": int(found.deciding[row]),
+                "alone": int(found.alone[row]),
+                **certificate,
+                "first_position": max(int(found.first[row]) - 1, -1),
+                "second_position": max(int(found.second[row]) - 1, -1),
+                "weight": float(found.weight[row]),
+                "unknown": [word for word in example.tokens if word not in model.vocabulary.numbers],
+                "note": model.unusual(example),
+            }
+        )
+    return pd.DataFrame(rows)
