@@ -10,7 +10,7 @@ from benchmarks.report import line, seconds
 from trueness.data import Vocabulary
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextExample
-from trueness.explainers.catalogue import IntegratedGradients, KernelShap, Lime
+from trueness.explainers import IntegratedGradients, KernelShap, Lime
 from trueness.explainers.masking import explain_together
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 

@@ -7,7 +7,7 @@ from benchmarks.report import line, seconds
 from trueness.data import TextDataset, TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.data.preparation import Preparation
-from trueness.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.hiding import Amount, hide

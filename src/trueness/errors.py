@@ -1,4 +1,4 @@
-"""The one exception type for what a person can fix, and how to know what passes by itself."""
+"""The exception types for what a person can fix and for what a model cannot have; and what passes by itself."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import traceback
 
 class UserError(Exception):
     """Something the user can put right; the message is one sentence that names the fault and the fix."""
+
+
+class Unsupported(UserError):  # noqa: N818  # it is no fault: this model cannot have that
+    """What was asked for is not possible for this model; where many things are asked, it becomes an abstention."""
 
 
 def no_room(error: BaseException | None) -> bool:

@@ -1,15 +1,22 @@
-"""Names of things: one registry per kind, with the nearest names when one is unknown."""
+"""Names of things: one registry per kind, open to things outside the package, with the nearest names when unknown."""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
+import tomllib
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from importlib import import_module
+from typing import Any, Generic, TypeVar, cast
 
+from trueness import plugins
 from trueness.errors import UserError
+from trueness.plugins import Reference, Source
 
 T = TypeVar("T")
+
+_SETTINGS = re.compile(r"(?P<base>.+?)\[(?P<settings>\w+\s*=.*)\]")
 
 
 def nearest(name: str, known: list[str]) -> str:
@@ -20,46 +27,208 @@ def nearest(name: str, known: list[str]) -> str:
     return f"known are {', '.join(sorted(known))}." if known else "none is registered."
 
 
+@dataclasses.dataclass(frozen=True)
+class _Entry(Generic[T]):
+    thing: T
+    description: str
+    maker: Any = None
+    """The function or class behind it, if a decorator registered that."""
+    source: Source | None = None
+    """Where it came from, if it was found by its address."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Family(Generic[T]):
+    pattern: re.Pattern[str]
+    make: Callable[..., T]
+    type: type[T]
+    spell: Callable[[Any], str]
+
+
 class Registry(Generic[T]):
-    """A mapping from names to things of one kind, each with a line that says what it is."""
+    """A mapping from names to things of one kind, each with a line that says what it is.
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self._things: dict[str, T] = {}
-        self._descriptions: dict[str, str] = {}
-        self._families: list[tuple[re.Pattern[str], Callable[..., T]]] = []
+    What lies outside the package is found by its address, `package.module:Name` or `path/to/file.py:name`, or by the
+    name of an entry point in `group`; `adapt` makes a thing of this kind of whatever is found there. `NAME[key=value]`
+    is a dataclass with other settings. `filled_by` names the module that fills the registry when it is first used.
+    """
 
-    def add_family(self, pattern: str, make: Callable[..., T]) -> None:
-        """Names of one form stand for things made from what the pattern's groups hold."""
-        self._families.append((re.compile(pattern), make))
+    def __init__(
+        self, kind: str, *, group: str = "", adapt: Callable[[Any, str], T] | None = None, filled_by: str = ""
+    ) -> None:
+        self.kind, self._group, self._adapt, self._filled_by = kind, group, adapt, filled_by
+        self._entries: dict[str, _Entry[T]] = {}
+        self._families: list[_Family[T]] = []
 
-    def add(self, name: str, thing: T, description: str) -> T:
-        """Register under a new name."""
-        if name in self._things:
+    def add_family(self, pattern: str, make: Callable[..., T], type_: type[T], spell: Callable[[Any], str]) -> None:
+        """Names of one form stand for things made from what the pattern's groups hold; `spell` gives one its name."""
+        self._families.append(_Family(re.compile(pattern), make, type_, spell))
+
+    def add(self, name: str, thing: T, description: str, *, maker: Any = None) -> T:
+        """Register under a new name; what a decorator registered from the same place before is replaced."""
+        before = self._entries.get(name)
+        if before is not None and not plugins.same_place(before.maker, maker):
             article = "an" if self.kind[0] in "aeiou" else "a"
             raise UserError(f"There is already {article} {self.kind} named {name!r}; choose another name.")
-        self._things[name] = thing
-        self._descriptions[name] = description
+        self._entries[name] = _Entry(thing, description, maker)
         return thing
 
     def describe(self, name: str) -> str:
         """What it is, in one line."""
-        return self._descriptions[name]
+        entry = self._filled().get(name)
+        return entry.description if entry is not None else f"from {plugins.entry_points(self._group)[name]}"
+
+    def name_of(self, thing: Any) -> str:
+        """The name by which a thing is found again: of a name itself, of an object its own; UserError without one."""
+        if isinstance(thing, str):
+            return thing
+        for name, entry in self._filled().items():
+            if thing is entry.thing or (entry.maker is not None and thing is entry.maker):
+                return name
+        for family in self._families:
+            if type(thing) is family.type:
+                return family.spell(thing)
+        if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
+            return self._address_of(thing)
+        alike: list[tuple[str, Any]] = [
+            (name, entry.thing) for name, entry in self._entries.items() if type(entry.thing) is type(thing)
+        ]
+        bases = alike or [(self._address_of(type(thing)), type(thing))]
+        name, changed = min(((name, _changes(other, thing)) for name, other in bases), key=lambda pair: len(pair[1]))
+        return f"{name}[{changed}]" if changed else name
+
+    def _address_of(self, maker: Any) -> str:
+        if not hasattr(maker, "__qualname__"):
+            raise UserError(f"{maker!r} is no {self.kind}: give a name, a function, or a dataclass.")
+        source = plugins.home(maker)
+        if source is None:
+            return f"{maker.__module__}:{maker.__qualname__}"
+        self._keep(source)
+        return source.name
+
+    def reference(self, name: str) -> str:
+        """The name as a task may carry it: with the sources of all in it that lies outside the package.
+
+        UserError for what is unknown, or what a worker could not import.
+        """
+        sources: list[Source] = list(name.sources) if isinstance(name, Reference) else []
+        canonical = name if sources else self._canonical(name, sources)
+        found = Reference(canonical, tuple(dict.fromkeys(sources))) if sources else canonical
+        self[found]
+        return found
+
+    def _canonical(self, name: str, sources: list[Source]) -> str:
+        """The same name without folders; the sources of what it contains are added to the list."""
+        for family in self._families:
+            if found := family.pattern.fullmatch(name):
+                for group in found.groups():
+                    if group is not None and not group.isdigit():
+                        name = name.replace(group, self._canonical(group, sources))
+                return name
+        if found := _SETTINGS.fullmatch(name):
+            return f"{self._canonical(found['base'], sources)}[{found['settings']}]"
+        source = self._source_of(name)
+        if source is None:
+            return name
+        sources.append(source)
+        self._keep(source)
+        return source.name
+
+    def _source_of(self, name: str) -> Source | None:
+        """Where a thing of that name lies, if it is outside the package."""
+        entry = self._filled().get(name)
+        if entry is not None and entry.source is None:
+            source = None if entry.maker is None else plugins.home(entry.maker)
+            return None if source is None else dataclasses.replace(source, name=name)
+        if plugins.is_address(name) and self._adapt is not None:
+            if entry is None or plugins.is_there(name):
+                return plugins.find(name)[1]
+            return plugins.find(entry.source.address, entry.source.root)[1] if entry.source is not None else None
+        address = plugins.entry_points(self._group).get(name)
+        return None if address is None else dataclasses.replace(plugins.find(address)[1], name=name)
+
+    def _keep(self, source: Source) -> None:
+        """Register what a source holds under its name, unless it is there as it is."""
+        entry = self._entries.get(source.name)
+        if entry is not None and entry.source == source:
+            return
+        thing = source.load()
+        entry = self._entries.get(source.name)
+        if entry is not None and entry.source is None:
+            return  # it registered itself
+        if self._adapt is None:
+            raise UserError(f"A {self.kind} cannot be given by an address.")
+        first = (getattr(thing, "__doc__", None) or "").strip().split("\n")[0]
+        made = self._adapt(thing, source.name)
+        self._entries[source.name] = _Entry(made, first or f"from {source.address}", source=source)
+
+    def _filled(self) -> dict[str, _Entry[T]]:
+        if self._filled_by:
+            module, self._filled_by = self._filled_by, ""
+            import_module(module)
+        return self._entries
 
     def __getitem__(self, name: str) -> T:
-        for pattern, make in self._families:
-            if found := pattern.fullmatch(name):
-                return make(*found.groups())
-        if name not in self._things:
-            raise UserError(f"There is no {self.kind} named {name!r}; {nearest(name, list(self._things))}")
-        return self._things[name]
+        self._filled()
+        for source in name.sources if isinstance(name, Reference) else ():
+            self._keep(source)
+        for family in self._families:
+            if found := family.pattern.fullmatch(name):
+                return family.make(*found.groups())
+        if name in self._entries:
+            return self._entries[name].thing
+        if found := _SETTINGS.fullmatch(name):
+            return self._set(found["base"], found["settings"])
+        source_ = self._source_of(name)
+        if source_ is None:
+            raise UserError(f"There is no {self.kind} named {name!r}; {nearest(name, list(self))}")
+        self._keep(source_)
+        return self._entries[source_.name].thing
+
+    def _set(self, base: str, settings: str) -> T:
+        """The thing of that name with other settings."""
+        thing: Any = self[base]
+        try:
+            values = tomllib.loads(f"values = {{{_quoted(settings)}}}")["values"]
+        except tomllib.TOMLDecodeError as error:
+            raise UserError(f"{base}[{settings}]: expected key=value, key=value ({error}).") from error
+        if isinstance(thing, type) or not dataclasses.is_dataclass(thing):
+            raise UserError(f"{base} has no settings.")
+        known = [field.name for field in dataclasses.fields(thing) if field.init]
+        for key in values:
+            if key not in known:
+                raise UserError(f"{base} has no setting {key}; {nearest(key, known)}")
+        try:
+            return cast(T, dataclasses.replace(cast(Any, thing), **values))
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{base}[{settings}]: {error}.") from error
 
     def __contains__(self, name: object) -> bool:
-        made = isinstance(name, str) and any(pattern.fullmatch(name) for pattern, _ in self._families)
-        return made or name in self._things
+        if not isinstance(name, str):
+            return False
+        base = found["base"] if (found := _SETTINGS.fullmatch(name)) else name
+        made = any(family.pattern.fullmatch(name) for family in self._families)
+        outside = self._adapt is not None and plugins.is_address(base)
+        return made or outside or base in self._filled() or base in plugins.entry_points(self._group)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._things))
+        return iter(sorted({*self._filled(), *plugins.entry_points(self._group)}))
 
     def __len__(self) -> int:
-        return len(self._things)
+        return len(list(iter(self)))
+
+
+def _changes(base: Any, thing: Any) -> str:
+    """The settings in which a dataclass differs from another one of its class, or from the defaults of its class."""
+    found = []
+    for field in dataclasses.fields(thing):
+        before, after = getattr(base, field.name, dataclasses.MISSING), getattr(thing, field.name)
+        if after != before:
+            text = str(after).lower() if isinstance(after, bool) else str(after)
+            found.append(f"{field.name}={text}")
+    return ", ".join(found)
+
+
+def _quoted(settings: str) -> str:
+    """Words need no quotes: output=logit."""
+    return re.sub(r"=\s*(?!true\b|false\b|inf\b|nan\b)([A-Za-z_][\w-]*)", r'="\1"', settings)

@@ -69,7 +69,7 @@ def test_the_scores_sum_to_the_difference(kind):
 @pytest.mark.parametrize("some", [EXAMPLES, PAIRS], ids=["texts", "pairs"])
 def test_transformers_lose_nothing_either(family, some):
     network, batch = Transformer(transformer(family)), subwords(some)
-    scores = DeepLift(baseline="mask").attribute(network, batch, 1)
+    scores = DeepLift(baselines="mask").attribute(network, batch, 1)
     with torch.no_grad():
         end = network.embed(batch)
         start = torch.where(batch.mask[..., None], network.embedding.weight[batch.text.mask_token], end)

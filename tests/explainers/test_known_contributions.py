@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.data.coding import MASK
-from trueness.explainers.catalogue import (
+from trueness.explainers import (
     TEXT_EXPLAINERS,
     GradientShap,
     IntegratedGradients,
@@ -45,17 +45,17 @@ def test_an_additive_model_has_known_contributions():
     model, batch = additive(), batch_of(examples(pairs=False))
     known = contributions(model, batch, model(batch).logits.argmax(-1))
     methods = {
-        "integrated": (IntegratedGradients(steps=2), 1e-9),
-        "from the mask token": (IntegratedGradients(steps=2, baseline="mask"), 1e-9),
-        "expected": (GradientShap(samples=3), 1e-9),
+        "integrated": (IntegratedGradients(n_steps=2), 1e-9),
+        "from the mask token": (IntegratedGradients(n_steps=2, baselines="mask"), 1e-9),
+        "expected": (GradientShap(n_samples=3), 1e-9),
         "input x gradient": (TEXT_EXPLAINERS["input-x-gradient"], 1e-9),
         "Shapley": (KernelShap(output="logit"), 1e-7),
-        "Shapley, drawn": (KernelShap(samples=40, output="logit"), 1e-7),
+        "Shapley, drawn": (KernelShap(n_samples=40, output="logit"), 1e-7),
         "LIME": (Lime(output="logit", ridge=1e-9), 1e-6),
     }
     for name, (method, error) in methods.items():
         assert torch.allclose(method.attribute(model, batch).double(), known.double(), atol=error), name
-    slope = SmoothGradient(samples=3).attribute(model, batch)
+    slope = SmoothGradient(nt_samples=3).attribute(model, batch)
     assert torch.allclose(slope, TEXT_EXPLAINERS["gradient"].attribute(model, batch), atol=1e-9), (
         "it is the same everywhere"
     )
@@ -86,11 +86,11 @@ def test_integrated_gradients_equal_captum_and_are_complete(kind):
         embeddings, empty, target=target, additional_forward_args=torch.arange(len(batch)), n_steps=20
     ).sum(-1)
     for max_bytes in (1, 100_000, 1 << 28):
-        ours = IntegratedGradients(steps=20, max_bytes=max_bytes).attribute(model, batch)
+        ours = IntegratedGradients(n_steps=20, max_bytes=max_bytes).attribute(model, batch)
         assert torch.allclose(ours, expected * batch.mask, atol=1e-8)
     # The way of a model with rectifiers has corners, where the sum over points is less exact.
     error = 5e-3 if kind[0] == "cnn" else 1e-6
-    assert IntegratedGradients(steps=50).completeness_error(model, batch).max() < error
+    assert IntegratedGradients(n_steps=50).completeness_error(model, batch).max() < error
 
 
 def test_the_variant_of_madsen_carries_an_extra_factor():
@@ -103,18 +103,18 @@ def test_the_variant_of_madsen_carries_an_extra_factor():
         (gradient,) = torch.autograd.grad(logits.gather(1, target[:, None]).sum(), embeddings)
         total = total + gradient / 10
     expected = (total * model.embed(batch).detach()).sum(-1).abs() * batch.mask
-    assert torch.allclose(IntegratedGradientsMadsen2022(steps=10).attribute(model, batch), expected, atol=1e-9)
+    assert torch.allclose(IntegratedGradientsMadsen2022(n_steps=10).attribute(model, batch), expected, atol=1e-9)
 
 
 def test_expected_gradients_approach_integrated_ones():
     model, batch = build(), batch_of(examples(pairs=False))
     exact = IntegratedGradients().attribute(model, batch)
-    near = GradientShap(samples=400).attribute(model, batch)
+    near = GradientShap(n_samples=400).attribute(model, batch)
     assert torch.allclose(near, exact, atol=0.1 * float(exact.abs().max()))
-    other = GradientShap(samples=400, seed=1).attribute(model, batch)
+    other = GradientShap(n_samples=400, seed=1).attribute(model, batch)
     assert not torch.equal(near, other)
-    noisy = GradientShap(samples=50, noise=0.1).attribute(model, batch)
-    assert torch.equal(noisy, GradientShap(samples=50, noise=0.1).attribute(model, batch))
+    noisy = GradientShap(n_samples=50, stdevs=0.1).attribute(model, batch)
+    assert torch.equal(noisy, GradientShap(n_samples=50, stdevs=0.1).attribute(model, batch))
 
 
 def said(model, batch, row, keep, target):
@@ -146,15 +146,15 @@ def test_kernel_shap_equals_shapley_s_sum_over_orders():
 
 def test_drawn_coalitions_approach_the_exact_values_and_always_sum_up():
     model, batch = build(), batch_of(examples(sizes=(9, 5), pairs=False))
-    exact = KernelShap(samples=1000).attribute(model, batch)
-    drawn = KernelShap(samples=200).attribute(model, batch)
+    exact = KernelShap(n_samples=1000).attribute(model, batch)
+    drawn = KernelShap(n_samples=200).attribute(model, batch)
     assert torch.allclose(drawn.sum(-1), exact.sum(-1), atol=1e-6)
     assert torch.allclose(drawn, exact, atol=0.3 * float(exact.abs().max()))
 
 
 def test_lime_equals_a_weighted_ridge_regression():
     model, batch = build(), batch_of(examples(sizes=(6, 4), pairs=False))
-    method = Lime(samples=80)
+    method = Lime(n_samples=80)
     ours = method.attribute(model, batch)
     for row, (count, (_, generator)) in enumerate(zip((6, 4), generator_of(batch, 0), strict=True)):
         target = int(model(batch).logits[row].argmax())

@@ -12,16 +12,14 @@ from tests.models.test_attentive import batch_of, build, examples
 from trueness.data.batches import Batch
 from trueness.data.coding import MASK
 from trueness.errors import UserError
-from trueness.explainers.catalogue import TEXT_EXPLAINERS, LeaveOneOut, Random
+from trueness.explainers import TEXT_EXPLAINERS, LeaveOneOut, Random
 
-ONLY_TRANSFORMERS = {"attention-flow", "attention-rollout", "gradient-x-attention"}
-NAMES = [name for name in TEXT_EXPLAINERS if name not in {*ONLY_TRANSFORMERS, "rationale"}]
+FACTS = {name: TEXT_EXPLAINERS[name].facts for name in TEXT_EXPLAINERS}
+ONLY_TRANSFORMERS = {name for name, facts in FACTS.items() if "layers" in facts.needs}
+NAMES = [name for name, facts in FACTS.items() if not {"layers", "selection"} & set(facts.needs)]
 KINDS = [("bilstm", "additive", "linear"), ("cnn", "dot", "linear"), ("average", "uniform", "linear")]
 KINDS += [("bilstm", "additive", "query"), ("bilstm", "dot", "query"), ("bilstm", "additive", "concat")]
-UNSIGNED = {"attention", "gradient", "gradient@jw2019", "gradient@madsen2022", "leave-one-out@jw2019"}
 WITHOUT_LSTM = {"deep-lift", "deep-shap"}
-UNSIGNED |= {"integrated-gradients@madsen2022", "smooth-gradient"}
-
 
 SUPPORTED = [
     (name, kind) for name, kind in itertools.product(NAMES, KINDS) if name not in WITHOUT_LSTM or kind[0] != "bilstm"
@@ -45,7 +43,7 @@ def test_the_contract(name, kind):
         assert not scores.requires_grad
         assert torch.isfinite(scores).all()
         assert (scores[~batch.mask] == 0).all()
-        assert name not in UNSIGNED or (scores >= 0).all()
+        assert FACTS[name].signed is bool((scores < 0).any()), "as declared"
         assert torch.equal(scores, explainer.attribute(model, batch, target)), "the same again"
         for row, example in enumerate(some):  # padding and company change nothing
             alone = explainer.attribute(model, batch_of([example]), target if target != "gold" else example.label)
@@ -205,7 +203,7 @@ def test_a_function_of_your_own_is_an_explainer():
     assert torch.equal(scores, batch.mask.float())
     assert TEXT_EXPLAINERS.describe("longest-word-first") == "By hand."
     with pytest.raises(UserError, match="already an explainer"):
-        tn.explainer("longest-word-first")(mine)
+        tn.explainer("longest-word-first")(lambda model, batch, target: torch.ones(batch.mask.shape))
     tn.explainer("wrong-shape")(lambda model, batch, target: torch.ones(3))
     with pytest.raises(UserError, match="returned scores of shape"):
         TEXT_EXPLAINERS["wrong-shape"].attribute(build(), batch)

@@ -7,7 +7,7 @@ from tests.models.test_attentive import VOCABULARY, batch_of, build, examples
 from trueness.data import TextExample
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.errors import UserError
-from trueness.explainers.catalogue import TEXT_EXPLAINERS, KernelShap, Lime, Occlusion
+from trueness.explainers import TEXT_EXPLAINERS, KernelShap, Lime, Occlusion
 from trueness.models.pairs import BothTexts, JoinedPairs
 
 
@@ -55,8 +55,8 @@ def test_the_first_text_s_gradient_is_the_model_of_pairs_own():
 def test_equal_places_of_both_texts_are_one_feature_only_where_asked():
     both, some = BothTexts(build("cnn", "additive", "concat")), [TextExample(("w1", "w2", "w3"), 0, ("w4", "w5"))]
     batch = joined_of(some)
-    own = Lime(samples=200).attribute(both, batch)[0][batch.mask[0]]
-    shared = Lime(samples=200, restart=True).attribute(both, batch)[0][batch.mask[0]]
+    own = Lime(n_samples=200).attribute(both, batch)[0][batch.mask[0]]
+    shared = Lime(n_samples=200, restart=True).attribute(both, batch)[0][batch.mask[0]]
     assert len(set(own.tolist())) == 5
     assert shared[0] == shared[3]
     assert shared[1] == shared[4]
@@ -86,7 +86,7 @@ def test_occlusion_is_the_mean_over_spans():
     some = examples(pairs=False)
     batch = batch_of(some)
     target = model(batch).logits.argmax(-1)
-    ours = Occlusion(span=3).attribute(model, batch)
+    ours = Occlusion(sliding_window_shapes=3).attribute(model, batch)
     for row, example in enumerate(some):
         words = len(example.tokens)
         one = batch.rows(torch.tensor([row]))
@@ -103,5 +103,5 @@ def test_occlusion_is_the_mean_over_spans():
                 changes[place].append(float(before - after))
         expected = [sum(each) / len(each) for each in changes]
         assert ours[row, 1 : 1 + words].tolist() == pytest.approx(expected, abs=1e-9)
-    alone = Occlusion(span=1).attribute(model, batch)
+    alone = Occlusion(sliding_window_shapes=1).attribute(model, batch)
     assert torch.allclose(alone, TEXT_EXPLAINERS["leave-one-out-mask"].attribute(model, batch), atol=1e-9)

@@ -14,7 +14,7 @@ from tests.models.test_attentive import build as attentive
 from trueness.data.batches import EncodedSplit
 from trueness.data.planting import plant, with_splits
 from trueness.errors import UserError
-from trueness.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models import stack
 from trueness.models.rationale import (
     HIGH,

@@ -10,7 +10,7 @@ from tests.models.transformers import FAMILIES, model, tokenizer
 from trueness.data import TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
-from trueness.explainers.catalogue import TEXT_EXPLAINERS, IntegratedGradients
+from trueness.explainers import TEXT_EXPLAINERS, IntegratedGradients
 from trueness.models.transformer import Subwords, Transformer, by_word, load_transformer
 
 EXAMPLES = [
@@ -138,7 +138,7 @@ def test_a_decoder_sees_nothing_that_comes_later(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_integrated_gradients_are_complete(family):
-    error = IntegratedGradients(steps=200).completeness_error(Transformer(model(family)), batch_of(EXAMPLES), 1)
+    error = IntegratedGradients(n_steps=200).completeness_error(Transformer(model(family)), batch_of(EXAMPLES), 1)
     assert error.max() < 0.05
 
 

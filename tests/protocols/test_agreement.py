@@ -25,7 +25,8 @@ SCORES = {
 
 @pytest.fixture(scope="module")
 def result():
-    return agreement(SCORES, MASK)
+    shared = {"gradient": ("gradient",), "smooth-gradient": ("gradient",)}
+    return agreement(SCORES, MASK, without_sign=["attention"], machinery=shared)
 
 
 def test_every_pair_equals_scipy_instance_by_instance(result):
@@ -220,8 +221,8 @@ def test_one_text_shows_no_difference():
 def test_an_explainer_that_refuses_a_text_is_left_out():
     from tests.models.test_attentive import VOCABULARY, build, examples
     from trueness.data.batches import EncodedSplit
-    from trueness.errors import UserError
-    from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
+    from trueness.errors import Unsupported
+    from trueness.explainers import TEXT_EXPLAINERS, explainer
     from trueness.protocols.agreement.explaining import explain_all
 
     if "moody" not in TEXT_EXPLAINERS:
@@ -230,12 +231,13 @@ def test_an_explainer_that_refuses_a_text_is_left_out():
         def moody(_, batch, __):
             """Refuses long texts."""
             if batch.mask.shape[1] > 6:
-                raise UserError("moody does not like long texts.")
+                raise Unsupported("moody does not like long texts.")
             return batch.mask.double()
 
     split = EncodedSplit(examples(pairs=False), VOCABULARY)
-    found = explain_all(build(), split, ["attention", "moody"], refuse=False)
+    methods = {name: TEXT_EXPLAINERS[name] for name in ("attention", "moody")}
+    found = explain_all(build(), split, methods, refuse=False)
     assert list(found.scores) == ["attention"]
     assert found.refused == {"moody": "moody does not like long texts."}
-    with pytest.raises(UserError, match="long texts"):
-        explain_all(build(), split, ["attention", "moody"])
+    with pytest.raises(Unsupported, match="long texts"):
+        explain_all(build(), split, methods)

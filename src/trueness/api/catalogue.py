@@ -14,7 +14,7 @@ from trueness.studies import builtin_studies, load_study
 
 def names() -> dict[str, dict[str, str]]:
     """Everything that has a name: kind to name to description."""
-    from trueness.explainers.catalogue import TEXT_EXPLAINERS
+    from trueness.explainers import TEXT_EXPLAINERS
     from trueness.models.finetuning import FINE_TUNINGS
     from trueness.models.recipes import RECIPES
 

@@ -22,6 +22,7 @@ from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary, Tas
 from trueness.errors import UserError
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
 from trueness.studies import KINDS, Study, load_study
+from trueness.studies.schema import RECORDED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,7 +248,7 @@ def open_run(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings
                 "run it there first."
             )
         asked, loaded = loaded, _recorded(records[-1], place)
-        key = _key(loaded, records) or str(records[-1]["result"])
+        key = str(records[-1]["result"])
         differ = ", ".join(sorted(_differences(_plain(asked), _plain(loaded))))
         notice = f"showing the newest run of {loaded.name}, which differs from the study file in: {differ}"
     stored = place.get(key)
@@ -269,8 +270,8 @@ def _key(study: Study, records: Sequence[Mapping[str, Any]]) -> str | None:
 
 def _recorded(record: Mapping[str, Any], place: Store) -> Study:
     try:
-        return KINDS[record["study"]["kind"]].schema.model_validate(record["study"])
-    except (ValidationError, KeyError, TypeError) as error:
+        return KINDS[record["study"]["kind"]].schema.model_validate(record["study"], context=RECORDED)
+    except (ValidationError, UserError, KeyError, TypeError) as error:
         raise UserError(
             f"The newest run in {place.path} was made by another version of trueness; run it again."
         ) from error

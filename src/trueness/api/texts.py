@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,17 @@ from trueness.errors import UserError
 from trueness.report.heatmap import AdversarialAttention, Explanation
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from trueness.data import TextExample
+    from trueness.explainers import Explainer
     from trueness.models.finetuning import FineTuning
     from trueness.models.recipes import Recipe
     from trueness.models.text_model import TextModel
     from trueness.models.transformer import TransformerModel
     from trueness.protocols.result import Result
+
+    AnyExplainer = str | Explainer | Callable[..., Tensor]
 
 
 def load_dataset(name: str, **options: Any) -> VectorDataset | TextDataset:
@@ -103,21 +108,26 @@ def evaluate(model: TextModel | TransformerModel, data: TextDataset, split: str 
 def explain(
     model: TextModel | TransformerModel,
     texts: Sequence[str] | Sequence[TextExample],
-    explainer: str = "attention",
+    explainer: AnyExplainer = "attention",
     *,
     others: Sequence[str] | None = None,
     target: str | int = "predicted",
+    device: str | None = None,
 ) -> list[Explanation]:
     """One explanation per text: `tn.explain(model, ["a fine film"], "leave-one-out")`.
 
-    `texts` are new texts (`others` the second texts of pairs) or examples of a dataset. `target` is predicted, gold (of
-    examples only), or a class by name or number.
+    `explainer` is a name, also with settings or of your own (`lime[n_samples=200]`, `mine.py:saliency`), an instance
+    (`IntegratedGradients(n_steps=100)`), or a function of model, batch and target. `texts` are new texts (`others` the
+    second texts of pairs) or examples of a dataset. `target` is predicted, gold (of examples only), or a class by name
+    or number. With `device` the model is moved there first.
     """
-    from trueness.explainers.catalogue import TEXT_EXPLAINERS
     from trueness.explainers.text import target_class
     from trueness.models.inspecting import inspecting
 
-    method = TEXT_EXPLAINERS[explainer]
+    name, method = _named(explainer)
+    if device is not None:
+        check_device(device)
+        model.network.to(device)
     if target == "gold" and any(isinstance(text, str) for text in texts):
         raise UserError("New texts have no gold label; the target must be predicted or a class.")
     examples = _examples(model, texts, others)
@@ -135,7 +145,7 @@ def explain(
         best = int(probability[row].argmax())
         found.append(
             Explanation(
-                explainer=explainer,
+                explainer=name,
                 tokens=example.tokens,
                 scores=model.word_scores(example, scores[row]),
                 predicted=model.classes[best],
@@ -151,7 +161,7 @@ def explain(
 def agreement(
     model: TextModel | TransformerModel,
     data: TextDataset | Sequence[str],
-    explainers: Sequence[str] = ("attention", "input-x-gradient", "integrated-gradients", "leave-one-out"),
+    explainers: Sequence[AnyExplainer] = ("attention", "input-x-gradient", "integrated-gradients", "leave-one-out"),
     *,
     split: str | None = None,
     instances: int = 200,
@@ -166,13 +176,11 @@ def agreement(
     another. Agreement is not validity.
     """
     from trueness.data.batches import EncodedSplit
-    from trueness.explainers.catalogue import TEXT_EXPLAINERS
     from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.agreement.summary import agreement as compare
 
-    for name in explainers:
-        TEXT_EXPLAINERS[name]
-    if len(set(explainers)) < 2:
+    methods = dict(map(_named, explainers))
+    if len(methods) < 2:
         raise UserError("Agreement needs two different explainers.")
     given = list(data.to_look_at(split)[:instances]) if isinstance(data, TextDataset) else list(data)
     examples = _examples(model, given, None)
@@ -180,12 +188,20 @@ def agreement(
         raise UserError("There is no text.")
     chosen: Any = model.classes.index(target) if target in model.classes else target
     coded = EncodedSplit(examples, model.coder, model.device)
-    names = list(dict.fromkeys(explainers))
-    found = explain_all(model.network, coded, names, chosen)
-    again = explain_all(model.network, coded, names, chosen, redraw=True).scores if repeat else {}
+    found = explain_all(model.network, coded, methods, chosen)
+    again = explain_all(model.network, coded, methods, chosen, redraw=True).scores if repeat else {}
     name = data.name if isinstance(data, TextDataset) else f"{len(examples)} texts"
     words = f"{target} class" if target == "predicted" else target
-    return compare(found.scores, found.mask, again=again, k=k, dataset=name, target=words)
+    return compare(
+        found.scores,
+        found.mask,
+        again=again,
+        k=k,
+        dataset=name,
+        target=words,
+        without_sign=[one for one, method in methods.items() if not method.facts.signed],
+        machinery={one: method.facts.machinery for one, method in methods.items()},
+    )
 
 
 def adversarial_attention(
@@ -222,6 +238,20 @@ def compare_attention(base: TextModel, other: TextModel, data: TextDataset, spli
     if set(base.classes) != set(data.classes):
         raise UserError(f"The models know the classes {', '.join(base.classes)}, {data.name} has others.")
     return compare(base, other, data.to_look_at(split))
+
+
+def _named(explainer: AnyExplainer) -> tuple[str, Explainer]:
+    """An explainer and what it is called; one that only this process knows will do."""
+    from trueness.explainers import TEXT_EXPLAINERS
+    from trueness.explainers.text import as_explainer
+
+    if isinstance(explainer, str):
+        return explainer, TEXT_EXPLAINERS[explainer]
+    try:
+        name = TEXT_EXPLAINERS.name_of(explainer)
+    except UserError:
+        name = str(getattr(explainer, "__name__", type(explainer).__name__))
+    return name, as_explainer(explainer, name)
 
 
 def _examples(

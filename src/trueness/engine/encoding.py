@@ -1,7 +1,8 @@
 """Canonical encoding of parameters: equal meaning gives equal bytes, and so equal keys.
 
 Order of mapping keys, 1 or 1.0, list or tuple, NumPy or Python numbers do not matter. A `Path` stands for what it
-holds, not for where it lies: two copies of a file have the same key, and editing one changes it.
+holds, not for where it lies: two copies of a file have the same key, and editing one changes it. The name of something
+outside the package stands for its source as well.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from trueness.errors import UserError
+from trueness.plugins import Reference
 
 JUST_NOW = 2 * 10**9
 """Nanoseconds in which a file may change twice without its time saying so."""
@@ -25,39 +27,43 @@ JUST_NOW = 2 * 10**9
 
 def canonical(value: Any) -> Any:
     """The JSON value that stands for `value`; TypeError for what has no canonical form."""
-    return _convert(value, lambda path: {"content of a path": path_digest(path)})
+
+    def known(outside: Path | Reference) -> Any:
+        return outside.identity if isinstance(outside, Reference) else {"content of a path": path_digest(outside)}
+
+    return _convert(value, known)
 
 
 def plain(value: Any) -> Any:
-    """The same with paths kept: what travels to a task, so that equal keys mean equal parameters."""
-    return _convert(value, lambda path: path)
+    """The same with paths and references kept: what travels to a task, so that equal keys mean equal parameters."""
+    return _convert(value, lambda outside: outside)
 
 
-def _convert(value: Any, of_path: Callable[[Path], Any]) -> Any:  # noqa: PLR0911  # one return per type is the clearest form
+def _convert(value: Any, outside: Callable[[Path | Reference], Any]) -> Any:  # noqa: PLR0911  # one return per type is the clearest form
     if isinstance(value, enum.Enum):
-        return _convert(value.value, of_path)
+        return _convert(value.value, outside)
+    if isinstance(value, Path | Reference):
+        return outside(value)
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
         return _canonical_float(float(value))
-    if isinstance(value, Path):
-        return of_path(value)
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise TypeError("parameter mappings must have string keys")
-        return {key: _convert(value[key], of_path) for key in sorted(value)}
+        return {key: _convert(value[key], outside) for key in sorted(value)}
     if isinstance(value, list | tuple):
-        return [_convert(item, of_path) for item in value]
+        return [_convert(item, outside) for item in value]
     if isinstance(value, set | frozenset):
-        return sorted((_convert(item, of_path) for item in value), key=_dump)
+        return sorted((_convert(item, outside) for item in value), key=_dump)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _convert({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, of_path)
+        return _convert({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, outside)
     if hasattr(value, "model_dump"):
-        return _convert(value.model_dump(), of_path)
+        return _convert(value.model_dump(), outside)
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0 and not isinstance(value.item(), type(value)):
-        return _convert(value.item(), of_path)
+        return _convert(value.item(), outside)
     raise TypeError(f"a parameter of type {type(value).__name__} has no canonical form")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from trueness import plugins
 from trueness.engine.encoding import canonical, digest, plain
 
 TaskFunction = Callable[..., Mapping[str, Any]]
@@ -34,10 +35,13 @@ class TaskType:
         }
         return Task(self, plain(parameters), bound)
 
-    @property
+    @functools.cached_property
     def address(self) -> str:
         """Where a worker finds this task type: module:name."""
-        return f"{self.function.__module__}:{self.function.__qualname__}"
+        source = plugins.home(self.function)
+        if source is None:
+            return f"{self.function.__module__}:{self.function.__qualname__}"
+        return plugins.Reference(source.name, (source,))
 
 
 def task(name: str, *, version: int, light: bool = False) -> Callable[[TaskFunction], TaskType]:
@@ -56,8 +60,11 @@ def task(name: str, *, version: int, light: bool = False) -> Callable[[TaskFunct
 
 def find_task_type(address: str) -> TaskType:
     """Import the task type that `TaskType.address` names."""
-    module, name = address.split(":")
-    found = getattr(importlib.import_module(module), name)
+    if isinstance(address, plugins.Reference):
+        found = address.sources[0].load()
+    else:
+        module, name = address.split(":")
+        found = getattr(importlib.import_module(module), name)
     if not isinstance(found, TaskType):
         raise TypeError(f"{address} is not a task")
     return found
@@ -73,8 +80,10 @@ class Task:
 
     @functools.cached_property
     def key(self) -> str:
-        """Digest of task name, version, canonical parameters and the keys of the inputs."""
-        return digest({"task": self.type.name, "version": self.type.version, **self.content})
+        """Digest of task name, version, canonical parameters and input keys; outside the package also of the source."""
+        address = self.type.address
+        outside = {"outside": address} if isinstance(address, plugins.Reference) else {}
+        return digest({"task": self.type.name, "version": self.type.version, **outside, **self.content})
 
     @functools.cached_property
     def content(self) -> dict[str, Any]:

@@ -1,8 +1,68 @@
-"""Explanations: one signed score per feature."""
+"""Explanations: one signed score per feature. The classes load with torch when they are first asked for."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from trueness.explainers import coefficient as _coefficient  # registers its explainers
-from trueness.explainers.registry import VECTOR_EXPLAINERS
+from trueness.explainers.registry import TEXT_EXPLAINERS, VECTOR_EXPLAINERS
+
+if TYPE_CHECKING:
+    from trueness.explainers.blurred import Blurred
+    from trueness.explainers.deep_lift import DeepLift, DeepShap
+    from trueness.explainers.flow import AttentionFlow
+    from trueness.explainers.gradients import Gradient, GradientJW2019, GradientMadsen2022, InputXGradient
+    from trueness.explainers.leave_one_out import LeaveOneOut, LeaveOneOutJW2019
+    from trueness.explainers.masking import KernelShap, Lime, Occlusion
+    from trueness.explainers.paths import (
+        DeepLiftCourt2022,
+        GradientShap,
+        IntegratedGradients,
+        IntegratedGradientsMadsen2022,
+        SmoothGradient,
+    )
+    from trueness.explainers.simple import Attention, Random, Rationale
+    from trueness.explainers.text import Explainer, Facts, Target, explainer
+    from trueness.explainers.transformers import AttentionRollout, GradientXAttention, LayerAttention
 
 del _coefficient
 
-__all__ = ["VECTOR_EXPLAINERS"]
+__all__ = [
+    "TEXT_EXPLAINERS",
+    "VECTOR_EXPLAINERS",
+    "Attention",
+    "AttentionFlow",
+    "AttentionRollout",
+    "Blurred",
+    "DeepLift",
+    "DeepLiftCourt2022",
+    "DeepShap",
+    "Explainer",
+    "Facts",
+    "Gradient",
+    "GradientJW2019",
+    "GradientMadsen2022",
+    "GradientShap",
+    "GradientXAttention",
+    "InputXGradient",
+    "IntegratedGradients",
+    "IntegratedGradientsMadsen2022",
+    "KernelShap",
+    "LayerAttention",
+    "LeaveOneOut",
+    "LeaveOneOutJW2019",
+    "Lime",
+    "Occlusion",
+    "Random",
+    "Rationale",
+    "SmoothGradient",
+    "Target",
+    "explainer",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for module in import_module("trueness.explainers.catalogue").MODULES:
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,17 +8,20 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, TextExplainer
+from trueness.explainers.registry import TEXT_EXPLAINERS
+from trueness.explainers.text import Explainer, Facts, Target
 from trueness.models.network import TextNetwork
 
 _KERNEL = (1.0, 4.0, 6.0, 4.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Blurred:
+class Blurred(Explainer):
     """Weighted means (1, 4, 6, 4, 1) of the magnitudes of a token and its neighbours, as far as there are any."""
 
-    sharp: TextExplainer
+    facts = Facts(signed=False)
+
+    sharp: Explainer
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -29,4 +32,9 @@ class Blurred:
         return torch.where(batch.mask, sums / weights.clamp(min=1e-9), 0.0)
 
 
-TEXT_EXPLAINERS.add_family(r"blurred\[(.+)\]", lambda name: Blurred(TEXT_EXPLAINERS[name]))
+TEXT_EXPLAINERS.add_family(
+    r"blurred\[(.+)\]",
+    lambda name: Blurred(TEXT_EXPLAINERS[name]),
+    Blurred,
+    lambda one: f"blurred[{TEXT_EXPLAINERS.name_of(one.sharp)}]",
+)

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from trueness.data.batches import Batch
-from trueness.errors import UserError
+from trueness.errors import Unsupported
 from trueness.explainers.paths import Baseline, chosen_class, ends
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of, within_memory
+from trueness.explainers.registry import TEXT_EXPLAINERS
+from trueness.explainers.text import Explainer, Facts, Target, generator_of, within_memory
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 
@@ -179,7 +180,7 @@ def _against(
 ) -> Tensor:
     """(batch, tokens): how the difference of the chosen logits between two embeddings is shared among the tokens."""
     if any(isinstance(module, nn.RNNBase) for module in model.modules()):
-        raise UserError(
+        raise Unsupported(
             f"{name} cannot pass an LSTM, whose gates are inside one operation; use integrated-gradients or "
             "gradient-shap."
         )
@@ -201,7 +202,7 @@ def _against(
         change = (said[: len(index)] - said[len(index) :]).detach()
         missed = (scores[index].sum(dim=-1) - change).abs() / change.abs().clamp(min=1)
         if not float(missed.max()) <= _MISSED:  # nor where it is no number
-            raise UserError(
+            raise Unsupported(
                 f"{name} does not know every operation of this model: its scores miss {float(missed.max()):.0%} of the "
                 "change of the output; use integrated-gradients or gradient-shap."
             )
@@ -209,26 +210,30 @@ def _against(
 
 
 @dataclass(frozen=True)
-class DeepLift:
+class DeepLift(Explainer):
     """How the difference of the target's logit from the baseline is shared among the tokens: signed.
 
     The scores sum to that difference; where they do not, the model has an operation without a rule, and is refused.
     """
 
-    baseline: Baseline = "zero"
+    facts = Facts(needs=("gradients",), machinery=("rescale",))
+
+    baselines: Baseline = "zero"
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         chosen = chosen_class(model, batch, target)
-        return _against(model, batch, chosen, *ends(model, batch, self.baseline), self.max_bytes, "deep-lift")
+        return _against(model, batch, chosen, *ends(model, batch, self.baselines), self.max_bytes, "deep-lift")
 
 
 @dataclass(frozen=True)
-class DeepShap:
+class DeepShap(Explainer):
     """DeepLIFT averaged over baselines of random words of the vocabulary: signed (Lundberg and Lee 2017)."""
 
-    samples: int = 20
+    facts = Facts(random=True, needs=("gradients",), machinery=("rescale",))
+
+    n_samples: int = 20
     seed: int = 0
     max_bytes: int | None = None
 
@@ -237,14 +242,14 @@ class DeepShap:
         chosen = chosen_class(model, batch, target)
         end = model.embed(batch).detach()
         table = model.embedding.weight.detach()
-        drawn = torch.zeros(self.samples, *batch.tokens.shape, dtype=torch.long)
+        drawn = torch.zeros(self.n_samples, *batch.tokens.shape, dtype=torch.long)
         for row, (length, generator) in enumerate(generator_of(batch, self.seed)):
-            drawn[:, row, :length] = torch.randint(len(table), (self.samples, length), generator=generator)
+            drawn[:, row, :length] = torch.randint(len(table), (self.n_samples, length), generator=generator)
         total = end.new_zeros(batch.tokens.shape)
         for tokens in drawn.to(end.device):
             start = torch.where(batch.mask[..., None], table[tokens], end)
             total += _against(model, batch, chosen, end, start, self.max_bytes, "deep-shap")
-        return total / self.samples
+        return total / self.n_samples
 
 
 TEXT_EXPLAINERS.add(

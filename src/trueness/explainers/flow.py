@@ -13,7 +13,8 @@ from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Target
+from trueness.explainers.registry import TEXT_EXPLAINERS
+from trueness.explainers.text import Explainer, Facts, Target
 from trueness.explainers.transformers import need_transformer
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
@@ -80,12 +81,14 @@ def _largest(
 
 
 @dataclass(frozen=True)
-class AttentionFlow:
+class AttentionFlow(Explainer):
     """The largest flow through a transformer's attention to each token: not negative, the same for every target.
 
     Every layer is half its attention (averaged over heads) and half the token itself. In deep models the flow is often
     no more than what the first layer lets through; `saturation` tells for how many tokens.
     """
+
+    facts = Facts(signed=False, slow=True, needs=("layers",), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         """(batch, tokens)."""
@@ -93,6 +96,10 @@ class AttentionFlow:
         for row, layers in enumerate(self._graphs(model, batch)):
             scores[row, : layers.shape[1]] = torch.from_numpy(attention_flow(layers))
         return scores.to(batch.tokens.device, model.embedding.weight.dtype) * batch.mask
+
+    def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:  # noqa: ARG002
+        """How much of it is the first layer's attention."""
+        return {"saturation": self.saturation(model, batch)}
 
     def saturation(self, model: TextNetwork, batch: Batch) -> Tensor:
         """(batch,) share of the tokens whose flow is all that the first layer (or the source) lets through: no news."""

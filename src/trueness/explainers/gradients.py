@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.errors import UserError
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
+from trueness.errors import Unsupported
+from trueness.explainers.registry import TEXT_EXPLAINERS
+from trueness.explainers.text import Explainer, Facts, Target, target_class
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
@@ -41,7 +42,7 @@ def embedding_gradient(
 def _held(model: TextNetwork, embeddings: Tensor, batch: Batch) -> Tensor:
     """Logits whose attention weights are constants."""
     if not isinstance(model, AttentiveClassifier):
-        raise UserError("gradient@jw2019 holds the one attention of a model constant; a transformer has many.")
+        raise Unsupported("gradient@jw2019 holds the one attention of a model constant; a transformer has many.")
     auxiliary = model.auxiliary(batch)
     states = model.encode(embeddings, batch)
     weights = model.attend(states, batch, auxiliary=auxiliary)
@@ -49,8 +50,10 @@ def _held(model: TextNetwork, embeddings: Tensor, batch: Batch) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Gradient:
+class Gradient(Explainer):
     """L2 norm over embedding dimensions of the gradient of the target's logit: not negative."""
+
+    facts = Facts(signed=False, needs=("gradients",), machinery=("gradient",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -59,8 +62,10 @@ class Gradient:
 
 
 @dataclass(frozen=True)
-class InputXGradient:
+class InputXGradient(Explainer):
     """Gradient of the target's logit times the embedding, summed over dimensions: signed."""
+
+    facts = Facts(needs=("gradients",), machinery=("gradient", "path", "rescale"))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -69,11 +74,13 @@ class InputXGradient:
 
 
 @dataclass(frozen=True)
-class GradientJW2019:
+class GradientJW2019(Explainer):
     """|g . e| of the target's probability with attention held constant (Jain and Wallace 2019, their code).
 
     It is the gradient with respect to the one-hot word at its own entry. Of two classes both give the same.
     """
+
+    facts = Facts(signed=False, needs=("gradients", "attention"), machinery=("gradient",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -82,12 +89,14 @@ class GradientJW2019:
 
 
 @dataclass(frozen=True)
-class GradientMadsen2022:
+class GradientMadsen2022(Explainer):
     """L2 norm over the vocabulary of the gradient of the target's logit with respect to the one-hot word.
 
     ||g E^T||_2, computed as sqrt(g (E^T E) g^T): the vocabulary is summed once, not per token. The paper explains the
     gold class.
     """
+
+    facts = Facts(signed=False, needs=("gradients",), machinery=("gradient",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Batch
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
+from trueness.explainers.registry import TEXT_EXPLAINERS
+from trueness.explainers.text import Explainer, Facts, Target, target_class
 from trueness.models.attention import normalise, uniform
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM
@@ -19,17 +20,16 @@ from trueness.models.recurrence import reversal
 
 
 @dataclass(frozen=True)
-class LeaveOneOut:
-    """Change of the output when a token is deleted or replaced by the mask token.
+class LeaveOneOut(Explainer):
+    """The target's probability with a token minus that without it, deleted or masked: positive where it speaks for it.
 
-    `signed`: the target's probability with the token minus without it: positive where the token speaks for the target.
-    `total-variation`: half the sum of |change| over all classes, not negative, the same for every target.
     All (instance, position) variants are folded into large batches; on a CPU a deletion in a BiLSTM reuses the input
     projection and the states before and after the token. `max_bytes` bounds the states held at a time.
     """
 
+    facts = Facts(machinery=("masking",))
+
     replace: Literal["delete", "mask"] = "delete"
-    measure: Literal["signed", "total-variation"] = "signed"
     max_bytes: int = 2 << 30
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
@@ -38,14 +38,11 @@ class LeaveOneOut:
             logits = model(batch).logits
             before = torch.softmax(logits, dim=-1)
             after = torch.softmax(self._logits_without_each(model, batch), dim=-1)
-            change: Tensor = before[:, None] - after
-            scores: Tensor
-            if self.measure == "total-variation":
-                scores = change.abs().sum(dim=-1) / 2
-            else:
-                chosen = target_class(logits, batch, target)
-                scores = change.gather(2, chosen[:, None, None].expand(-1, change.shape[1], 1))[..., 0]
-            return scores * batch.mask
+            return self._measure(before[:, None] - after, target_class(logits, batch, target)) * batch.mask
+
+    def _measure(self, change: Tensor, chosen: Tensor) -> Tensor:
+        """(batch, tokens) from the change of every class's probability (batch, tokens, classes)."""
+        return change.gather(2, chosen[:, None, None].expand(-1, change.shape[1], 1))[..., 0]
 
     def _logits_without_each(self, model: TextNetwork, batch: Batch) -> Tensor:
         """(batch, tokens, classes): the logits without the token at each position."""
@@ -80,6 +77,15 @@ class LeaveOneOut:
         result: Tensor = logits.new_zeros(rows, width, logits.shape[-1])
         result[row, position] = logits
         return result
+
+
+class LeaveOneOutJW2019(LeaveOneOut):
+    """Total variation when a token is left out (Jain and Wallace 2019): not negative, the same for every target."""
+
+    facts = Facts(signed=False)
+
+    def _measure(self, change: Tensor, chosen: Tensor) -> Tensor:  # noqa: ARG002  # all classes alike
+        return change.abs().sum(dim=-1) / 2
 
 
 def _shared_states(model: AttentiveClassifier, batch: Batch) -> Tensor:
@@ -151,6 +157,4 @@ TEXT_EXPLAINERS.add(
     "leave-one-out", LeaveOneOut(), "change of the target's probability when a token is deleted, signed"
 )
 TEXT_EXPLAINERS.add("leave-one-out-mask", LeaveOneOut("mask"), "the same with the token replaced by the mask token")
-TEXT_EXPLAINERS.add(
-    "leave-one-out@jw2019", LeaveOneOut(measure="total-variation"), "total variation when a token is deleted"
-)
+TEXT_EXPLAINERS.add("leave-one-out@jw2019", LeaveOneOutJW2019(), "total variation when a token is deleted")

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
+from trueness.explainers.registry import TEXT_EXPLAINERS
 from trueness.explainers.text import (
-    TEXT_EXPLAINERS,
+    Explainer,
+    Facts,
     Output,
     Target,
     generator_of,
@@ -25,17 +27,17 @@ from trueness.explainers.text import (
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 
-Hiding = Literal["mask", "pad"]
+HiddenToken = Literal["mask", "pad"]
 """The token in the place of a hidden one."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskingExplainer:
+class MaskingExplainer(Explainer):
     """Draws masks, and explains from what the model says to them."""
 
     output: Output = "probability"
     """What of the target is explained."""
-    hiding: Hiding = "mask"
+    hiding: HiddenToken = "mask"
     """What stands in the place of a hidden token."""
     restart: bool = False
     """Whether features are numbered anew in the second text of a pair: then equal places are one feature."""
@@ -65,7 +67,7 @@ def explain_together(
     explainers: Sequence[MaskingExplainer], model: TextNetwork, batch: Batch, target: Target = "predicted"
 ) -> list[Tensor]:
     """The scores (batch, tokens) of each explainer; a mask that several of them ask for is computed once."""
-    asked: dict[tuple[Hiding, bool], list[int]] = {}
+    asked: dict[tuple[HiddenToken, bool], list[int]] = {}
     for number, explainer in enumerate(explainers):
         asked.setdefault((explainer.hiding, explainer.restart), []).append(number)
     found: dict[int, Tensor] = {}
@@ -176,13 +178,15 @@ class Lime(MaskingExplainer):
     distance to the whole text (Ribeiro et al. 2016).
     """
 
-    samples: int = 1000
+    facts = Facts(random=True, machinery=("masking",))
+
+    n_samples: int = 1000
     width: float = 0.25
     ridge: float = 1.0
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """Each token kept or not, by a fair coin."""
-        return torch.rand(self.samples, count, generator=generator) < 0.5
+        return torch.rand(self.n_samples, count, generator=generator) < 0.5
 
     def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:  # noqa: ARG002
         """Ridge regression with a free intercept."""
@@ -207,10 +211,12 @@ class KernelShap(MaskingExplainer):
     taken, and the values are exact; otherwise coalitions are drawn by the Shapley kernel, each with its complement.
     """
 
-    samples: int = 1000
+    facts = Facts(random=True, machinery=("masking",))
+
+    n_samples: int = 1000
 
     def _exact(self, count: int) -> bool:
-        return count < 62 and 2**count - 2 <= self.samples
+        return count < 62 and 2**count - 2 <= self.n_samples
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """All coalitions but the empty and the whole one, or pairs of complements drawn by the kernel."""
@@ -221,8 +227,8 @@ class KernelShap(MaskingExplainer):
             return (numbers[:, None] >> torch.arange(count)) & 1 == 1
         sizes = torch.arange(1, count)
         chance = (1 / (sizes * (count - sizes))).double()
-        size = sizes[torch.multinomial(chance, self.samples // 2, replacement=True, generator=generator)]
-        rank = torch.rand(self.samples // 2, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
+        size = sizes[torch.multinomial(chance, self.n_samples // 2, replacement=True, generator=generator)]
+        rank = torch.rand(self.n_samples // 2, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
         half = rank < size[:, None]
         return torch.cat([half, ~half])
 
@@ -260,18 +266,20 @@ class Occlusion(MaskingExplainer):
     A span of one token is leave-one-out by the mask; a text shorter than the span is masked whole.
     """
 
-    span: int = 3
+    facts = Facts(machinery=("masking",))
+
+    sliding_window_shapes: int = 3
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:  # noqa: ARG002  # there is nothing to draw
         """All spans."""
-        begin = torch.arange(max(count - self.span, 0) + 1)[:, None]
+        begin = torch.arange(max(count - self.sliding_window_shapes, 0) + 1)[:, None]
         place = torch.arange(count)
-        return (place < begin) | (place >= begin + self.span)
+        return (place < begin) | (place >= begin + self.sliding_window_shapes)
 
     def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:  # noqa: ARG002
         """The mean change over the spans of each token."""
         # A short text repeats its spans to fill up: repeats do not count.
-        spans = (counts - self.span).clamp(min=0) + 1
+        spans = (counts - self.sliding_window_shapes).clamp(min=0) + 1
         first = (torch.arange(keep.shape[1], device=keep.device) < spans[:, None]).to(keep)
         hidden = (1 - keep) * first[..., None]
         change = (whole[:, None] - said)[..., None]

@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
+from trueness.explainers.registry import TEXT_EXPLAINERS
 from trueness.explainers.text import (
-    TEXT_EXPLAINERS,
+    Explainer,
+    Facts,
     Output,
     Target,
     generator_of,
@@ -77,22 +79,24 @@ def chosen_class(model: TextNetwork, batch: Batch, target: Target) -> Tensor:
 
 
 @dataclass(frozen=True)
-class IntegratedGradients:
+class IntegratedGradients(Explainer):
     """The gradient of the target's output averaged on the straight way from the baseline, times the way: signed.
 
     The scores of a text sum to the difference of the output between the text and the baseline (`completeness_error`
     says how nearly). Gauss-Legendre points, as Captum.
     """
 
-    steps: int = 50
-    baseline: Baseline = "zero"
+    facts = Facts(needs=("gradients",), machinery=("path", "rescale"))
+
+    n_steps: int = 50
+    baselines: Baseline = "zero"
     output: Output = "logit"
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
-        end, start = ends(model, batch, self.baseline)
-        nodes, weights = np.polynomial.legendre.leggauss(self.steps)
+        end, start = ends(model, batch, self.baselines)
+        nodes, weights = np.polynomial.legendre.leggauss(self.n_steps)
         share, weight = (end.new_tensor(values) for values in ((nodes + 1) / 2, weights / 2))
         chosen = chosen_class(model, batch, target)
 
@@ -102,6 +106,10 @@ class IntegratedGradients:
         gradient = average_gradient(model, batch, chosen, place, weight, self.max_bytes, self.output)
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
 
+    def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:
+        """The error of completeness."""
+        return {"completeness error": self.completeness_error(model, batch, target)}
+
     def completeness_error(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch,): by how much the scores miss the difference of the output between text and baseline."""
         scores = self.attribute(model, batch, target)
@@ -109,70 +117,76 @@ class IntegratedGradients:
         with inspecting(model):
             end, start = (
                 output_of(model(batch, embeddings=embeddings).logits, chosen, self.output)
-                for embeddings in ends(model, batch, self.baseline)
+                for embeddings in ends(model, batch, self.baselines)
             )
         error: Tensor = (scores.sum(dim=-1) - (end - start)).abs()
         return error
 
 
 @dataclass(frozen=True)
-class IntegratedGradientsMadsen2022:
+class IntegratedGradientsMadsen2022(Explainer):
     """|e . mean of s f'(s e)| over s = 1/k ... 1: what the code of Madsen et al. 2022 computes.
 
     Their gradient is taken at the unscaled embedding, so that each step carries its own scale as an extra factor; the
     scores do not sum to the difference of outputs. The paper explains the gold class.
     """
 
-    steps: int = 50
+    facts = Facts(signed=False, needs=("gradients",), machinery=("path", "rescale"))
+
+    n_steps: int = 50
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         embeddings = model.embed(batch).detach()
-        share = torch.arange(1, self.steps + 1, device=embeddings.device).to(embeddings.dtype) / self.steps
+        share = torch.arange(1, self.n_steps + 1, device=embeddings.device).to(embeddings.dtype) / self.n_steps
         chosen = chosen_class(model, batch, target)
 
         def place(row: Tensor, point: Tensor) -> Tensor:
             return share[point][:, None, None] * embeddings[row]
 
-        gradient = average_gradient(model, batch, chosen, place, share / self.steps, self.max_bytes)
+        gradient = average_gradient(model, batch, chosen, place, share / self.n_steps, self.max_bytes)
         return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
 
 
 @dataclass(frozen=True)
-class GradientShap:
+class GradientShap(Explainer):
     """Expected gradients: as integrated gradients, at random points of the way, the input a little noisy: signed."""
 
-    samples: int = 50
-    noise: float = 0.0
+    facts = Facts(random=True, needs=("gradients",), machinery=("path",))
+
+    n_samples: int = 50
+    stdevs: float = 0.0
     """Standard deviation of the noise, in that of the text's embeddings."""
-    baseline: Baseline = "zero"
+    baselines: Baseline = "zero"
     output: Output = "logit"
     seed: int = 0
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
-        end, start = ends(model, batch, self.baseline)
-        share = _drawn(batch, self.seed, lambda _, generator: torch.rand(self.samples, generator=generator)).to(end)
-        noise = _noise(batch, end, self.noise, self.seed + 1) if self.noise else None
+        end, start = ends(model, batch, self.baselines)
+        share = _drawn(batch, self.seed, lambda _, generator: torch.rand(self.n_samples, generator=generator)).to(end)
+        noise = _noise(batch, end, self.stdevs, self.seed + 1) if self.stdevs else None
         chosen = chosen_class(model, batch, target)
 
         def place(row: Tensor, point: Tensor) -> Tensor:
             to = end[row] if noise is None else end[row] + noise(row, point)
             return start[row] + share[row, point][:, None, None] * (to - start[row])
 
-        weights = end.new_full((self.samples,), 1 / self.samples)
+        weights = end.new_full((self.n_samples,), 1 / self.n_samples)
         gradient = average_gradient(model, batch, chosen, place, weights, self.max_bytes, self.output)
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
 
 
 @dataclass(frozen=True)
-class DeepLiftCourt2022:
+class DeepLiftCourt2022(Explainer):
     """Gradient of the probability times the way from the padding token: what "DeepLIFT" was in Order in the Court.
 
     Their model computes its activations where Captum's hooks do not see them, so that no rule but the gradient is left.
     """
+
+    facts = Facts(needs=("gradients",), machinery=("rescale",))
 
     max_bytes: int | None = None
 
@@ -186,11 +200,13 @@ class DeepLiftCourt2022:
 
 
 @dataclass(frozen=True)
-class SmoothGradient:
+class SmoothGradient(Explainer):
     """L2 norm of the gradient of the target's logit, averaged over noisy copies of the text: not negative."""
 
-    samples: int = 30
-    noise: float = 0.15
+    facts = Facts(signed=False, random=True, needs=("gradients",), machinery=("gradient",))
+
+    nt_samples: int = 30
+    stdevs: float = 0.15
     """Standard deviation of the noise, in that of the text's embeddings."""
     seed: int = 0
     max_bytes: int | None = None
@@ -198,8 +214,8 @@ class SmoothGradient:
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
         embeddings = model.embed(batch).detach()
-        noise = _noise(batch, embeddings, self.noise, self.seed)
-        weights = embeddings.new_full((self.samples,), 1 / self.samples)
+        noise = _noise(batch, embeddings, self.stdevs, self.seed)
+        weights = embeddings.new_full((self.nt_samples,), 1 / self.nt_samples)
         gradient = average_gradient(
             model,
             batch,
@@ -248,7 +264,7 @@ TEXT_EXPLAINERS.add(
 )
 TEXT_EXPLAINERS.add(
     "integrated-gradients@court2022",
-    IntegratedGradients(baseline="pad", output="probability"),
+    IntegratedGradients(baselines="pad", output="probability"),
     "the same of the probability from the padding token, as Order in the Court 2022",
 )
 TEXT_EXPLAINERS.add(
@@ -258,7 +274,7 @@ TEXT_EXPLAINERS.add(
 )
 TEXT_EXPLAINERS.add(
     "gradient-shap@court2022",
-    GradientShap(5, baseline="pad", output="probability"),
+    GradientShap(5, baselines="pad", output="probability"),
     "five points on the way from padding, of the probability, as Order in the Court 2022",
 )
 TEXT_EXPLAINERS.add("gradient-shap", GradientShap(), "expected gradients: random points of the way, signed")

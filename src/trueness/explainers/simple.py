@@ -8,16 +8,19 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.errors import UserError
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, generator_of
+from trueness.errors import Unsupported
+from trueness.explainers.registry import TEXT_EXPLAINERS
+from trueness.explainers.text import Explainer, Facts, Target, generator_of
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.rationale import RationaleClassifier
 
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(Explainer):
     """The model's own attention weights: not negative, the same for every target."""
+
+    facts = Facts(signed=False, needs=("attention",), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         """(batch, tokens)."""
@@ -27,11 +30,13 @@ class Attention:
 
 
 @dataclass(frozen=True)
-class Random:
+class Random(Explainer):
     """Uniform scores in [-1, 1], from a seed and the tokens: what knows nothing of the model.
 
     A text gets the same scores in any batch, so that masks made from them are nested and comparisons are paired.
     """
+
+    facts = Facts(random=True)
 
     seed: int = 0
 
@@ -51,13 +56,15 @@ TEXT_EXPLAINERS.add("random", Random(), "random scores, fixed by a seed: the bas
 
 
 @dataclass(frozen=True)
-class Rationale:
+class Rationale(Explainer):
     """What a rationale model selected: 1 for words that its classifier saw, 0 for the others."""
+
+    facts = Facts(signed=False, needs=("selection",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         """(batch, tokens)."""
         if not isinstance(model, RationaleClassifier):
-            raise UserError("rationale needs a rationale model; this one selects nothing.")
+            raise Unsupported("rationale needs a rationale model; this one selects nothing.")
         with inspecting(model):
             selected: Tensor = model(batch).attention
         return selected

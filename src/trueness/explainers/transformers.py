@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.errors import UserError
-from trueness.explainers.text import TEXT_EXPLAINERS, Target, target_class
+from trueness.errors import Unsupported
+from trueness.explainers.registry import TEXT_EXPLAINERS
+from trueness.explainers.text import Explainer, Facts, Target, target_class
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.transformer import Transformer
@@ -18,13 +19,15 @@ from trueness.models.transformer import Transformer
 def need_transformer(model: TextNetwork, name: str) -> Transformer:
     """The model as a transformer, or a refusal that names the explainer."""
     if not isinstance(model, Transformer):
-        raise UserError(f"{name} needs the layers of a transformer; this model has one attention.")
+        raise Unsupported(f"{name} needs the layers of a transformer; this model has one attention.")
     return model
 
 
 @dataclass(frozen=True)
-class LayerAttention:
+class LayerAttention(Explainer):
     """The first token's attention in one layer, of one head or averaged over heads, counted from 1; not negative."""
+
+    facts = Facts(signed=False, needs=("layers",), machinery=("attention",))
 
     layer: int
     head: int | None = None
@@ -36,20 +39,22 @@ class LayerAttention:
         with inspecting(network):
             _, layers = network.attentions(batch)
         if not 1 <= self.layer <= len(layers):
-            raise UserError(f"{name}: the model has layers 1 to {len(layers)}.")
+            raise Unsupported(f"{name}: the model has layers 1 to {len(layers)}.")
         row = layers[self.layer - 1][:, :, 0]
         if self.head is not None and not 1 <= self.head <= row.shape[1]:
-            raise UserError(f"{name}: the model has heads 1 to {row.shape[1]}.")
+            raise Unsupported(f"{name}: the model has heads 1 to {row.shape[1]}.")
         return (row.mean(dim=1) if self.head is None else row[:, self.head - 1]) * batch.mask
 
 
 @dataclass(frozen=True)
-class AttentionRollout:
+class AttentionRollout(Explainer):
     """How much of the first token's last state comes from each input token, if states mix as attention says.
 
     Every layer mixes by half its attention (averaged over heads) and half the token itself (Abnar and Zuidema 2020).
     Not negative, the same for every target. Only the first token's row is needed: a vector times a matrix per layer.
     """
+
+    facts = Facts(signed=False, needs=("layers",), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         """(batch, tokens)."""
@@ -64,11 +69,13 @@ class AttentionRollout:
 
 
 @dataclass(frozen=True)
-class GradientXAttention:
+class GradientXAttention(Explainer):
     """Attention of the last layer's first token times the gradient of the target's logit there, averaged over heads.
 
     Signed: unlike attention alone it depends on the target.
     """
+
+    facts = Facts(needs=("gradients", "layers"), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch, tokens)."""
@@ -88,4 +95,6 @@ TEXT_EXPLAINERS.add("gradient-x-attention", GradientXAttention(), "a transformer
 TEXT_EXPLAINERS.add_family(
     r"attention\[(\d+)(?:,(\d+))?\]",
     lambda layer, head: LayerAttention(int(layer), None if head is None else int(head)),
+    LayerAttention,
+    lambda one: f"attention[{one.layer}]" if one.head is None else f"attention[{one.layer},{one.head}]",
 )

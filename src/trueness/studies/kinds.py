@@ -7,9 +7,12 @@ import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.engine import Stored, Task
+from trueness.errors import UserError
 from trueness.protocols.result import Result
 from trueness.registry import Registry
 from trueness.studies.schema import Study
@@ -28,8 +31,6 @@ class StudyKind:
 
     name: str
     description: str
-    folder: str
-    """The package in which its study files (.toml) and published.csv lie."""
     schema: type[Study]
     plan: Callable[[Any], Task]
     """From a checked study to the task whose payloads are the study's result."""
@@ -39,27 +40,36 @@ class StudyKind:
     tables: Callable[[Result, Published], Iterable[Any]] = lambda *_: ()
     beside: Callable[[Stored], Mapping[str, pd.DataFrame]] = lambda _: {}
     """Tables that come from the tasks behind a result and are no part of it."""
+    folder: str | Path | None = None
+    """The package or folder in which its study files (.toml) and published.csv lie, if it has any."""
     headlines: tuple[str, ...] = ()
     """Of studies with many scores: the quantities that a terminal shows."""
 
     def published(self) -> Published:
         """The published figures."""
-        file = resources.files(self.folder) / "published.csv"
-        if not file.is_file():
-            return {}
-        rows = csv.DictReader(io.StringIO(file.read_text(encoding="utf-8")))
+        file = next((item for item in self._files() if item.name == "published.csv"), None)
+        rows = csv.DictReader(io.StringIO("" if file is None else file.read_text(encoding="utf-8")))
         return {tuple(row[name] for name in PUBLISHED_KEY): row for row in rows}
 
     def files(self) -> dict[str, str]:
         """Name to TOML text of the studies that come with it."""
-        found = sorted(
-            (item for item in resources.files(self.folder).iterdir() if item.name.endswith(".toml")),
-            key=lambda item: item.name,
-        )
+        found = sorted((item for item in self._files() if item.name.endswith(".toml")), key=lambda item: item.name)
         return {item.name.removesuffix(".toml"): item.read_text(encoding="utf-8") for item in found}
 
+    def _files(self) -> list[Traversable]:
+        if self.folder is None:
+            return []
+        place = resources.files(self.folder) if isinstance(self.folder, str) else self.folder
+        return [item for item in place.iterdir() if item.is_file()]
 
-KINDS: Registry[StudyKind] = Registry("study kind")
+
+def _as_kind(thing: Any, name: str) -> StudyKind:
+    if not isinstance(thing, StudyKind):
+        raise UserError(f"{name} is no study kind: it must be a StudyKind.")
+    return thing
+
+
+KINDS: Registry[StudyKind] = Registry("study kind", group="trueness.studies", adapt=_as_kind)
 """Filled from above: `trueness.papers` adds the papers'."""
 
 

@@ -11,13 +11,14 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from trueness.errors import UserError
+from trueness.plugins import looking_beside
 from trueness.registry import nearest
 from trueness.studies.kinds import KINDS
 from trueness.studies.schema import Study
 
 
 def builtin_studies() -> dict[str, str]:
-    """Name to TOML text of the studies that come with the package."""
+    """Name to TOML text of the studies that come with the kinds of study."""
     found = {name: text for kind in KINDS for name, text in KINDS[kind].files().items()}
     return dict(sorted(found.items()))
 
@@ -37,18 +38,26 @@ def load_study(name: str | Path, settings: Mapping[str, Any] | None = None) -> S
         raise UserError(
             f"{source}: the key kind is missing; it says which kind of study this is, such as {next(iter(KINDS))!r}."
         )
-    if kind not in KINDS:
-        place = _place(source, text, ("kind",), given)
-        raise UserError(f"{place}: there is no study kind {kind!r}; {nearest(kind, list(KINDS))}")
-    schema = KINDS[kind].schema
+    beside = Path(name).parent if Path(name).is_file() else None
     try:
-        return schema.model_validate(content)
+        with looking_beside(beside):
+            content["kind"] = KINDS.reference(kind)
+    except UserError as error:
+        raise UserError(f"{_place(source, text, ('kind',), given)}: {_lower(str(error))}") from error
+    schema = KINDS[content["kind"]].schema
+    try:
+        with looking_beside(beside):
+            return schema.model_validate(content)
     except ValidationError as error:
         # A misspelt key explains the missing one, so it comes first.
         found = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
         problems = [_explain(problem, schema, source, text, given) for problem in found]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise UserError(problems[0] + more) from error
+
+
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
 
 
 def parse_setting(setting: str) -> tuple[str, Any]:

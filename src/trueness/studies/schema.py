@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
 
 from trueness.data import VECTOR_DATASETS
 from trueness.data.text_datasets import check_name
 from trueness.data.word_vectors import PACKAGED
 from trueness.errors import UserError
-from trueness.explainers import VECTOR_EXPLAINERS
+from trueness.explainers import TEXT_EXPLAINERS, VECTOR_EXPLAINERS
 from trueness.models import TEXT_MODELS, VECTOR_MODELS
 from trueness.models.recipes import RECIPES
 from trueness.registry import Registry
@@ -52,17 +52,22 @@ def named_apart(paths: list[str]) -> list[str]:
     return paths
 
 
-def known(registry: Registry[Any]) -> Callable[[str], str]:
-    """A check that a registry has a name."""
+RECORDED = {"recorded": True}
+"""Validation context of a study that has run: what it names need not be here any more."""
 
-    def check(name: str) -> str:
+
+def known(registry: Registry[Any]) -> PlainValidator:
+    """Of a name, or of an object that has one: the name as tasks carry it, if the registry knows it."""
+
+    def check(value: Any, info: ValidationInfo) -> str:
+        if info.context is RECORDED:
+            return str(value)
         try:
-            registry[name]
+            return registry.reference(registry.name_of(value))
         except UserError as error:
             raise ValueError(str(error)) from error
-        return name
 
-    return check
+    return PlainValidator(check)
 
 
 def in_groups(items: Sequence[T], size: int) -> list[list[T]]:
@@ -70,18 +75,14 @@ def in_groups(items: Sequence[T], size: int) -> list[list[T]]:
     return [list(items[begin : begin + size]) for begin in range(0, len(items), size)]
 
 
-def _findable(name: str) -> str:
+def _findable(name: str, info: ValidationInfo) -> str:
+    if info.context is RECORDED:
+        return name
     try:
         check_name(name)
     except UserError as error:
         raise ValueError(str(error)) from error
     return name
-
-
-def _explainer(name: str) -> str:
-    from trueness.explainers.catalogue import TEXT_EXPLAINERS  # loads torch
-
-    return known(TEXT_EXPLAINERS)(name)
 
 
 def attentive(name: str) -> str:
@@ -111,25 +112,25 @@ def _increasing(values: list[float]) -> list[float]:
     return values
 
 
-DatasetName = Annotated[str, AfterValidator(known(VECTOR_DATASETS))]
-ModelName = Annotated[str, AfterValidator(known(VECTOR_MODELS))]
-ExplainerName = Annotated[str, AfterValidator(known(VECTOR_EXPLAINERS))]
+DatasetName = Annotated[str, known(VECTOR_DATASETS)]
+ModelName = Annotated[str, known(VECTOR_MODELS)]
+ExplainerName = Annotated[str, known(VECTOR_EXPLAINERS)]
 Datasets = Annotated[list[DatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 Models = Annotated[list[ModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 TextDatasetName = Annotated[str, AfterValidator(_findable)]
 TextDatasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 NamedDatasets = Annotated[TextDatasets, AfterValidator(named_apart)]
-AttentionModelName = Annotated[str, AfterValidator(known(TEXT_MODELS)), AfterValidator(attentive)]
+AttentionModelName = Annotated[str, known(TEXT_MODELS), AfterValidator(attentive)]
 AttentionModels = Annotated[
     list[AttentionModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)
 ]
-TextExplainerName = Annotated[str, AfterValidator(_explainer)]
+TextExplainerName = Annotated[str, known(TEXT_EXPLAINERS)]
 TextExplainers = Annotated[
     list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=2)
 ]
-RecipeName = Annotated[str, AfterValidator(known(RECIPES))]
+RecipeName = Annotated[str, known(RECIPES)]
 WordVectors = Annotated[str, AfterValidator(_found)]
-Shape = Annotated[dict[str, int | str], AfterValidator(_shape)]
+ShapeChanges = Annotated[dict[str, int | str], AfterValidator(_shape)]
 """Changes of the models' shape, such as hidden=32: smaller than the papers', for a first look."""
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
 Seeds = Annotated[list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1)]

@@ -10,16 +10,16 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
+from trueness.errors import UserError
 from trueness.models.registry import TEXT_MODELS
 from trueness.studies.schema import (
     RecipeName,
-    Shape,
+    ShapeChanges,
     Study,
     WordVectors,
     as_list,
     attentive,
     distinct,
-    known,
 )
 from trueness.studies.text_tasks import read_dataset, read_model, training
 
@@ -30,8 +30,8 @@ def _any_model(name: str) -> str:
     if name == TRANSFORMER:
         return name
     try:
-        return attentive(known(TEXT_MODELS)(name))
-    except ValueError as error:
+        return attentive(TEXT_MODELS.reference(name))
+    except (UserError, ValueError) as error:
         raise ValueError(f"{str(error).rstrip('.')}; or {TRANSFORMER}, with pretrained=FOLDER") from error
 
 
@@ -42,7 +42,10 @@ AnyModels = Annotated[list[AnyModel], BeforeValidator(as_list), AfterValidator(d
 def _fine_tuning(name: str) -> str:
     from trueness.models.finetuning import FINE_TUNINGS  # loads torch
 
-    return known(FINE_TUNINGS)(name)
+    try:
+        return FINE_TUNINGS.reference(name)
+    except UserError as error:
+        raise ValueError(str(error)) from error
 
 
 FineTuningName = Annotated[str, AfterValidator(_fine_tuning)]
@@ -57,7 +60,7 @@ class ModelsStudy(Study):
     recipe: RecipeName
     recipes: dict[str, RecipeName] = Field(default_factory=dict)
     """Recipes of datasets that take another one."""
-    shape: Shape = Field(default_factory=dict)
+    shape: ShapeChanges = Field(default_factory=dict)
     pretrained: str
     """The transformer that is fine-tuned: a folder, or minilm-l6 (in a package)."""
     fine_tuning: FineTuningName

@@ -4,7 +4,7 @@ import torch
 from scipy.stats import kendalltau
 
 from tests.models.test_training import DATA, QUICK, SMALL, corpus
-from trueness.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.training import train
 from trueness.protocols.attention.adversarial_attention import adversarial_attention
 from trueness.protocols.attention.correlation import null_deviation

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from tests.models.test_attentive import VOCABULARY, build
 from trueness.data import TextExample
-from trueness.explainers.catalogue import TEXT_EXPLAINERS, explainer
+from trueness.explainers import TEXT_EXPLAINERS, explainer
 from trueness.protocols.ground_truth.summary import Cell, summarise
 from trueness.protocols.ground_truth.trial import marks_of, trial, usage
 

@@ -9,7 +9,7 @@ from tests.protocols.roar.test_hiding import texts
 from tests.protocols.roar.test_step import MAKER, Words, one_decides
 from trueness.data import TextExample
 from trueness.data.batches import EncodedSplit
-from trueness.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.roar import bounds
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.companion import measure

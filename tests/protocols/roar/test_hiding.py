@@ -8,7 +8,7 @@ from tests.models.test_attentive import VOCABULARY, build
 from trueness.data import TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import BEGIN, END, MASK, UNKNOWN
-from trueness.explainers.catalogue import TEXT_EXPLAINERS, Random
+from trueness.explainers import TEXT_EXPLAINERS, Random
 from trueness.protocols.roar.hiding import Amount, choose, hide, packed, unpacked
 from trueness.protocols.roar.sparsity import accumulated
 

@@ -7,7 +7,7 @@ import torch
 
 from trueness.data import TextDataset, TextExample, Vocabulary
 from trueness.data.preparation import Preparation
-from trueness.explainers.catalogue import TEXT_EXPLAINERS, Random
+from trueness.explainers import TEXT_EXPLAINERS, Random
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.hiding import Amount
 from trueness.protocols.roar.step import Coded, Maker, everything, hide_next, nothing, retrain

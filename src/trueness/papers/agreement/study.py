@@ -25,8 +25,6 @@ from trueness.studies.transformer_tasks import (
     trained_models,
 )
 
-_FLOW = "attention-flow"
-
 Datasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct)]
 
 
@@ -86,7 +84,7 @@ def plan(study: AgreementStudy) -> Task:
                     cell({"explained": [one for some in inputs for one in some]}, seeds=study.seeds, k=study.k)
                 )
                 at["cells"].append({"dataset": name, "model": model, "variant": variant})
-    return summary({"cells": cells, "trained": trained}, at=at)
+    return summary({"cells": cells, "trained": trained}, at=at, machinery=_machinery(study))
 
 
 def _plan_given(study: AgreementStudy, model: str, data: str) -> Task:
@@ -94,7 +92,15 @@ def _plan_given(study: AgreementStudy, model: str, data: str) -> Task:
     some = _explanations(study, inputs, seed=0, model=TRANSFORMER, variant="corrected", folder=Path(model))
     one = cell({"explained": some}, seeds=[0], k=study.k)
     at = {"dataset": Path(data).name, "model": Path(model).resolve().name, "variant": "corrected"}
-    return summary({"cells": [one], "trained": []}, at={"cells": [at], "trained": []}, paper=False)
+    return summary(
+        {"cells": [one], "trained": []}, at={"cells": [at], "trained": []}, machinery=_machinery(study), paper=False
+    )
+
+
+def _machinery(study: AgreementStudy) -> dict[str, tuple[str, ...]]:
+    from trueness.explainers import TEXT_EXPLAINERS
+
+    return {name: TEXT_EXPLAINERS[name].facts.machinery for name in study.explainers}
 
 
 def _variants(study: AgreementStudy) -> list[str]:
@@ -110,26 +116,27 @@ def _explanations(
     variant: str,
     folder: Path | None = None,
 ) -> list[Task]:
-    """All methods but attention flow, which is slow and has fewer instances; then flow beside the fast ones."""
-    from trueness.explainers.catalogue import TEXT_EXPLAINERS
+    """All fast methods; then the slow ones, about fewer instances, beside them."""
+    from trueness.explainers import TEXT_EXPLAINERS
 
-    names = list(study.explainers)
+    facts = {name: TEXT_EXPLAINERS[name].facts for name in study.explainers}
+    layers = model == TRANSFORMER
+    names = [name for name in facts if layers or "layers" not in facts[name].needs]
+    slow = [name for name in names if facts[name].slow]
     if variant == "as-published":
-        attention = ["attention-rollout"] if model == TRANSFORMER else ["attention"]
-        names = attention + [name for name in names if f"{name}{PUBLISHED}" in TEXT_EXPLAINERS]
-    else:
-        names = [name for name in names if model == TRANSFORMER or not name.startswith("attention-")]
+        attention = ["attention-rollout"] if layers else ["attention"]
+        names = attention + [name for name in facts if f"{name}{PUBLISHED}" in TEXT_EXPLAINERS]
     common: dict[str, Any] = {"seed": seed, "variant": variant, "given": folder}
     few = min(study.slow_instances, study.instances)
-    fast = [name for name in names if name != _FLOW]
+    fast = [name for name in names if name not in slow]
     many = {"instances": study.instances, "examples": study.examples, "again": few if variant == "corrected" else 0}
     found = [explained(inputs, names=fast, **many, **common)]
-    if model == TRANSFORMER and _FLOW in study.explainers and few:
-        found.append(explained(inputs, names=[_FLOW], instances=few, examples=0, again=0, **common))
+    if slow and few:
+        found.append(explained(inputs, names=slow, instances=few, examples=0, again=0, **common))
     return found
 
 
-@task("agreement/cell", version=1)
+@task("agreement/cell", version=2)
 def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) -> dict[str, Any]:
     """Agreement of all pairs of methods about one kind of model on one dataset, over its seeds."""
     import itertools
@@ -165,8 +172,7 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
             "unsigned": sorted({name for fact in facts for name in fact["unsigned"]}),
             "refused": {name: reason for fact in facts for name, reason in fact["refused"].items()},
             "pairs": facts[0]["pairs"],
-            "saturation": [fact["saturation"] for fact in facts if "saturation" in fact],
-            "completeness_error": [fact["completeness_error"] for fact in facts if "completeness_error" in fact],
+            "checks": [fact["checks"] for fact in facts],
         },
     }
     if own:
@@ -182,7 +188,11 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
 
 @task("agreement/summary", version=2, light=True)
 def summary(
-    inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]], paper: bool = True
+    inputs: Mapping[str, list[Stored]],
+    *,
+    at: Mapping[str, list[Mapping[str, Any]]],
+    machinery: Mapping[str, list[str]],
+    paper: bool = True,
 ) -> dict[str, Any]:
     """Scores, tables and warnings of the study, and the paper's claims, checked: not about a model of the user's."""
     from dataclasses import replace
@@ -205,7 +215,13 @@ def summary(
                 without_sign=tuple(about["unsigned"]),
                 refused=about["refused"],
                 pairs_of_texts=about["pairs"],
-                saturation=tuple(about["saturation"]),
+                saturation=tuple(
+                    values["saturation"]
+                    for checks in about["checks"]
+                    for values in checks.values()
+                    if "saturation" in values
+                ),
+                machinery=machinery,
             )
         )
         if stored.holds("strips"):

@@ -19,7 +19,7 @@ PUBLISHED = "@court2022"
 """How explainers are named that compute what the paper's code does."""
 
 
-@task("agreement/explained", version=2)
+@task("agreement/explained", version=3)
 def explained(
     inputs: Mapping[str, Stored],
     *,
@@ -36,9 +36,8 @@ def explained(
     import torch
 
     from trueness.data.batches import EncodedSplit
-    from trueness.explainers.catalogue import TEXT_EXPLAINERS, AttentionFlow, IntegratedGradients
+    from trueness.explainers import TEXT_EXPLAINERS
     from trueness.protocols.agreement.explaining import explain_all
-    from trueness.protocols.agreement.measures import unsigned
 
     data = read_dataset(inputs["dataset"])
     texts = data.splits["test"] if "test" in data.splits else next(iter(data.splits.values()))
@@ -50,12 +49,13 @@ def explained(
     split = EncodedSplit(chosen, coder, current_device())
     suffix = PUBLISHED if published else ""
     asked = {name: f"{name}{suffix}" if f"{name}{suffix}" in TEXT_EXPLAINERS else name for name in names}
-    found = explain_all(network, split, list(asked.values()), refuse=False)
+    methods = {other: TEXT_EXPLAINERS[other] for other in asked.values()}
+    found = explain_all(network, split, methods, refuse=False)
     redrawn = (
         explain_all(
             network,
             EncodedSplit(chosen[:again], coder, current_device()),
-            list(found.scores),
+            {name: methods[name] for name in found.scores},
             redraw=True,
             refuse=False,
         )
@@ -69,8 +69,9 @@ def explained(
     facts: dict[str, Any] = {
         "methods": [plain[name] for name in found.scores],
         "refused": {plain[name]: reason for name, reason in found.refused.items()},
-        "unsigned": [plain[name] for name in unsigned(found.scores, found.mask)],
+        "unsigned": [plain[name] for name in found.scores if not methods[name].facts.signed],
         "pairs": data.pairs,
+        "checks": {},
         "examples": [
             {
                 "instance": row,
@@ -82,12 +83,10 @@ def explained(
         ],
     }
     for name, other in asked.items():
-        method = TEXT_EXPLAINERS[other]
-        if other in found.scores and isinstance(method, IntegratedGradients):
-            errors = torch.cat([method.completeness_error(network, batch) for batch in batches])
-            facts["completeness_error"] = {name: float(errors.mean())}
-        if other in found.scores and isinstance(method, AttentionFlow):
-            facts["saturation"] = float(torch.cat([method.saturation(network, batch) for batch in batches]).mean())
+        if other in found.scores:
+            some = [methods[other].checks(network, batch) for batch in batches]
+            checks = {check: float(torch.cat([one[check] for one in some]).mean()) for check in some[0]}
+            facts["checks"] |= {name: checks} if checks else {}
     scores = {plain[name]: values.astype(np.float32) for name, values in found.scores.items()}
     payloads: dict[str, Any] = {"scores": {**scores, "mask": found.mask}, "facts": facts}
     if redrawn is not None and redrawn.scores:

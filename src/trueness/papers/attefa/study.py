@@ -14,7 +14,7 @@ from trueness.models.recipes import Divergence
 from trueness.studies.schema import (
     AttentionModels,
     RecipeName,
-    Shape,
+    ShapeChanges,
     Study,
     TextDatasets,
     WordVectors,
@@ -51,7 +51,7 @@ class AttefaStudy(Study):
     """Of the base model's softmax and its twins'."""
     uniform: bool
     """Whether the same encoder is trained with uniform weights too."""
-    shape: Shape = Field(default_factory=dict)
+    shape: ShapeChanges = Field(default_factory=dict)
     guides: bool
     """Whether an encoder without context is trained under the base model's, a twin's and uniform attention."""
 

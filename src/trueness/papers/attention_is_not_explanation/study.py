@@ -14,7 +14,7 @@ from trueness.studies.schema import (
     AttentionModels,
     Ratio,
     RecipeName,
-    Shape,
+    ShapeChanges,
     Study,
     TextDatasets,
     WordVectors,
@@ -52,7 +52,7 @@ class AttentionStudy(Study):
     vectors: WordVectors
     """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
     recipe: RecipeName
-    shape: Shape = Field(default_factory=dict)
+    shape: ShapeChanges = Field(default_factory=dict)
     recipes: dict[str, RecipeName] = Field(default_factory=dict)
     """Recipes of datasets that take another one."""
     epsilon: Ratio

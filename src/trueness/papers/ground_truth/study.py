@@ -34,7 +34,7 @@ from trueness.studies.text_tasks import (
 )
 from trueness.studies.transformer_tasks import TRANSFORMER, AnyModel, ModelsStudy, read_any_model, trained_models
 
-PlantingName = Annotated[str, AfterValidator(known(PLANTINGS))]
+PlantingName = Annotated[str, known(PLANTINGS)]
 PlantingNames = Annotated[list[PlantingName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trueness.engine import Task
+from trueness.explainers import TEXT_EXPLAINERS
 from trueness.papers.recursive_roar.tasks import all_hidden, companion, hidden, retrained, summary
 from trueness.protocols.roar.curves import BASELINE, MASKED
 from trueness.studies.schema import (
@@ -66,8 +67,11 @@ class RecursiveRoarStudy(ModelsStudy):
             raise ValueError("shares must be below 1: everything hidden is measured anyway")
         if self.unit == "tokens" and any(step != int(step) for step in self.steps):
             raise ValueError("with unit = tokens the steps are whole numbers, such as [1, 2, 3]")
-        if self.signed and any(name.startswith("blurred[") for name in self.explainers):
-            raise ValueError("blurred copies have no sign; leave them out, or signed")
+        without = [name for name in self.explainers if self.signed and not TEXT_EXPLAINERS[name].facts.signed]
+        if without:
+            raise ValueError(
+                f"{', '.join(without)} {'has' if len(without) == 1 else 'have'} no sign; leave out, or signed"
+            )
         if BASELINE in self.explainers:
             raise ValueError("random is always there as the baseline; leave it out")
         return self
@@ -80,7 +84,8 @@ def plan(study: RecursiveRoarStudy) -> Task:
 
     def add(done: Task, where: Mapping[str, Any], seeds: Sequence[int], step: int, **more: Any) -> Task:
         steps.append(done)
-        at.append({**where, "seeds": list(seeds), "step": step, "part": None, **more})
+        labels = {key: str(value) if isinstance(value, str) else value for key, value in {**where, **more}.items()}
+        at.append({"seeds": list(seeds), "step": step, "part": None, **labels})
         return done
 
     last = len(study.steps) + 1

@@ -34,7 +34,7 @@ def hidden(
     unit: Literal["share", "tokens"],
 ) -> dict[str, Any]:
     """What is hidden first, by explanations of the models that saw everything; and how sparse those are."""
-    from trueness.errors import UserError
+    from trueness.errors import Unsupported
     from trueness.protocols.roar.hiding import Amount
     from trueness.protocols.roar.sparsity import RANKS, SHARES, accumulated
     from trueness.protocols.roar.step import SPLITS, Coded, Trained, hide_next, method_of, nothing
@@ -51,7 +51,7 @@ def hidden(
             found = hide_next(
                 trained, explainer, [Amount(each, unit) for each in amounts], seed=seed, target=target, signed=signed
             )
-        except UserError as error:
+        except Unsupported as error:
             return {"facts": {"refused": str(error)}}
         for number, by_split in enumerate(found):
             masks |= _packed(explainer, number, seed, by_split)

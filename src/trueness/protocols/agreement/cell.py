@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,8 @@ class Cell:
     refused: dict[str, str] = field(default_factory=dict)
     target: str = "the predicted class"
     pairs_of_texts: bool = False
+    machinery: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By method the computations that it shares with others."""
     saturation: tuple[float, ...] = ()
     """Of attention flow, one per seed: the share of tokens whose flow is all that the first layer lets through."""
 

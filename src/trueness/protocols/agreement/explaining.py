@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from trueness.data.batches import EncodedSplit
-from trueness.errors import UserError
-from trueness.explainers.catalogue import TEXT_EXPLAINERS, Occlusion, Target, TextExplainer
+from trueness.errors import Unsupported
+from trueness.explainers import Explainer, Target
 from trueness.explainers.masking import MaskingExplainer, explain_together
 from trueness.models.network import TextNetwork
 from trueness.stats.undefined import Bools, Floats
@@ -29,7 +29,7 @@ class Explained:
 def explain_all(
     network: TextNetwork,
     split: EncodedSplit,
-    explainers: Sequence[str],
+    explainers: Mapping[str, Explainer],
     target: Target = "predicted",
     *,
     refuse: bool = True,
@@ -40,7 +40,7 @@ def explain_all(
     Unless `refuse`, methods that the model cannot support are left out and named. With `redraw` only methods that draw
     at random are asked, with other draws than usual.
     """
-    methods: dict[str, TextExplainer] = {name: TEXT_EXPLAINERS[name] for name in explainers}
+    methods = dict(explainers)
     if redraw:
         methods = {name: other for name, method in methods.items() if (other := _redrawn(method)) is not None}
     refused: dict[str, str] = {}
@@ -48,7 +48,7 @@ def explain_all(
         for name, method in methods.items():
             try:
                 method.attribute(network, split.batch([int(np.argmin(split.sizes))]), target)
-            except UserError as error:
+            except Unsupported as error:
                 refused[name] = str(error)
     asked = {name: method for name, method in methods.items() if name not in refused}
     width = int(split.sizes.max())
@@ -63,7 +63,7 @@ def explain_all(
         for name, method in list(asked.items()):
             try:
                 found = together[name] if name in together else method.attribute(network, batch, target)
-            except UserError as error:  # some refuse a text, not the model
+            except Unsupported as error:  # some refuse a text, not the model
                 if refuse:
                     raise
                 refused[name] = str(error)
@@ -73,10 +73,10 @@ def explain_all(
     return Explained(scores, mask, refused)
 
 
-def _redrawn(method: TextExplainer) -> TextExplainer | None:
+def _redrawn(method: Explainer) -> Explainer | None:
     """The same method with other draws; None where nothing is drawn."""
-    if isinstance(method, Occlusion) or not is_dataclass(method) or not hasattr(method, "seed"):
+    if not method.facts.random:
         return None
     drawing: Any = method
-    other: TextExplainer = replace(drawing, seed=drawing.seed + 1)
+    other: Explainer = replace(drawing, seed=drawing.seed + 1)
     return other

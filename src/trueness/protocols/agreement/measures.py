@@ -77,11 +77,6 @@ def measure_names(records: pd.DataFrame) -> list[str]:
     return [str(name) for name in records if name not in ("instance", "first", "second", "length", "seed")]
 
 
-def unsigned(scores: Mapping[str, Floats], mask: Bools) -> list[str]:
-    """The methods whose scores have no sign."""
-    return [name for name, values in scores.items() if (np.asarray(values)[mask] >= 0).all()]
-
-
 def _measures(a: Floats, b: Floats, mask: Bools, k: int) -> dict[str, Measured]:
     large = np.abs(a), np.abs(b)
     most = np.clip(mask.sum(axis=1), 1, k)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from trueness.protocols.agreement.cell import DRAW, SEED, Cell
-from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records, unsigned
+from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records
 from trueness.protocols.attention.correlation import null_deviation
 from trueness.protocols.attention.scores import NULL_BAND
 from trueness.protocols.attention.summary import NEARLY_ALL
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Said = TypeVar("Said", ResultWarning, Abstention)
-
-RELATED = (
-    frozenset({"gradient", "input-x-gradient", "gradient@jw2019", "gradient@madsen2022", "smooth-gradient"}),
-    frozenset({"integrated-gradients", "gradient-shap", "integrated-gradients@madsen2022", "input-x-gradient"}),
-    frozenset({"deep-lift", "deep-shap", "input-x-gradient", "integrated-gradients"}),
-    frozenset({"lime", "kernel-shap", "leave-one-out-mask", "occlusion"}),
-    frozenset({"attention", "attention-rollout", "attention-flow", "gradient-x-attention"}),
-)
-"""Methods that share their machinery: that they agree is partly by construction."""
 
 SATURATED = 0.5
 """Attention flow that says no more than the first layer's attention for more than this share of tokens is not flow."""
@@ -44,11 +35,14 @@ def agreement(
     dataset: str = "the texts",
     model: str = "the model",
     target: str = "the predicted class",
+    without_sign: Sequence[str] = (),
+    machinery: Mapping[str, Sequence[str]] | None = None,
 ) -> Result:
     """Agreement of every pair of methods on one model, instance by instance.
 
     `scores` maps a method's name to (instances, tokens), `mask` marks the tokens that count; `again` holds the scores
-    of methods that draw at random, with other draws: the ceiling that noise sets. Intervals are BCa over instances.
+    of methods that draw at random, with other draws: the ceiling that noise sets. Methods `without_sign` are not asked
+    about theirs; those that share `machinery` agree partly by construction. Intervals are BCa over instances.
     """
     if len(scores) < 2:
         raise ValueError("agreement needs two methods")
@@ -58,8 +52,9 @@ def agreement(
         "corrected",
         pair_records(scores, mask, k).assign(seed=0),
         own_records(scores, again or {}, mask).assign(against=DRAW),
-        tuple(unsigned(scores, mask)),
+        tuple(without_sign),
         target=target,
+        machinery=machinery or {},
     )
     return summarise([cell])
 
@@ -173,7 +168,7 @@ def warnings(cell: Cell) -> Iterator[ResultWarning]:
     related = [
         f"{one} and {other}"
         for one, other in itertools.combinations(cell.methods, 2)
-        if any({one.split("@")[0], other.split("@")[0]} <= family for family in RELATED)
+        if set(cell.machinery.get(one, ())) & set(cell.machinery.get(other, ()))
     ]
     if related:
         yield warn("shared-machinery", f"that these agree is partly by construction: {', '.join(related)}")

@@ -14,7 +14,7 @@ from torch import Tensor
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextExample
 from trueness.explainers.gradients import GradientJW2019, embedding_gradient
-from trueness.explainers.leave_one_out import LeaveOneOut
+from trueness.explainers.leave_one_out import LeaveOneOutJW2019
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.inspecting import inspecting
 from trueness.models.text_model import TextModel
@@ -90,9 +90,7 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
         "attention": view.attention,
         "gradient@jw2019": GradientJW2019().attribute(network, batch),
         "full-gradient": _full_gradient(network, batch),
-        "leave-one-out@jw2019": LeaveOneOut(
-            measure="total-variation", max_bytes=_LOO_BYTES.get(kind, 256 << 20)
-        ).attribute(network, batch),
+        "leave-one-out@jw2019": LeaveOneOutJW2019(max_bytes=_LOO_BYTES.get(kind, 256 << 20)).attribute(network, batch),
     }
     plain = {name: _numpy(values.double()) for name, values in scores.items()}
     predicted = view.probability.argmax(dim=-1)

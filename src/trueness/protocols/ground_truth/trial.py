@@ -11,6 +11,7 @@ import numpy as np
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
 from trueness.data.examples import TextExample
+from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.transformer import words_of
@@ -96,7 +97,8 @@ def trial(
         return pd.DataFrame(), facts
     examples = test[:instances]
     predicted, gold = predicted[:instances], gold[:instances]
-    found = explain_all(network, EncodedSplit(examples, coder, device), explainers, refuse=False)
+    methods = {name: TEXT_EXPLAINERS[name] for name in explainers}
+    found = explain_all(network, EncodedSplit(examples, coder, device), methods, refuse=False)
     facts["refused"] = found.refused
     evidence, decoys = (marks_of(coder, examples, which, found.mask.shape[1]) for which in ("evidence", "decoys"))
     facts["shown"] = [

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.catalogue import Target
+from trueness.explainers import Target
 from trueness.explainers.text import target_class, within_memory
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork

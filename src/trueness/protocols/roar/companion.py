@@ -13,8 +13,8 @@ import numpy as np
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
-from trueness.errors import UserError
-from trueness.explainers.catalogue import Random, Target
+from trueness.errors import Unsupported
+from trueness.explainers import Random, Target
 from trueness.models.evaluation import evaluate
 from trueness.models.network import TextNetwork
 from trueness.models.training import View
@@ -65,7 +65,7 @@ def measure(
             method = method_of(explainer, seed)
             try:
                 masks = hide(network, method, test, nothing("test", test), amounts, target=target, signed=signed)
-            except UserError as error:
+            except Unsupported as error:
                 yield {"seed": seed, "method": explainer, "refused": str(error)}
                 continue
             seen = [test.hidden(mask) for mask in masks]

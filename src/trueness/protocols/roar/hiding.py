@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
-from trueness.explainers.catalogue import Target, TextExplainer
+from trueness.explainers import Explainer, Target
 from trueness.models.network import TextNetwork
 
 Unit = Literal["share", "tokens"]
@@ -45,7 +45,7 @@ def choose(scores: Tensor, mask: Tensor, hidden: Tensor, count: Tensor) -> Tenso
 
 def hide(
     network: TextNetwork,
-    explainer: TextExplainer,
+    explainer: Explainer,
     split: EncodedSplit,
     hidden: Tensor,
     amounts: Sequence[Amount],

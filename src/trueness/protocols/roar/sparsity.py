@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trueness.data.batches import EncodedSplit
-from trueness.explainers.catalogue import Target, TextExplainer
+from trueness.explainers import Explainer, Target
 from trueness.models.network import TextNetwork
 from trueness.protocols.roar.hiding import Amount, choose
 from trueness.stats.undefined import Floats
@@ -20,7 +20,7 @@ SHARES = tuple(Amount(step / 10) for step in range(1, 10))
 
 def accumulated(
     network: TextNetwork,
-    explainer: TextExplainer,
+    explainer: Explainer,
     split: EncodedSplit,
     amounts: Sequence[Amount],
     target: Target = "gold",

@@ -15,7 +15,7 @@ from torch import Tensor
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
 from trueness.data.examples import TextDataset
-from trueness.explainers.catalogue import TEXT_EXPLAINERS, Random, Target, TextExplainer
+from trueness.explainers import TEXT_EXPLAINERS, Explainer, Random, Target
 from trueness.models.evaluation import evaluate
 from trueness.models.finetuning import FineTuning, fine_tune
 from trueness.models.network import TextNetwork
@@ -134,6 +134,6 @@ def hide_next(
     return [{name: by_split[name][number] for name in by_split} for number in range(len(amounts))]
 
 
-def method_of(explainer: str, seed: int) -> TextExplainer:
+def method_of(explainer: str, seed: int) -> Explainer:
     """The explainer of that name; the random one draws by the model's seed."""
     return Random(seed) if explainer == "random" else TEXT_EXPLAINERS[explainer]

@@ -1,0 +1,223 @@
+"""The door for other people's code: things outside the package are found by name, and known by their source.
+
+A name is `package.module:Name`, `path/to/file.py:name`, or what a package's entry point or a decorator calls it. Where
+it is used by a task, the name travels as a `Reference`, which tells a worker where to find the thing, and tells the
+task's key what it was: its version and a digest of its source. Another function, another key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import hashlib
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from trueness.errors import UserError
+
+_ADDRESS = re.compile(r"(?P<module>[A-Za-z_][\w.]*|[^\[\]]*\.py):(?P<name>[A-Za-z_][\w.]*)")
+_OWN = __name__.split(".", maxsplit=1)[0]
+_FILES = "trueness_file_"
+"""How modules are called that were read from a file by its path."""
+_loaded: dict[str, Path] = {}
+_imported: dict[str, str] = {}
+_beside: contextvars.ContextVar[Path | None] = contextvars.ContextVar("beside", default=None)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something outside the package: what it is called, where it is found, and what it was when it was named."""
+
+    name: str
+    address: str
+    """`package.module:Name`, or `/path/to/file.py:name`."""
+    root: str
+    """Where on Python's path its package lies; empty for a file."""
+    digest: str
+    """Of the source file."""
+    version: str
+    """As the thing itself declares."""
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What of it belongs to a key: not where it lies."""
+        return {"name": self.name, "version": self.version, "source": self.digest}
+
+    def load(self) -> Any:
+        """Import it; UserError where it is not what was named."""
+        found, now = find(self.address, self.root)
+        if now.digest != self.digest:
+            raise UserError(f"{self.name} was changed while the study ran; run it again.")
+        return found
+
+
+class Reference(str):
+    """A name that stands for something outside the package, or contains one, as in `blurred[mine.py:saliency]`."""
+
+    sources: tuple[Source, ...]
+
+    def __new__(cls, name: str, sources: tuple[Source, ...] = ()) -> Reference:  # noqa: D102
+        made = super().__new__(cls, name)
+        made.sources = sources
+        return made
+
+    def __getnewargs__(self) -> tuple[str, tuple[Source, ...]]:  # type: ignore[override]  # what __new__ takes
+        return str(self), self.sources
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What of it belongs to a key."""
+        return {"outside": str(self), "sources": [source.identity for source in self.sources]}
+
+
+def is_address(name: str) -> bool:
+    """Whether a name says where something is found: `package.module:Name` or `file.py:name`."""
+    return _ADDRESS.fullmatch(name) is not None and not name.startswith("hf:")
+
+
+@contextlib.contextmanager
+def looking_beside(folder: Path | None) -> Iterator[None]:
+    """Files that are not in the working folder are looked for there too, as beside a study file."""
+    token = _beside.set(folder)
+    try:
+        yield
+    finally:
+        _beside.reset(token)
+
+
+def find(address: str, root: str = "") -> tuple[Any, Source]:
+    """What an address names, and its source; UserError says what is missing."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
+        raise UserError(f"{address!r} names nothing: write package.module:Name or path/to/file.py:name.")
+    if match["module"].endswith(".py"):
+        path = _file(match["module"])
+        module, called = _read(path), f"{path.name}:{match['name']}"
+        where, root = f"{path}:{match['name']}", ""
+    else:
+        module = _import(match["module"], root)
+        called = where = address
+        root = _root(module)
+    try:
+        thing = functools.reduce(getattr, match["name"].split("."), module)
+    except AttributeError:
+        raise UserError(f"{match['module']} has no {match['name']}.") from None
+    return thing, Source(called, where, root, _digest(module), str(getattr(thing, "version", "")))
+
+
+def home(maker: Any) -> Source | None:
+    """The source of a function or class; None of the package's own. UserError where no worker could import it."""
+    module, name = str(maker.__module__), str(maker.__qualname__)
+    if module.split(".", maxsplit=1)[0] == _OWN:
+        return None
+    if module in _loaded:
+        return find(f"{_loaded[module]}:{name}")[1]
+    if module == "__main__" or "<" in name:
+        raise UserError(
+            f"{maker.__name__} is defined in a script, a notebook or another function, from where no worker can import "
+            f"it: put it into a file of its own, such as mine.py, and name it mine.py:{maker.__name__}."
+        )
+    return find(f"{module}:{name}", _root(sys.modules[module]))[1]
+
+
+def same_place(first: Any, second: Any) -> bool:
+    """Whether one function or class is another version of the other: the same name in the same file or notebook."""
+    if first is None or second is None or first.__qualname__ != second.__qualname__:
+        return False
+    one, other = (_loaded.get(maker.__module__, maker.__module__) for maker in (first, second))
+    return bool(one == other)
+
+
+def is_there(address: str) -> bool:
+    """Whether the file that an address names is there; modules are."""
+    module = address.rpartition(":")[0]
+    if not module.endswith(".py"):
+        return True
+    beside = _beside.get()
+    return Path(module).is_file() or (beside is not None and (beside / module).is_file())
+
+
+@functools.cache
+def entry_points(group: str) -> dict[str, str]:
+    """The names that installed packages offer in a group, and their addresses."""
+    return {point.name: point.value for point in metadata.entry_points(group=group)} if group else {}
+
+
+def _file(path: str) -> Path:
+    beside = _beside.get()
+    for place in (Path(path), *([beside / path] if beside is not None else [])):
+        if place.is_file():
+            return place.resolve()
+    raise UserError(f"There is no file {path}.")
+
+
+def _read(path: Path) -> ModuleType:
+    """A file as a module; read again when it has changed."""
+    content = path.read_bytes()
+    name = f"{_FILES}{path.stem}_{_bytes_digest(str(path).encode() + content)[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    _loaded[name] = path
+    try:
+        exec(compile(content, str(path), "exec"), module.__dict__)  # it was named to be run
+    except BaseException as error:
+        del sys.modules[name], _loaded[name]
+        if isinstance(error, UserError) or not isinstance(error, Exception):
+            raise
+        raise UserError(f"{path} cannot be imported ({type(error).__name__}: {error}).") from error
+    return module
+
+
+def _import(name: str, root: str) -> ModuleType:
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        if root and root not in sys.path and isinstance(error, ModuleNotFoundError):
+            sys.path.append(root)
+            return _import(name, "")
+        raise UserError(
+            f"{name} cannot be imported ({error}): install it, or name its file: path/to/file.py:name."
+        ) from error
+    digest = _digest(module)
+    if _imported.setdefault(name, digest) != digest:  # a worker that lives long must not compute with what was
+        module, _imported[name] = importlib.reload(module), digest
+    return module
+
+
+def _origin(module: ModuleType) -> Path | None:
+    origin = module.__file__ if module.__name__ in _loaded else getattr(module.__spec__, "origin", None)
+    return Path(origin) if origin is not None and Path(origin).is_file() else None
+
+
+def _root(module: ModuleType) -> str:
+    """Where on Python's path its package lies."""
+    origin = _origin(module)
+    if origin is None:
+        return ""
+    depth = module.__name__.count(".") + (origin.name == "__init__.py")
+    return str(origin.resolve().parents[depth])
+
+
+def _digest(module: ModuleType) -> str:
+    if module.__name__ in _loaded:
+        return _bytes_digest(_loaded[module.__name__].read_bytes())
+    origin = _origin(module)
+    return _bytes_digest(origin.read_bytes()) if origin is not None else ""
+
+
+def _bytes_digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=20).hexdigest()
