@@ -93,7 +93,7 @@ def test_a_setting_needs_key_and_value(text):
         ({"seedz": 3}, "there is no key seedz; did you mean seeds"),
         ({"data.trains": 3}, "there is no key data.trains; did you mean train"),
         ({"seeds.first": 3}, "seeds is a value, not a table"),
-        ({"kind": "roar"}, "no study kind 'roar'; did you mean recursive-roar or roar-synthetic"),
+        ({"kind": "roar"}, "no study kind named 'roar'; did you mean recursive-roar or roar-synthetic"),
         ({"name": "../x"}, "name"),
         ({"margin": 0}, "margin"),
     ],
