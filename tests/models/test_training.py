@@ -7,7 +7,8 @@ import torch
 
 from trueness.data import RawExample
 from trueness.data.batches import EncodedSplit
-from trueness.data.preparation import Preparation, prepare
+from trueness.data.dataset import prepare
+from trueness.data.preparation import Preparation
 from trueness.errors import UserError
 from trueness.models import checkpoint, training
 from trueness.models import loop as loops

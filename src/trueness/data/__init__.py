@@ -2,7 +2,8 @@
 
 from trueness.data import roar_synthetic as _roar_synthetic  # registers its datasets
 from trueness.data.check import check_dataset
-from trueness.data.examples import RawExample, TextDataset, TextExample
+from trueness.data.dataset import TextDataset
+from trueness.data.examples import RawExample, TextExample
 from trueness.data.registry import VECTOR_DATASETS
 from trueness.data.text_datasets import TEXT_DATASETS, load_text
 from trueness.data.vectors import VectorDataset, Vectors

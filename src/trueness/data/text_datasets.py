@@ -14,10 +14,11 @@ from pathlib import Path
 
 from trueness.data.babi import read_babi, simulate_babi
 from trueness.data.beer import as_many_as_beer, read_beer
-from trueness.data.examples import RawExample, TextDataset
+from trueness.data.dataset import TextDataset, classes_of, prepare
+from trueness.data.examples import RawExample
 from trueness.data.folder import SUFFIXES, BadRow, find_splits, read_rows
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
-from trueness.data.preparation import Preparation, classes_of, prepare
+from trueness.data.preparation import Preparation
 from trueness.data.trees import read_trees
 from trueness.errors import UserError
 from trueness.registry import Registry, nearest

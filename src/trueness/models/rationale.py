@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.coding import PAD
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.data.vocabulary import Vocabulary
 from trueness.models import stack
 from trueness.models.checkpoint import Checkpoint

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.data.word_vectors import Missing, load_vectors, note_on
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import Together, rounded_up
