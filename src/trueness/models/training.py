@@ -20,9 +20,10 @@ from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation
-from trueness.models.loop import Loop, run_loops
+from trueness.models.loop import Loop
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.registry import TEXT_MODELS
+from trueness.models.scheduling import run_loops
 from trueness.models.text_model import TextModel
 
 View = Callable[[str, EncodedSplit], EncodedSplit]
