@@ -90,7 +90,7 @@ def classes_of(name: str, splits: Mapping[str, Sequence[RawExample]]) -> tuple[s
     if not labels:
         raise UserError(f"{name} has no examples.")
     numeric = all(isinstance(label, int) for label in labels)
-    classes = tuple(str(label) for label in (sorted(labels) if numeric else sorted(map(str, labels))))
+    classes = tuple(str(label) for label in (sorted(labels) if numeric else sorted(set(map(str, labels)))))
     for split, part in splits.items():
         unknown = next((str(example.label) for example in part if str(example.label) not in classes), None)
         if unknown is not None:
