@@ -5,10 +5,9 @@ from trueness.data.check import check_dataset
 from trueness.data.dataset import TextDataset
 from trueness.data.examples import RawExample, TextExample
 from trueness.data.preparation import Preparation
-from trueness.data.registry import VECTOR_DATASETS
 from trueness.data.source import TextSource, as_source
 from trueness.data.text_datasets import TEXT_DATASETS, load_text
-from trueness.data.vectors import VectorDataset, Vectors
+from trueness.data.vectors import VECTOR_DATASETS, VectorDataset, Vectors
 from trueness.data.vocabulary import Vocabulary
 
 del _roar_synthetic
