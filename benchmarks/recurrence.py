@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from benchmarks.report import line, seconds
-from trueness.data.batches import Sequences
+from trueness.data.sequences import Sequences
 from trueness.models.encoders import BiLSTM
 from trueness.models.recurrence import _back_token_by_token, _token_by_token, recurrence
 

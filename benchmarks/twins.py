@@ -8,7 +8,8 @@ import torch
 
 from benchmarks.report import line
 from trueness.data import RawExample
-from trueness.data.preparation import Preparation, prepare
+from trueness.data.dataset import prepare
+from trueness.data.preparation import Preparation
 from trueness.models.recipes import Recipe
 from trueness.models.training import train
 from trueness.models.twins import train_twins

@@ -9,8 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from trueness.data import RawExample
+from trueness.data.dataset import prepare
 from trueness.data.planting import ARTICLES, PLANTINGS, Manipulation, bound, plant, reassignment, with_splits
-from trueness.data.preparation import Preparation, prepare
+from trueness.data.preparation import Preparation
 from trueness.errors import UserError
 
 WORDS = ["a", "the", "an", "film", "good", "bad", "plot", "scene"]

@@ -1,11 +1,13 @@
 import gzip
+import itertools
 import json
 
 import pytest
 
 from trueness.data import RawExample, load_text
 from trueness.data.coding import BEGIN, END, SPECIAL, UNKNOWN
-from trueness.data.preparation import Preparation, prepare, tokenise
+from trueness.data.dataset import prepare
+from trueness.data.preparation import Preparation, tokenise
 from trueness.data.text_datasets import TEXT_DATASETS
 from trueness.errors import UserError
 
@@ -49,9 +51,9 @@ def test_classes_are_numbered_in_order():
     assert prepare("d", splits, Preparation()).classes == ("9", "10")
     named = {"train": [RawExample("a", "world"), RawExample("a", "business"), RawExample("a", "sports")]}
     data = prepare("d", named, Preparation(classes=("world", "business")))
-    assert data.class_counts("train") == (1, 1)
+    assert [example.label for example in data["train"]] == [0, 1]
     merged = prepare("d", named, Preparation(merge={"world": "x", "sports": "x"}))
-    assert merged.class_counts("train") == (2,)
+    assert [example.label for example in merged["train"]] == [0, 0]
 
 
 def test_a_label_unknown_to_training_and_an_empty_split_are_errors():
@@ -159,3 +161,12 @@ def test_texts_can_be_cut():
     data = prepare("cut", raw, Preparation(first=4))
     assert [example.tokens for example in data["train"]] == [("a", "b", "c", "d"), ("f", "g")]
     assert data["train"][0].evidence == (False, True, False, True)
+
+
+@pytest.mark.parametrize(
+    ("tokeniser", "marked"), [("space", "isn't bad!"), ("words", "isn't bad !"), ("letters", "isn t bad")]
+)
+def test_evidence_is_counted_in_words_between_spaces_whatever_the_tokeniser(tokeniser, marked):
+    raw = {"train": [RawExample("Well, it isn't - truly - bad!", 0, evidence=((2, 3), (6, 7)))]}
+    (example,) = prepare("d", raw, Preparation(tokeniser=tokeniser))["train"]
+    assert " ".join(itertools.compress(example.tokens, example.evidence)) == marked

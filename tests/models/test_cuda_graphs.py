@@ -47,7 +47,11 @@ def test_recorded_steps_equal_computed_ones():
         network, split = small_network().to(device), EncodedSplit(DATA["train"], DATA.vocabulary, device)
         recipe = Recipe(batch_size=16, weigh_positive=True, clip=1.0)
         stepper = Stepper(
-            network, recipe, split, optimiser_of(network, recipe), CrossEntropy(split, weigh_positive=True)
+            network,
+            recipe,
+            split,
+            optimiser_of(network.named_parameters(), recipe),
+            CrossEntropy(split, weigh_positive=True),
         )
         losses.append([])
         for epoch in range(6):

@@ -4,7 +4,8 @@ import torch
 import trueness as tn
 from tests.models.transformers import FAMILIES, model, tokenizer
 from trueness.data import RawExample
-from trueness.data.preparation import Preparation, prepare
+from trueness.data.dataset import prepare
+from trueness.data.preparation import Preparation
 from trueness.errors import UserError
 from trueness.models.cuda_graphs import GraphStepper
 from trueness.models.finetuning import FINE_TUNINGS, FineTuning, _rate, fine_tune

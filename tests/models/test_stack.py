@@ -16,10 +16,11 @@ from trueness.models import stack
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
-from trueness.models.loop import Loop, run_loops
+from trueness.models.loop import Loop
 from trueness.models.rationale import RationaleClassifier
 from trueness.models.rationale_objective import RationaleObjective
 from trueness.models.recipes import Recipe
+from trueness.models.scheduling import run_loops
 from trueness.models.training import build as fresh
 from trueness.models.training import train_many
 from trueness.models.twins import Reference, TwinObjective

@@ -7,7 +7,8 @@ import torch
 
 from trueness.data import RawExample
 from trueness.data.batches import EncodedSplit
-from trueness.data.preparation import Preparation, prepare
+from trueness.data.dataset import prepare
+from trueness.data.preparation import Preparation
 from trueness.errors import UserError
 from trueness.models import checkpoint, training
 from trueness.models import loop as loops
@@ -130,7 +131,7 @@ def test_the_loss_of_jain_and_wallace():
     network = training.build(config, 0, None)
     split = EncodedSplit(uneven["train"], uneven.vocabulary)
     objective = CrossEntropy(split, weigh_positive=recipe.weigh_positive)
-    stepper = Stepper(network, recipe, split, loops.optimiser_of(network, recipe), objective)
+    stepper = Stepper(network, recipe, split, loops.optimiser_of(network.named_parameters(), recipe), objective)
     assert objective.weights.tolist() == [1.0, 25 / 5 - 1]
     batch = split.batch(range(25))
     logits, y = network(batch).logits, batch.labels.float()
@@ -147,7 +148,7 @@ def DATA_RAW(split, label):
 
 def test_weight_decay_spares_the_exempt_parts():
     network = training.build(model_config("bilstm-additive", DATA, QUICK, **SMALL), 0, None)
-    groups = loops.optimiser_of(network, Recipe(exempt=("attention",))).param_groups
+    groups = loops.optimiser_of(network.named_parameters(), Recipe(exempt=("attention",))).param_groups
     assert [group["weight_decay"] for group in groups] == [1e-5, 0.0]
     assert len(groups[1]["params"]) == len(list(network.attention.parameters()))
     assert all(group["amsgrad"] for group in groups)

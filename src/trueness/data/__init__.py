@@ -2,10 +2,12 @@
 
 from trueness.data import roar_synthetic as _roar_synthetic  # registers its datasets
 from trueness.data.check import check_dataset
-from trueness.data.examples import RawExample, TextDataset, TextExample
-from trueness.data.registry import VECTOR_DATASETS
+from trueness.data.dataset import TextDataset
+from trueness.data.examples import RawExample, TextExample
+from trueness.data.preparation import Preparation
+from trueness.data.source import TextSource, as_source
 from trueness.data.text_datasets import TEXT_DATASETS, load_text
-from trueness.data.vectors import VectorDataset, Vectors
+from trueness.data.vectors import VECTOR_DATASETS, VectorDataset, Vectors
 from trueness.data.vocabulary import Vocabulary
 
 del _roar_synthetic
@@ -13,12 +15,15 @@ del _roar_synthetic
 __all__ = [
     "TEXT_DATASETS",
     "VECTOR_DATASETS",
+    "Preparation",
     "RawExample",
     "TextDataset",
     "TextExample",
+    "TextSource",
     "VectorDataset",
     "Vectors",
     "Vocabulary",
+    "as_source",
     "check_dataset",
     "load_text",
 ]

@@ -14,46 +14,7 @@ from torch import Tensor
 
 from trueness.data.coding import MASK, PAD, UNKNOWN, Coder
 from trueness.data.examples import TextExample
-
-
-@dataclass(frozen=True)
-class Sequences:
-    """A padded block of token numbers, its lengths, and the mask of real tokens (no padding, begin or end)."""
-
-    tokens: Tensor
-    """(batch, length) int64"""
-    lengths: Tensor
-    """(batch,) int64, begin and end included"""
-    mask: Tensor
-    """(batch, length) bool"""
-    types: Tensor | None = None
-    """(batch, length) int64: which text a token belongs to, where a model reads both texts as one sequence."""
-    mask_token: int = MASK
-    """The number of the mask token."""
-
-    def to(self, device: str | torch.device) -> Sequences:
-        """The same on another device."""
-        types = None if self.types is None else self.types.to(device)
-        return Sequences(self.tokens.to(device), self.lengths.to(device), self.mask.to(device), types, self.mask_token)
-
-    def rows(self, index: Tensor) -> Sequences:
-        """Some examples, in the order given, repeats allowed; padding stays."""
-        types = None if self.types is None else self.types[index]
-        return Sequences(self.tokens[index], self.lengths[index], self.mask[index], types, self.mask_token)
-
-    def without(self, position: Tensor) -> Sequences:
-        """Each row without the token at its position, the rest moved left."""
-        keep = torch.arange(self.tokens.shape[1] - 1, device=position.device)
-        index = keep + (keep >= position[:, None])
-        types = None if self.types is None else self.types.gather(1, index)
-        tokens, mask = self.tokens.gather(1, index), self.mask.gather(1, index)
-        return Sequences(tokens, self.lengths - 1, mask, types, self.mask_token)
-
-    def masked(self, where: Tensor, token: int | None = None) -> Sequences:
-        """The same with the mask token (or another) at `where`, as far as those positions may be explained."""
-        return replace(
-            self, tokens=self.tokens.masked_fill(where & self.mask, self.mask_token if token is None else token)
-        )
+from trueness.data.sequences import Block, Sequences
 
 
 @dataclass(frozen=True)
@@ -96,50 +57,6 @@ class Batch:
         return replace(self, text=self.text.masked(where, token))
 
 
-class _Block:
-    """All sequences of a split, flat on the device; any selection is padded by one gather."""
-
-    def __init__(
-        self,
-        sequences: Sequence[Sequence[int]],
-        coder: Coder,
-        device: str | torch.device,
-        types: Sequence[Sequence[int]] | None = None,
-        explained: Sequence[Sequence[bool]] | None = None,
-    ) -> None:
-        self.sizes: npt.NDArray[np.int64] = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
-        self.flat = _flat(sequences, device)
-        self.starts = torch.from_numpy(starts).to(device)
-        self.lengths = torch.from_numpy(self.sizes).to(device)
-        self.types = None if types is None else _flat(types, device)
-        self.explained = None if explained is None else _flat(explained, device).bool()
-        self.pad, self.mask_token = coder.pad, coder.mask_token
-
-    def addresses(self, index: Tensor, width: int) -> Tensor:
-        position = torch.arange(width, device=self.flat.device)
-        return (self.starts[index][:, None] + position).clamp_(max=len(self.flat) - 1)
-
-    def select(self, index: Tensor, width: int, flats: Tensor | None = None) -> Sequences:
-        """The sequences of those numbers; with `flats` (models, tokens), an equal share of them from each model's."""
-        position = torch.arange(width, device=self.flat.device)
-        lengths = self.lengths[index]
-        inside = position < lengths[:, None]
-        address = self.addresses(index, width)
-        found = self.flat[address] if flats is None else flats.gather(1, address.view(len(flats), -1)).view_as(address)
-        tokens = torch.where(inside, found, self.pad)
-        types = None if self.types is None else torch.where(inside, self.types[address], 0)
-        if self.explained is None:
-            mask = inside & (position > 0) & (position < lengths[:, None] - 1)
-        else:
-            mask = inside & self.explained[address]
-        return Sequences(tokens, lengths, mask, types, self.mask_token)
-
-
-def _flat(sequences: Sequence[Sequence[int]], device: str | torch.device) -> Tensor:
-    return torch.from_numpy(np.concatenate([np.asarray(sequence, dtype=np.int64) for sequence in sequences])).to(device)
-
-
 class EncodedSplit:
     """A split on a device, ready to be batched."""
 
@@ -148,9 +65,9 @@ class EncodedSplit:
         coded = [coder.code(example) for example in examples]
         types = [one.types for one in coded if one.types is not None]
         explained = [one.explained for one in coded if one.explained is not None]
-        self._text = _Block([one.tokens for one in coded], coder, device, types or None, explained or None)
+        self._text = Block([one.tokens for one in coded], coder, device, types or None, explained or None)
         others = [one.other for one in coded if one.other is not None]
-        self._other = _Block(others, coder, device) if others else None
+        self._other = Block(others, coder, device) if others else None
         self.labels = torch.tensor([example.label for example in examples], device=self.device)
         self.guide: Tensor | None = None
         """(examples, at least the longest length) attention that every batch carries along."""
@@ -291,3 +208,26 @@ class _HiddenAtRandom(EncodedSplit):
         flat = self._clean.flat.masked_fill(where, self._clean.mask_token)
         for place in (self._text.flat, *self._copies):
             place.copy_(flat)
+
+
+class StackedSplits:
+    """The splits of several models, gathered at once; their texts have the same lengths."""
+
+    def __init__(self, splits: Sequence[EncodedSplit]) -> None:
+        self._text, self._other = splits[0]._text, splits[0]._other
+        self._texts = torch.stack([split._text.flat for split in splits])
+        others = [split._other.flat for split in splits if split._other is not None]
+        self._others = torch.stack(others) if others else None
+        for split, flat in zip(splits, self._texts, strict=True):
+            split.copy_to(flat)
+        self.labels = torch.stack([split.labels for split in splits])
+        guides = [split.guide for split in splits if split.guide is not None]
+        self._guides = torch.stack(guides) if guides else None
+
+    def gather(self, index: Tensor, widths: tuple[int, int]) -> Batch:
+        """From numbers of examples (models, batch): a batch whose tensors have the models as their first dimension."""
+        models = torch.arange(len(index), device=index.device)[:, None]
+        other = None if self._other is None else self._other.select(index, widths[1], self._others)
+        guide = None if self._guides is None else self._guides[models, index][:, :, : widths[0]]
+        text = self._text.select(index, widths[0], self._texts)
+        return Batch(text, self.labels[models, index], other, guide)

@@ -7,11 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.data.folder import BadRow, Row, find_splits, read_rows
-from trueness.data.registry import VECTOR_DATASETS
 from trueness.data.text_datasets import TEXT_DATASETS, load_text
-from trueness.data.vectors import VectorDataset
+from trueness.data.vectors import VECTOR_DATASETS, VectorDataset
 from trueness.errors import UserError
 from trueness.registry import nearest
 

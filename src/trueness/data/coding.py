@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from trueness.data.examples import TextExample
+from trueness.data.examples import TextExample
 
 PAD, BEGIN, END, MASK, UNKNOWN = range(5)
 SPECIAL = ("[PAD]", "[BEGIN]", "[END]", "[MASK]", "[UNKNOWN]")

@@ -71,10 +71,11 @@ def read_rows(path: Path) -> Iterator[Row | BadRow]:
     else:
         records = _read_jsonl(path)
     for number, record in records:
-        yield BadRow(number, record) if isinstance(record, str) else _check(number, record)
+        yield BadRow(number, record) if isinstance(record, str) else check_row(number, record)
 
 
-def _check(number: int, record: Mapping[str, Any]) -> Row | BadRow:  # noqa: PLR0911  # one return per fault
+def check_row(number: int, record: Mapping[str, Any]) -> Row | BadRow:  # noqa: PLR0911  # one return per fault
+    """A row from its columns, or what is wrong with it."""
     text, text_b, label = record.get("text"), record.get("text_b"), record.get("label")
     if not isinstance(text, str):
         return BadRow(number, "there is no text" if text is None else f"the text is not text ({text!r})")

@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from trueness.data.examples import TextDataset, TextExample
+from trueness.data.dataset import TextDataset
+from trueness.data.examples import TextExample
 from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError
 from trueness.registry import Registry

@@ -7,8 +7,7 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from trueness.data.registry import VECTOR_DATASETS
-from trueness.data.vectors import VectorDataset, Vectors
+from trueness.data.vectors import VECTOR_DATASETS, VectorDataset, Vectors
 
 
 def roar_synthetic(

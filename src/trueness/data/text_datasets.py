@@ -9,36 +9,22 @@ import importlib.util
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from trueness.data.babi import read_babi, simulate_babi
 from trueness.data.beer import as_many_as_beer, read_beer
-from trueness.data.examples import RawExample, TextDataset
+from trueness.data.dataset import TextDataset, classes_of, prepare
+from trueness.data.examples import RawExample
 from trueness.data.folder import SUFFIXES, BadRow, find_splits, read_rows
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
-from trueness.data.preparation import Preparation, classes_of, prepare
+from trueness.data.preparation import Preparation
+from trueness.data.source import PLAIN_TEXT, Raw, TextSource
 from trueness.data.trees import read_trees
 from trueness.errors import UserError
 from trueness.registry import Registry, nearest
 
-Raw = dict[str, list[RawExample]]
 ROOT_VARIABLE = "TRUENESS_DATA"
-
-
-@dataclass(frozen=True)
-class TextSource:
-    """Where examples come from and how they are prepared; `folder` is looked up under the data root."""
-
-    read: Callable[[Path], Raw]
-    preparation: Preparation = field(default_factory=Preparation)
-    folder: str | None = None
-    artificial: bool = False
-    """Whether its words are made up or few, so that pretrained word vectors do not apply."""
-    revision: int = 1
-    """To be raised when the same files give other examples: what was computed from them does not fit any more."""
-
-
 TEXT_DATASETS: Registry[TextSource] = Registry("dataset")
 
 
@@ -52,7 +38,7 @@ def load_text(name: str, *, root: str | Path | None = None, **changes: object) -
         source = TEXT_DATASETS[name]
         place = _under_root(name, source.folder, root) if source.folder else Path()
         return prepare(name, source.read(place), replace(source.preparation, **changes))  # type: ignore[arg-type]
-    preparation = replace(Preparation(tokeniser="words", lowercase=True), **changes)  # type: ignore[arg-type]
+    preparation = replace(PLAIN_TEXT, **changes)  # type: ignore[arg-type]
     if name.startswith("hf:"):
         return prepare(name, _read_hub(name.removeprefix("hf:")), preparation)
     check_name(name)
@@ -198,7 +184,7 @@ def _split(rows: Sequence[RawExample], shares: Mapping[str, float]) -> Raw:
     return found
 
 
-_CLEAN = Preparation(tokeniser="words", lowercase=True, digits="qqq")
+_CLEAN = replace(PLAIN_TEXT, digits="qqq")
 _AG = replace(
     _CLEAN,
     classes=("world", "business"),
@@ -237,7 +223,7 @@ def _register() -> None:
             TextSource(_original_babi(task), how, "babi-original", artificial=True),
             f"bAbI task {task}, original files",
         )
-    movies = Preparation(tokeniser="words", lowercase=True, min_count=2)
+    movies = replace(PLAIN_TEXT, min_count=2)
     for name, source, what in (
         ("movie-sentences", "rotten_tomatoes", "sentences"),
         ("movie-reviews", "imdb", "reviews"),

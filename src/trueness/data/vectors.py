@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from trueness.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,16 @@ class VectorDataset:
     def width(self) -> int:
         """Number of features."""
         return len(self.evidence)
+
+
+class VectorGenerator(Protocol):
+    """Draws a dataset of vectors from a seed; sizes are options."""
+
+    def __call__(
+        self, seed: int, /, *, features: int = ..., informative: int = ..., train: int = ..., test: int = ...
+    ) -> VectorDataset:
+        """Draw the dataset."""
+        ...
+
+
+VECTOR_DATASETS: Registry[VectorGenerator] = Registry("dataset")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.data.coding import PAD, SPECIAL
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.data.folder import read_lines
 from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError

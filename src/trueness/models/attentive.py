@@ -8,8 +8,9 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from trueness.data.batches import Batch, Sequences
+from trueness.data.batches import Batch
 from trueness.data.coding import PAD
+from trueness.data.sequences import Sequences
 from trueness.errors import UserError
 from trueness.models import attention as attentions
 from trueness.models.embedding import Embedding

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from trueness.data.batches import Sequences
+from trueness.data.sequences import Sequences
 from trueness.models.products import input_gates
 from trueness.models.recurrence import is_together, kernels_for, recurrence, reversal
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import torch
@@ -16,9 +15,6 @@ from trueness.errors import UserError
 from trueness.models.cuda_graphs import Objective, Stepper
 from trueness.models.network import TextNetwork
 from trueness.models.recipes import Recipe
-
-if TYPE_CHECKING:
-    from trueness.models.checkpoint import Checkpoint
 
 Network = TypeVar("Network", bound=TextNetwork)
 
@@ -31,28 +27,6 @@ class Progress:
     best: float | None = None
     best_epoch: int = -1
     history: list[dict[str, float]] = field(default_factory=list)
-
-
-def run_loops(loops: Sequence[Loop[Any]], checkpoints: Sequence[Checkpoint]) -> None:
-    """Train until every loop is finished: stacked on a GPU where they are alike, otherwise one step of each in turn."""
-    from trueness.models.stack import stacks_of
-
-    stacks = stacks_of(loops, checkpoints)
-    stacked = {id(loop) for stack in stacks for loop in stack.loops}
-    while stacks:
-        # One stack after the other: each may fill the memory it is allowed, which is free again when it is gone.
-        stack = stacks.pop(0)
-        while not all(loop.finished for loop in stack.loops):
-            stack.epoch()
-            stack.look()
-        stack.release()
-    others = [pair for pair in zip(loops, checkpoints, strict=True) if id(pair[0]) not in stacked]
-    while left := [pair for pair in others if not pair[0].finished]:
-        for _ in itertools.zip_longest(*(loop.steps() for loop, _ in left)):
-            pass
-        for loop, checkpoint in left:
-            loop.look()
-            checkpoint.keep(loop)
 
 
 class Loop(Generic[Network]):
@@ -78,7 +52,7 @@ class Loop(Generic[Network]):
         for parameter in self._frozen:
             parameter.requires_grad = False
         self.best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-        self.optimiser = optimiser_of(network, recipe)
+        self.optimiser = optimiser_of(network.named_parameters(), recipe)
         self._stepper = Stepper(network, recipe, train, self.optimiser, objective)
 
     @property
@@ -148,20 +122,19 @@ class Loop(Generic[Network]):
         done.epoch += 1
 
 
-def optimiser_of(network: TextNetwork, recipe: Recipe) -> torch.optim.Adam:
-    """Adam with AMSGrad; parts of the model may be exempt from weight decay."""
-    groups = decay_groups(network.named_parameters(), recipe)
-    cuda = network.embedding.weight.is_cuda  # there steps are recorded, see `stepping`
-    return torch.optim.Adam(groups, lr=recipe.learning_rate, amsgrad=True, fused=True, capturable=cuda)
-
-
-def decay_groups(named: Iterable[tuple[str, Tensor]], recipe: Recipe) -> list[dict[str, Any]]:
-    """What an optimiser changes: with weight decay, and without it; what is frozen is left out."""
+def optimiser_of(named: Iterable[tuple[str, Tensor]], recipe: Recipe) -> torch.optim.Adam:
+    """Adam with AMSGrad; by their names parts of the model may be frozen, or exempt from weight decay."""
     exempt: list[Tensor] = []
     decayed: list[Tensor] = []
     for name, parameter in named:
-        if name.split(".")[0] in recipe.frozen:
-            continue
-        (exempt if name.split(".")[0] in recipe.exempt else decayed).append(parameter)
+        part = name.split(".")[0]
+        if part not in recipe.frozen:
+            (exempt if part in recipe.exempt else decayed).append(parameter)
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": exempt, "weight_decay": 0.0}]
-    return [group for group in groups if group["params"]]
+    return torch.optim.Adam(
+        [group for group in groups if group["params"]],
+        lr=recipe.learning_rate,
+        amsgrad=True,
+        fused=True,
+        capturable=(decayed or exempt)[0].is_cuda,  # there steps are recorded, see `cuda_graphs`
+    )

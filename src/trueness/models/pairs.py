@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch, Sequences
+from trueness.data.batches import Batch
 from trueness.data.coding import Coded
 from trueness.data.examples import TextExample
+from trueness.data.sequences import Sequences
 from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, Auxiliary

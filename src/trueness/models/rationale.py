@@ -18,16 +18,17 @@ from torch import Tensor, nn
 
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.coding import PAD
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.data.vocabulary import Vocabulary
 from trueness.models import stack
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.encoders import BiLSTM
 from trueness.models.inspecting import inspecting
-from trueness.models.loop import Loop, run_loops
+from trueness.models.loop import Loop
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.rationale_objective import Method, RationaleObjective
 from trueness.models.recipes import RECIPES, Recipe
+from trueness.models.scheduling import run_loops
 
 LOW, HIGH = -0.1, 1.1
 """HardKuma stretches a Kumaraswamy variable to this support, and cuts it to [0, 1]."""

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch, EncodedSplit, Sequences
+from trueness.data.batches import Batch, StackedSplits
+from trueness.data.sequences import Sequences
+from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import GraphStepper, Together, step_bytes
 from trueness.models.evaluation import Evaluation, measures
+from trueness.models.loop import Loop, optimiser_of
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recurrence import together
-
-if TYPE_CHECKING:
-    from trueness.models.checkpoint import Checkpoint
-    from trueness.models.loop import Loop
 
 DEVICES = ("cuda",)
 """Where models are stacked: a CPU has nothing idle to fill."""
@@ -62,12 +61,12 @@ def _may_stack(loop: Loop[Any], checkpoint: Checkpoint) -> bool:
     )
 
 
-def _looks_of(loops: Sequence[Loop[Any]]) -> tuple[Evaluation, _Splits] | None:
+def _looks_of(loops: Sequence[Loop[Any]]) -> tuple[Evaluation, StackedSplits] | None:
     """How the first loop is measured, and the splits of all, if all of them can be measured at once."""
     found = [loop.measure for loop in loops if type(loop.measure) is Evaluation]
     splits = [look.split for look in found]
     same = len(splits) == len(loops) and all(np.array_equal(splits[0].sizes, other.sizes) for other in splits)
-    return (found[0], _Splits(splits)) if same else None
+    return (found[0], StackedSplits(splits)) if same else None
 
 
 def _alike(first: Loop[Any], other: Loop[Any]) -> bool:
@@ -97,7 +96,7 @@ class Stack(GraphStepper):
         super().__init__(first.train.device, each, first.train.longest, largest=largest)
         self.loops, self.recipe = list(loops), first.recipe
         self._template: TextNetwork = first.network
-        self._splits = _Splits([loop.train for loop in loops])
+        self._splits = StackedSplits([loop.train for loop in loops])
         self._looks = _looks_of(loops)
         self.weights = {
             name: torch.stack([loop.network.get_parameter(name).detach() for loop in loops]).requires_grad_(
@@ -108,7 +107,7 @@ class Stack(GraphStepper):
         self._epochs = first.progress.epoch
         self.total = torch.zeros(len(loops), device=first.train.device)
         """The summed loss of each model since the epoch began."""
-        self._optimiser = _optimiser(self.weights, self.recipe, first.train.on_gpu)
+        self._optimiser = optimiser_of(self.weights.items(), self.recipe)
 
     def epoch(self) -> None:
         """One pass over the data of every loop, and its weights and loss handed over.
@@ -153,7 +152,7 @@ class Stack(GraphStepper):
                 loop.look(found)
 
     @torch.no_grad()
-    def _measured(self, first: Evaluation, splits: _Splits) -> list[dict[str, float]]:
+    def _measured(self, first: Evaluation, splits: StackedSplits) -> list[dict[str, float]]:
         """What `evaluate` gives for each model."""
         split, models = first.split, len(self.loops)
         logits = torch.zeros(models, len(split), first.classes, device=self.device)
@@ -211,51 +210,3 @@ class Stack(GraphStepper):
         factor = (most / (squares.sqrt() + 1e-6)).clamp(max=1.0)
         for part in grown:
             part.mul_(factor.view(-1, *[1] * (part.dim() - 1)))
-
-
-class _Splits:
-    """The splits of all models, gathered at once; their texts have the same lengths."""
-
-    def __init__(self, splits: Sequence[EncodedSplit]) -> None:
-        self._first = splits[0]
-        self._text, self._other = (_flats(splits, which) for which in ("_text", "_other"))
-        assert self._text is not None
-        for split, flat in zip(splits, self._text, strict=True):
-            split.copy_to(flat)
-        self.labels = torch.stack([split.labels for split in splits])
-        self._guides = None if splits[0].guide is None else torch.stack([_guide(split) for split in splits])
-
-    def gather(self, index: Tensor, widths: tuple[int, int]) -> Batch:
-        """A batch whose tensors have the models as their first dimension."""
-        models = torch.arange(len(index), device=index.device)[:, None]
-        other = None
-        if self._other is not None:
-            other = self._sequences(index, widths[1], self._other, self._first._other)
-        guide = None if self._guides is None else self._guides[models, index][:, :, : widths[0]]
-        text = self._sequences(index, widths[0], self._text, self._first._text)
-        return Batch(text, self.labels[models, index], other, guide)
-
-    def _sequences(self, index: Tensor, width: int, flats: Tensor | None, block: Any) -> Sequences:
-        shown: Sequences = block.select(index.flatten(), width, flats)
-        shape = (*index.shape, width)
-        return Sequences(
-            shown.tokens.view(shape), shown.lengths.view(index.shape), shown.mask.view(shape), None, block.mask_token
-        )
-
-
-def _flats(splits: Sequence[EncodedSplit], which: str) -> Tensor | None:
-    blocks = [getattr(split, which) for split in splits]
-    return None if blocks[0] is None else torch.stack([block.flat for block in blocks])
-
-
-def _guide(split: EncodedSplit) -> Tensor:
-    assert split.guide is not None
-    return split.guide
-
-
-def _optimiser(weights: dict[str, Tensor], recipe: Any, on_gpu: bool) -> torch.optim.Adam:
-    """As for one model: what is exempt from weight decay, and what is frozen, is by name."""
-    from trueness.models.loop import decay_groups
-
-    groups = decay_groups(weights.items(), recipe)
-    return torch.optim.Adam(groups, lr=recipe.learning_rate, amsgrad=True, fused=True, capturable=on_gpu)

@@ -13,16 +13,17 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.data.word_vectors import Missing, load_vectors, note_on
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation
-from trueness.models.loop import Loop, run_loops
+from trueness.models.loop import Loop
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.registry import TEXT_MODELS
+from trueness.models.scheduling import run_loops
 from trueness.models.text_model import TextModel
 
 View = Callable[[str, EncodedSplit], EncodedSplit]

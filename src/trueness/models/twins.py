@@ -14,14 +14,15 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import Together, rounded_up
 from trueness.models.inspecting import inspecting
-from trueness.models.loop import Loop, run_loops
+from trueness.models.loop import Loop
 from trueness.models.network import Prediction
 from trueness.models.recipes import RECIPES, Divergence, Recipe
+from trueness.models.scheduling import run_loops
 from trueness.models.text_model import TextModel
 from trueness.models.training import build
 from trueness.stats.differentiable import jensen_shannon, skewed_kl, total_variation

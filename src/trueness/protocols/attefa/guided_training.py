@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.models.attention import uniform
 from trueness.models.cuda_graphs import rounded_up
 from trueness.models.evaluation import evaluate

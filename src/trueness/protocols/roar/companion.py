@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trueness.data.batches import EncodedSplit
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.errors import Unsupported
 from trueness.explainers import Random, Target
 from trueness.models.evaluation import evaluate

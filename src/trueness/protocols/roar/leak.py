@@ -16,8 +16,9 @@ from trueness.models.attentive import AttentiveConfig
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
-from trueness.models.loop import Loop, run_loops
+from trueness.models.loop import Loop
 from trueness.models.recipes import Recipe
+from trueness.models.scheduling import run_loops
 from trueness.models.training import build
 
 RECIPE = Recipe(epochs=8, patience=3, batch_size=256, learning_rate=0.005, select="accuracy")

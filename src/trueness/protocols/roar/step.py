@@ -14,7 +14,7 @@ from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
-from trueness.data.examples import TextDataset
+from trueness.data.dataset import TextDataset
 from trueness.explainers import TEXT_EXPLAINERS, Explainer, Random, Target
 from trueness.models.evaluation import evaluate
 from trueness.models.finetuning import FineTuning, fine_tune
