@@ -19,13 +19,13 @@ from trueness.data.examples import RawExample
 from trueness.data.folder import SUFFIXES, BadRow, find_splits, read_rows
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
 from trueness.data.preparation import Preparation
-from trueness.data.source import PLAIN_TEXT, Raw, TextSource
+from trueness.data.source import PLAIN_TEXT, Raw, TextSource, as_source
 from trueness.data.trees import read_trees
 from trueness.errors import UserError
 from trueness.registry import Registry, nearest
 
 ROOT_VARIABLE = "TRUENESS_DATA"
-TEXT_DATASETS: Registry[TextSource] = Registry("dataset")
+TEXT_DATASETS: Registry[TextSource] = Registry("dataset", group="trueness.datasets", adapt=as_source)
 
 
 def load_text(name: str, *, root: str | Path | None = None, **changes: object) -> TextDataset:
@@ -49,6 +49,12 @@ def check_name(name: str) -> None:
     """Refuse a name that is neither a dataset's, nor a file or folder, nor the hub's; the data need not be here."""
     if name not in TEXT_DATASETS and not name.startswith("hf:") and not Path(name).exists():
         raise UserError(f"There is no dataset, file or folder {name!r}; {nearest(name, list(TEXT_DATASETS))}")
+
+
+def reference_to(name: str) -> str:
+    """A dataset's name as a task may carry it; UserError for one that is not there."""
+    check_name(name)
+    return TEXT_DATASETS.reference(name) if name in TEXT_DATASETS else name
 
 
 def check_files(name: str, needed: Sequence[str] = ()) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
 
 from trueness.data import VECTOR_DATASETS
-from trueness.data.text_datasets import check_name
+from trueness.data.text_datasets import reference_to
 from trueness.data.word_vectors import PACKAGED
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS, VECTOR_EXPLAINERS
@@ -79,10 +79,9 @@ def _findable(name: str, info: ValidationInfo) -> str:
     if info.context is RECORDED:
         return name
     try:
-        check_name(name)
+        return reference_to(name)
     except UserError as error:
         raise ValueError(str(error)) from error
-    return name
 
 
 def attentive(name: str) -> str:
