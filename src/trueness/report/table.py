@@ -34,6 +34,18 @@ class Table:
         header, *rows = (tuple(row[number] for number in kept) for row in (self.header, *self.rows))
         return replace(self, caption=caption, header=header, rows=tuple(rows))
 
+    def without_paper(self) -> Table:
+        """Without the columns of a paper's values where none applies, as to a study of other data."""
+        kept = [number for number, name in enumerate(self.header) if not name.endswith(("paper", "second run"))]
+        if any(text != NOTHING for row in self.rows for number, text in enumerate(row) if number not in kept):
+            return self
+        header, subject = [], "ours"
+        for name in self.header:
+            subject = name.removesuffix(": paper") if name.endswith(": paper") else subject
+            header.append(name.replace("ours", subject) if name.startswith("ours") else name)
+        whole, *rows = (tuple(row[number] for number in kept) for row in (header, *self.rows))
+        return replace(self, header=whole, rows=tuple(rows))
+
 
 def groups(table: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
     """The rows that have the same values in these columns, and these values, in order of appearance."""
