@@ -1,3 +1,4 @@
+import inspect
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 import trueness as tn
 from tests.conftest import TINY
+from trueness import api
 from trueness.engine import Store
 from trueness.errors import UserError
 from trueness.studies import builtin_studies
@@ -139,7 +141,17 @@ def test_everything_has_a_name_and_a_description():
     for kind, entries in tn.names().items():
         assert entries, kind
         assert all(entries.values())
-    assert set(dir(tn)) >= {"run", "plan", "compare"}
+
+
+def test_the_package_lists_the_names_of_the_api_and_each_is_found():
+    functions = {name for name, value in vars(api).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    assert set(tn.__all__) == functions | {"TasksFailedError", "UserError", "__version__", "explainer"}
+    assert set(dir(tn)) >= set(tn.__all__)
+    everything: dict[str, object] = {}
+    exec("from trueness import *", everything)
+    assert everything["run"] is api.run
+    assert everything["UserError"] is UserError
+    assert set(tn.__all__) <= set(everything)
 
 
 SCRIPT = """

@@ -3,6 +3,7 @@
 The names below load on first use, so that importing the package, or one layer of it, stays light.
 """
 
+# ruff: noqa: F403, F405 (the functions come from one layer; a type checker follows the star)
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -10,62 +11,26 @@ from typing import TYPE_CHECKING, Any
 from trueness.version import __version__
 
 if TYPE_CHECKING:
-    from trueness.api import (
-        Plan,
-        StudyRun,
-        adversarial_attention,
-        agreement,
-        compare,
-        compare_attention,
-        dry_run,
-        evaluate,
-        explain,
-        fine_tune,
-        load_classifier,
-        load_dataset,
-        load_model,
-        load_study,
-        names,
-        open_run,
-        plan,
-        recursive_roar,
-        run,
-        train,
-    )
+    from trueness.api import *
     from trueness.engine import TasksFailedError
     from trueness.errors import UserError
     from trueness.explainers.text import explainer
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'trueness' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_HOME.get(name, "trueness.api")), name)
+
 
 _HOME = {
     "TasksFailedError": "trueness.engine",
     "UserError": "trueness.errors",
     "explainer": "trueness.explainers.text",
-    **dict.fromkeys(
-        (
-            "Plan",
-            "StudyRun",
-            "adversarial_attention",
-            "agreement",
-            "compare",
-            "compare_attention",
-            "dry_run",
-            "evaluate",
-            "explain",
-            "load_dataset",
-            "fine_tune",
-            "load_classifier",
-            "load_model",
-            "load_study",
-            "names",
-            "open_run",
-            "plan",
-            "recursive_roar",
-            "run",
-            "train",
-        ),
-        "trueness.api",
-    ),
 }
+"""Of the names that are not functions of `trueness.api`."""
 
 __all__ = [
     "Plan",
@@ -95,13 +60,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'trueness' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_HOME[name]), name)
-
-
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

@@ -7,7 +7,7 @@ import pytest
 from trueness import report
 from trueness.api import open_run
 from trueness.errors import UserError
-from trueness.protocols.result import Result, ResultWarning, Score
+from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 from trueness.report.compare import compare
 from trueness.report.page import _page, figure_bytes
 from trueness.studies import KINDS
@@ -89,7 +89,9 @@ def test_a_report_is_an_html_file(tiny_run, tmp_path):
 def test_report_text_is_escaped(tiny_run, tmp_path):
     study = tiny_run.study.model_copy(update={"title": "<script>alert(1)</script>"})
     (page, *_) = report.write_report(study, tiny_run.stored, tmp_path / "page.html")
-    assert "<script>alert(1)" not in page.read_text(encoding="utf-8")
+    html = page.read_text(encoding="utf-8")
+    assert "&lt;script&gt;alert(1)" in html
+    assert "<script>alert(1)" not in html
 
 
 @pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF")])
@@ -105,16 +107,43 @@ def test_the_figure_shows_both_readings(tiny_run):
     assert figure.spec["facet"]["sort"][0].startswith("one noise value")
 
 
-def test_the_report_reads_the_store_only(tiny_run):
-    """A report of the stored result equals a report of the run: nothing is computed on the way."""
-    again = open_run("roar-synthetic", store=tiny_run.stored.store.path)
-    assert again.result.scores == tiny_run.result.scores
+def test_the_report_reads_the_store_only(tiny_run, tmp_path):
+    """The page of the stored result equals that of the run, and the store has nothing that it had not before."""
+    store = tiny_run.stored.store
+    before = sorted(store.keys())
+    again = open_run("roar-synthetic", store=store.path)
     assert again.compare() == tiny_run.compare()
+    pages = [run.report(tmp_path / name)[0].read_bytes() for run, name in ((again, "a.html"), (tiny_run, "b.html"))]
+    assert pages[0] == pages[1]
+    assert sorted(store.keys()) == before
 
 
 def test_a_result_without_scores_is_reported(tiny_run):
     empty = Result(records=tiny_run.to_pandas(), tables=tiny_run.result.tables)
     assert compare(tiny_run.study, empty)["rows"] == []
+    assert "Target: –." in _page(tiny_run.study, tiny_run.stored, empty, [])
+
+
+def test_values_of_a_paper_have_columns_only_where_there_are_some(tiny_run):
+    """A table of the user's own data does not speak of a paper."""
+    columns = ('<th scope="col" class="number">published</th>', '<th scope="col">agrees</th>')
+    page = _page(tiny_run.study, tiny_run.stored, tiny_run.result, [])
+    tables = page.split('<table id="score-table-')[1:]
+    assert len(tables) == 2
+    assert all(column in table for table in tables for column in columns)
+    scores = tuple(score.model_copy(update={"dataset": "mine"}) for score in tiny_run.result.scores)
+    page = _page(tiny_run.study, tiny_run.stored, replace(tiny_run.result, scores=scores), [])
+    assert not any(column in page for column in columns)
+    (header, row) = (re.search(f"<{part}>.*?</tr>", page, re.DOTALL)[0] for part in ("thead", "tbody"))
+    assert header.count("</th>") == row.count("</td>") == 8
+
+
+def test_what_could_not_be_measured_is_said(tiny_run):
+    abstention = Abstention(quantity="AUROC", where="mine, net", reason="no evidence")
+    page = _page(tiny_run.study, tiny_run.stored, replace(tiny_run.result, abstentions=(abstention,)), [])
+    assert "could not be measured</span><span>mine, net: AUROC: no evidence." in page
+    assert ">random explanation</th>" in page
+    assert "useless" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
 
 
 def test_warnings_of_one_kind_are_listed_once(tiny_run):

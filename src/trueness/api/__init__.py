@@ -1,41 +1,22 @@
-"""What the command line does, as functions."""
+"""What the command line does, as functions; each is exported (`as`), and `trueness` lists the same names."""
 
-from trueness.api.arrays import recursive_roar
-from trueness.api.catalogue import names
-from trueness.api.studies import Plan, StudyRun, compare, dry_run, open_run, plan, run
-from trueness.api.texts import (
-    adversarial_attention,
-    agreement,
-    compare_attention,
-    evaluate,
-    explain,
-    fine_tune,
-    load_classifier,
-    load_dataset,
-    load_model,
-    train,
-)
-from trueness.studies import load_study
-
-__all__ = [
-    "Plan",
-    "StudyRun",
-    "adversarial_attention",
-    "agreement",
-    "compare",
-    "compare_attention",
-    "dry_run",
-    "evaluate",
-    "explain",
-    "fine_tune",
-    "load_classifier",
-    "load_dataset",
-    "load_model",
-    "load_study",
-    "names",
-    "open_run",
-    "plan",
-    "recursive_roar",
-    "run",
-    "train",
-]
+from trueness.api.arrays import recursive_roar as recursive_roar
+from trueness.api.catalogue import names as names
+from trueness.api.studies import Plan as Plan
+from trueness.api.studies import StudyRun as StudyRun
+from trueness.api.studies import compare as compare
+from trueness.api.studies import dry_run as dry_run
+from trueness.api.studies import open_run as open_run
+from trueness.api.studies import plan as plan
+from trueness.api.studies import run as run
+from trueness.api.texts import adversarial_attention as adversarial_attention
+from trueness.api.texts import agreement as agreement
+from trueness.api.texts import compare_attention as compare_attention
+from trueness.api.texts import evaluate as evaluate
+from trueness.api.texts import explain as explain
+from trueness.api.texts import fine_tune as fine_tune
+from trueness.api.texts import load_classifier as load_classifier
+from trueness.api.texts import load_dataset as load_dataset
+from trueness.api.texts import load_model as load_model
+from trueness.api.texts import train as train
+from trueness.studies import load_study as load_study

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -27,12 +27,16 @@ def _console() -> Console:
     return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
-def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+def _rows(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
+    """A table; columns named in `right` hold numbers."""
+    header = any(columns)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), show_header=header)
     for column in columns:
         numeric = column in right
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
-    return table
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
 
 
 def _number(value: float | None) -> str:
@@ -64,13 +68,11 @@ def dry_run(run: StudyRun) -> None:
     console = _console()
     console.print(run.study.title, style="bold")
     kind = KINDS[run.study.kind]
-    for shown in kind.tables(run.result, kind.published()):
+    for table in kind.tables(run.result, kind.published()):
+        shown = table.without_paper()
         console.print()
-        table = _table(*shown.header)
-        for row in shown.rows:
-            table.add_row(*row)
         console.print(shown.title, style="bold")
-        console.print(table)
+        _rows(console, shown.header, shown.rows)
     console.print()
     _remarks(console, run.result)
 
@@ -78,22 +80,19 @@ def dry_run(run: StudyRun) -> None:
 def result(found: Result, headlines: Sequence[str] | None = None) -> None:
     """Scores (of many only the headlines), claims, warnings, abstentions."""
     console = _console()
-    narrow = console.width < _NARROW
-    models = len({score.model for score in found.scores}) > 1
-    columns = ["quantity", "dataset", *(["model"] if models else []), "method", "value", "95 % interval", "n"]
-    columns += [] if narrow else ["useless", "best", "direction"]
-    table = _table(*columns, right=("value", "95 % interval", "n", "useless", "best"))
     chosen = [score for score in found.scores if headlines is None or score.quantity in headlines]
     scores = chosen if len(found.scores) > MANY and chosen else found.scores
+    several, narrow = len({score.model for score in found.scores}) > 1, console.width < _NARROW
+    texts = ("quantity", "dataset", "model", "method") if several else ("quantity", "dataset", "method")
+    numbers = ("value", "95 % interval", "n", *(() if narrow else ("random explanation", "best")))
+    rows = []
     for score in scores:
-        cells = [score.quantity, score.dataset, *([score.model] if models else []), score.method]
-        cells += [_number(score.value), _interval(score.low, score.high), str(score.n)]
+        cells = [_number(score.value), _interval(score.low, score.high), str(score.n)]
         cells += [] if narrow else [_number(score.null), _number(score.best), score.direction]
-        table.add_row(*cells)
-    console.print(table)
+        rows.append([*(getattr(score, name) for name in texts), *cells])
+    _rows(console, (*texts, *numbers, *(() if narrow else ("direction",))), rows, numbers)
     if len(scores) < len(found.scores):
-        left = len(found.scores) - len(scores)
-        console.print(f"{left} more scores are in the report, and with --json.")
+        console.print(f"{len(found.scores) - len(scores)} more scores are in the report, and with --json.")
     console.print()
     _remarks(console, found)
 
@@ -103,7 +102,7 @@ def _remarks(console: Console, found: Result) -> None:
     for warning in found.warnings:
         console.print(f"Warning ({warning.code}): {warning.where}: {warning.message}.")
     for abstention in found.abstentions:
-        console.print(f"No answer: {abstention.where}: {abstention.quantity}: {abstention.reason}.")
+        console.print(f"Could not be measured: {abstention.where}: {abstention.quantity}: {abstention.reason}.")
 
 
 def _claims(console: Console, claims: list[dict[str, Any]]) -> None:
@@ -118,10 +117,9 @@ def _claims(console: Console, claims: list[dict[str, Any]]) -> None:
 def plan(found: Plan) -> None:
     """Tasks by name, and the estimate."""
     console = _console()
-    table = _table("task", "total", "in the store", "to compute", right=("total", "in the store", "to compute"))
-    for name, row in found.tasks.items():
-        table.add_row(name, str(row["total"]), str(row["cached"]), str(row["to_compute"]))
-    console.print(table)
+    numbers = {"total": "total", "in the store": "cached", "to compute": "to_compute"}
+    rows = ((name, *(str(row[key]) for key in numbers.values())) for name, row in found.tasks.items())
+    _rows(console, ("task", *numbers), rows, right=[*numbers])
     if found.damaged:
         console.print(f"{len(found.damaged)} stored objects are damaged and will be computed again.")
     if found.seconds is None or found.critical_path is None:
@@ -147,28 +145,16 @@ def report(written: dict[str, Any]) -> None:
 def comparison(compared: dict[str, Any]) -> None:
     """Ours beside the published values, then the claims."""
     console = _console()
-    table = _table(
-        "quantity", "dataset", "model", "method", "variant",
-        "published", "second run", "ours", "95 % interval", "n", "agrees", "note",
-        right=("published", "second run", "ours", "95 % interval", "n"),
-    )  # fmt: skip
-    rows, left_out = shown_rows(compared["rows"])
-    for row in rows:
-        table.add_row(
-            row["quantity"],
-            row["dataset"],
-            row["model"],
-            row["method"],
-            row["variant"],
-            _number(row["published"]),
-            _number(row["second_run"]),
-            _number(row["value"]),
-            _interval(row["low"], row["high"]),
-            str(row["n"]),
-            {True: "yes", False: "no", None: "–"}[row["agrees"]],
-            row["note"],
-        )
-    console.print(table)
+    texts = ("quantity", "dataset", "model", "method", "variant")
+    numbers = ("published", "second run", "ours", "95 % interval", "n")
+    rows = []
+    chosen, left_out = shown_rows(compared["rows"])
+    for row in chosen:
+        ours = [_number(row[name]) for name in ("published", "second_run", "value")]
+        ours += [_interval(row["low"], row["high"]), str(row["n"])]
+        agrees = {True: "yes", False: "no", None: "–"}[row["agrees"]]
+        rows.append([*(row[name] for name in texts), *ours, agrees, row["note"]])
+    _rows(console, (*texts, *numbers, "agrees", "note"), rows, numbers)
     console.print()
     if left_out:
         console.print(f"{left_out} more values have no published counterpart; --json prints them.")
@@ -182,26 +168,21 @@ def names(found: dict[str, dict[str, str]]) -> None:
     console = _console()
     for kind, entries in found.items():
         console.print(f"{kind}:", style="bold")
-        table = _table("", "")
-        table.show_header = False
-        for name, description in entries.items():
-            table.add_row(f"  {name}", description)
-        console.print(table)
+        _rows(console, ("", ""), ((f"  {name}", description) for name, description in entries.items()))
 
 
 def dataset(found: dict[str, Any]) -> None:
     """Splits, then everything that is wrong."""
     console = _console()
-    table = _table("split", "rows", "classes", "words", "duplicates", right=("rows", "duplicates"))
+    rows = []
     for split, row in found["splits"].items():
-        words = row.get("words")
-        shown = f"{words['fewest']} to {words['most']}, median {words['median']:g}" if words else "–"
+        words, more = row.get("words"), len(row["classes"]) - 10
+        lengths = f"{words['fewest']} to {words['most']}, median {words['median']:g}" if words else "–"
         classes = ", ".join(f"{label}: {count}" for label, count in list(row["classes"].items())[:10])
-        more = len(row["classes"]) - 10
-        if more > 0:
-            classes += f" and {more} more"
-        table.add_row(split, str(row["rows"]), classes, shown, str(row.get("duplicates", "–")))
-    console.print(table)
+        classes += f" and {more} more" if more > 0 else ""
+        rows.append((split, str(row["rows"]), classes, lengths, str(row.get("duplicates", "–"))))
+    columns = ("split", "rows", "classes", "words", "duplicates")
+    _rows(console, columns, rows, right=("rows", "duplicates"))
     for split, row in found["splits"].items():
         if row.get("contradictory"):
             console.print(f"{split}: {row['contradictory']} texts occur with more than one label.")
@@ -227,10 +208,8 @@ def trained(summary: dict[str, Any]) -> None:
     """Where the model is and how well it predicts."""
     console = _console()
     columns = list(dict.fromkeys(name for scores in summary["scores"].values() for name in scores))
-    table = _table("split", *columns, right=tuple(columns))
-    for split, scores in summary["scores"].items():
-        table.add_row(split, *(_number(scores.get(name)) for name in columns))
-    console.print(table)
+    rows = ((split, *(_number(scores.get(name)) for name in columns)) for split, scores in summary["scores"].items())
+    _rows(console, ("split", *columns), rows, right=columns)
     for note in summary["notes"]:
         console.print(f"{note}.")
     epochs = f"{summary['epochs']} epochs. " if "epochs" in summary else ""
@@ -243,10 +222,9 @@ def explanations(found: list[Explanation]) -> None:
     for explanation in found:
         console.print(explanation.heading, style="bold")
         console.print(_coloured(explanation.tokens, explanation.scores))
-        table = _table("token", "score", right=("score",))
-        for token, score, known in zip(explanation.tokens, explanation.scores, explanation.known, strict=True):
-            table.add_row(token if known else f"{token} (unknown word)", f"{score:+.4f}")
-        console.print(table)
+        told = zip(explanation.tokens, explanation.scores, explanation.known, strict=True)
+        rows = ((token if known else f"{token} (unknown word)", f"{score:+.4f}") for token, score, known in told)
+        _rows(console, ("token", "score"), rows, right=("score",))
         console.print()
 
 
@@ -257,10 +235,9 @@ def adversaries(found: AdversarialAttention) -> None:
         console.print(describe_pair(row), style="bold")
         for name, key in (("observed", "attention"), ("adversarial", "adversarial")):
             console.print(Text(f"{name:12}").append(_coloured(row["words"], row[key])))
-        table = _table("word", "observed", "adversarial", right=("observed", "adversarial"))
-        for word, observed, adversarial in zip(row["words"], row["attention"], row["adversarial"], strict=True):
-            table.add_row(word, f"{observed:.4f}", f"{adversarial:.4f}" if adversarial else "–")
-        console.print(table)
+        told = zip(row["words"], row["attention"], row["adversarial"], strict=True)
+        rows = ((word, f"{own:.4f}", f"{other:.4f}" if other else "–") for word, own, other in told)
+        _rows(console, ("word", "observed", "adversarial"), rows, right=("observed", "adversarial"))
         console.print()
     for warning in found.warnings:
         console.print(f"Warning: {warning.where}: {warning.message}.")

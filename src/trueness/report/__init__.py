@@ -1,4 +1,8 @@
-"""What all reports share: pages, figures, tables, heat maps, comparison with published values. Knows no paper."""
+"""What all reports share: pages, heat maps, comparison with published values, pieces of figures and tables.
+
+It knows no paper. It counts which of our values meet published ones, and writes means and deviations into cells; what a
+figure or table shows beyond that is in the store, or computed in the folder of its paper.
+"""
 
 from trueness.report.compare import compare
 from trueness.report.figure import Figure

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Spec = dict[str, Any]
 # Okabe and Ito's colours, which remain distinct to colour-blind readers.
 BLUE, ORANGE, GREEN, VERMILION, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#999999"
+OF_LINES = {"symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1}
+"""A legend of lines rather than of dots."""
+PERCENT = {"format": "%"}
+"""An axis of shares."""
+FREE_HEIGHTS = {"scale": {"y": "independent"}}
+"""Every panel has a vertical axis of its own."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +27,7 @@ class Figure:
     name: str
     title: str
     caption: str
-    spec: dict[str, Any]
+    spec: Spec
 
 
 def values(frame: Any) -> list[dict[str, Any]]:
@@ -33,36 +41,72 @@ def in_order(table: pd.DataFrame, field: str) -> list[str]:
     return list(dict.fromkeys(table[field]))
 
 
-def one_at_a_time(table: pd.DataFrame, field: str = "model", **rest: Any) -> dict[str, Any]:
+def numbers(field: str, *, between: tuple[float, float] | None = None, **rest: Any) -> Spec:
+    """A channel of numbers, on a scale between two of them."""
+    scale = {} if between is None else {"scale": {"domain": list(between)}}
+    return {"field": field, "type": "quantitative", **scale, **rest}
+
+
+def names(field: str, **rest: Any) -> Spec:
+    """A channel of names, without a title."""
+    return {"field": field, "type": "nominal", "title": None, **rest}
+
+
+def names_to(field: str, looks: Mapping[str, Any], **rest: Any) -> Spec:
+    """A channel of names, each with its colour or dash."""
+    return names(field, scale={"domain": list(looks), "range": list(looks.values())}, **rest)
+
+
+def panels(table: pd.DataFrame, field: str, **rest: Any) -> Spec:
+    """One panel for each value of a column, in order of appearance."""
+    return names(field, sort=in_order(table, field), **rest)
+
+
+def tooltip(*fields: str) -> list[dict[str, str]]:
+    """What a dot says of itself; each field as `field`, `field:format` or `field:format:title`."""
+    return [
+        {name: part for name, part in zip(("field", "format", "title"), text.split(":"), strict=False) if part}
+        for text in fields
+    ]
+
+
+def layer(mark: str, encoding: Spec, *, only: str | None = None, **look: Any) -> Spec:
+    """Marks of one kind, of the rows for which the expression `only` is true."""
+    kept = {} if only is None else {"transform": [{"filter": only}]}
+    return {**kept, "mark": {"type": mark, **look}, "encoding": encoding}
+
+
+def one_at_a_time(table: pd.DataFrame, field: str = "model", **rest: Any) -> Spec:
     """A figure of one model (or whatever `field` names) at a time: a menu chooses it, a picture shows the first."""
-    names = _names(table[field])
-    menu = {"input": "select", "options": names, "name": f"{field} "}
+    # The papers' own models come first.
+    found = sorted(in_order(table, field), key=lambda name: (name != "bilstm-additive", name != "average-additive"))
+    options = found or [""]
+    menu = {"input": "select", "options": options, "name": f"{field} "}
     return all_at_once(
         table,
         title={"text": {"expr": f"'{field}: ' + chosen"}, "anchor": "start", "fontSize": 12},
-        params=[{"name": "chosen", "value": names[0], "bind": menu}],
+        params=[{"name": "chosen", "value": options[0], "bind": menu}],
         transform=[{"filter": f"datum.{field} === chosen"}],
         **rest,
     )
 
 
-def all_at_once(table: pd.DataFrame, **rest: Any) -> dict[str, Any]:
+def all_at_once(table: pd.DataFrame, **rest: Any) -> Spec:
     """A figure of everything."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "data": {"values": values(table)},
-        "config": {
-            "background": "white",
-            "view": {"stroke": "#DDDDDD"},
-            "axis": {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
-            "legend": {"labelFontSize": 11, "titleFontSize": 11, "orient": "bottom", "labelLimit": 300},
-            "header": {"labelFontSize": 11, "labelFontWeight": "bold", "labelLimit": 300},
-        },
+        "config": style(titleFontSize=11),
         **rest,
     }
 
 
-def _names(column: pd.Series) -> list[str]:
-    """In order of appearance, the papers' own models first."""
-    found = list(dict.fromkeys(column))
-    return sorted(found, key=lambda name: (name != "bilstm-additive", name != "average-additive")) or [""]
+def style(size: int = 11, header: int = 300, **legend: Any) -> Spec:
+    """Letters of a size, headers of panels up to a width, and what the legend has of its own."""
+    return {
+        "background": "white",
+        "view": {"stroke": "#DDDDDD"},
+        "axis": {"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal"},
+        "legend": {"labelFontSize": size, "orient": "bottom", "labelLimit": 300, **legend},
+        "header": {"labelFontSize": size, "labelFontWeight": "bold", "labelLimit": header},
+    }

@@ -16,6 +16,7 @@ from trueness.report.compare import compare
 from trueness.report.figure import Figure
 from trueness.report.heatmap import coloured
 from trueness.report.strips import strips
+from trueness.report.table import number
 from trueness.studies import KINDS, Study
 from trueness.version import __version__
 
@@ -82,13 +83,12 @@ def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure]) -> 
     environment.filters["number"] = _number
     environment.filters["script_json"] = lambda value: Markup(json.dumps(value).replace("<", "\\u003c"))
     comparison, kind = compare(study, result), KINDS[study.kind]
-    meta = stored.meta
     return environment.get_template("report.html").render(
         study=study,
         settings=json.dumps(study.model_dump(), indent=2),
         result=result,
         figures=drawn,
-        tables=list(kind.tables(result, kind.published())),
+        tables=[table.without_paper() for table in kind.tables(result, kind.published())],
         intervals=kind.intervals,
         heatmaps=list(heatmaps(result)),
         strips=strips(result),
@@ -96,7 +96,7 @@ def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure]) -> 
             {"where": f"{score.dataset}, {score.model}", "score": score, "row": row}
             for score, row in zip(result.scores, comparison["rows"], strict=True)
         ],
-        meta=meta,
+        meta=stored.meta,
         version=__version__,
         javascript=Markup(_javascript()),
         style=Markup((resources.files("trueness.report") / "templates" / "report.css").read_text(encoding="utf-8")),
@@ -115,6 +115,4 @@ def heatmaps(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _number(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}".replace("-", "−")
+    return number(value).replace("-", "−")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOTHING = "–"
 
@@ -28,3 +33,43 @@ class Table:
                 kept.append(number)
         header, *rows = (tuple(row[number] for number in kept) for row in (self.header, *self.rows))
         return replace(self, caption=caption, header=header, rows=tuple(rows))
+
+    def without_paper(self) -> Table:
+        """Without the columns of a paper's values where none applies, as to a study of other data."""
+        kept = [number for number, name in enumerate(self.header) if not name.endswith(("paper", "second run"))]
+        if any(text != NOTHING for row in self.rows for number, text in enumerate(row) if number not in kept):
+            return self
+        header, subject = [], "ours"
+        for name in self.header:
+            subject = name.removesuffix(": paper") if name.endswith(": paper") else subject
+            header.append(name.replace("ours", subject) if name.startswith("ours") else name)
+        whole, *rows = (tuple(row[number] for number in kept) for row in (header, *self.rows))
+        return replace(self, header=whole, rows=tuple(rows))
+
+
+def groups(table: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
+    """The rows that have the same values in these columns, and these values, in order of appearance."""
+    for key, some in table.groupby(list(columns), sort=False) if len(table) else ():
+        yield tuple(map(str, key)), some
+
+
+def number(value: float | None, form: str = ".3f") -> str:
+    """A number in a cell."""
+    return NOTHING if value is None else format(value, form)
+
+
+def number_within(value: Any, low: Any, high: Any, form: str = "") -> str:
+    """A number and, where both are known, its bounds."""
+    if low in (None, "") or high in (None, ""):
+        return format(value, form)
+    return f"{value:{form}} ({low:{form}} to {high:{form}})"
+
+
+def spread(values: pd.Series, form: str = ".3f", ddof: int = 0) -> str:
+    """Mean ± standard deviation."""
+    return f"{values.mean():{form}} ± {values.std(ddof=ddof):{form}}" if len(values) else NOTHING
+
+
+def published_value(fact: dict[str, Any] | None) -> str:
+    """What a paper says, in its own digits."""
+    return NOTHING if fact is None else str(fact["published"])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from trueness.papers.agreement.tables import order_by_likeness
+import numpy as np
+
 from trueness.protocols.agreement.measures import TAU
 from trueness.protocols.result import Result
-from trueness.report.figure import Figure, one_at_a_time
+from trueness.report import figure as draw
+from trueness.report.figure import Figure
 
 
 def figures(result: Result) -> Iterator[Figure]:
@@ -16,48 +19,31 @@ def figures(result: Result) -> Iterator[Figure]:
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    for (dataset, model, variant), some in result.records.groupby(["dataset", "model", "variant"], sort=False):
-        place = f"{dataset}, {model}, {variant}"
+    for place, some in result.records.groupby(["dataset", "model", "variant"], sort=False):
         couples = zip(some["first"], some["second"], strict=True)
         means = some[TAU].groupby([frozenset(couple) for couple in couples]).mean()
-        tau = {pair: float(value) for pair, value in means.dropna().items()}
-        names = list(dict.fromkeys([*some["first"], *some["second"]]))
-        ordered = order_by_likeness(names, lambda one, other, tau=tau: tau.get(frozenset((one, other)), 0.0))
-        for down, one in enumerate(ordered):
-            for across, other in enumerate(ordered):
-                value = 1.0 if one == other else tau.get(frozenset((one, other)))
-                rows.append({"place": place, "one": one, "other": other, "down": down, "across": across, "tau": value})
+        tau: dict[Any, float] = {pair: float(value) for pair, value in means.dropna().items()}
+        ordered = order_by_likeness(list(dict.fromkeys([*some["first"], *some["second"]])), tau)
+        for (down, one), (across, other) in itertools.product(enumerate(ordered), repeat=2):
+            cell = {"one": one, "other": other, "down": down, "across": across}
+            value = 1.0 if one == other else tau.get(frozenset((one, other)))
+            rows.append({"place": ", ".join(map(str, place)), **cell, "tau": value})
     table = pd.DataFrame(rows)
     size = 34 * int(table.groupby("place")["one"].nunique().max())
-    axis = {"type": "nominal", "title": None}
-    spec = one_at_a_time(
+    scale = {"scheme": "blueorange", "domain": [-1, 1], "reverse": True}
+    ink = {"condition": {"test": "datum.tau > 0.6", "value": "white"}, "value": "black"}
+    spec = draw.one_at_a_time(
         table,
         "place",
         width=size,
         height=size,
         encoding={
-            "x": {"field": "other", **axis, "sort": {"field": "across"}, "axis": {"labelAngle": -40}},
-            "y": {"field": "one", **axis, "sort": {"field": "down"}},
+            "x": draw.names("other", sort={"field": "across"}, axis={"labelAngle": -40}),
+            "y": draw.names("one", sort={"field": "down"}),
         },
         layer=[
-            {
-                "mark": "rect",
-                "encoding": {
-                    "color": {
-                        "field": "tau",
-                        "type": "quantitative",
-                        "title": "mean tau",
-                        "scale": {"scheme": "blueorange", "domain": [-1, 1], "reverse": True},
-                    }
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 10},
-                "encoding": {
-                    "text": {"field": "tau", "type": "quantitative", "format": ".2f"},
-                    "color": {"condition": {"test": "datum.tau > 0.6", "value": "white"}, "value": "black"},
-                },
-            },
+            {"mark": "rect", "encoding": {"color": draw.numbers("tau", title="mean tau", scale=scale)}},
+            draw.layer("text", {"text": draw.numbers("tau", format=".2f"), "color": ink}, fontSize=10),
         ],
     )
     caption = (
@@ -65,3 +51,13 @@ def figures(result: Result) -> Iterator[Figure]:
         "linkage). 0 is what unrelated rankings get. That methods agree does not make them true to the model."
     )
     yield Figure("agreement", "Agreement of all pairs of methods", caption, spec)
+
+
+def order_by_likeness(methods: list[str], tau: dict[frozenset[str], float]) -> list[str]:
+    """Methods in the order of a hierarchical clustering by mean tau, so that those that agree stand together."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    if len(methods) < 3:
+        return methods
+    apart = np.array([1 - tau.get(frozenset(pair), 0.0) for pair in itertools.combinations(methods, 2)])
+    return [methods[place] for place in leaves_list(linkage(apart, "average", optimal_ordering=True))]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, Cell, cells_of, weight_in_words
+from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, cells_of, weight_in_words
 from trueness.protocols.result import Result
-from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, in_order, one_at_a_time
+from trueness.report import figure as draw
+from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_COLUMNS = 3
 _GRID = 41
 
 
@@ -28,51 +28,27 @@ def _violins(result: Result) -> Figure:
     import pandas as pd
 
     dots = _dots(result)
-    outlines = [
-        {**dict(zip(("score", "dataset", "model"), key, strict=True)), **point}
-        for key, group in dots.groupby(["score", "dataset", "model"], sort=False)
-        for point in _outline(group["value"].to_numpy())
-    ]
-    table = pd.concat([dots, pd.DataFrame(outlines)], ignore_index=True)
-    y = {"field": "value", "type": "quantitative", "scale": {"domain": [0, 1]}, "title": None}
-    width = {"type": "quantitative", "axis": None, "scale": {"domain": [-1.1, 1.1]}}
-    spec = one_at_a_time(
-        table,
+    outlines = [_outline(group) for _, group in dots.groupby(["score", "dataset", "model"], sort=False)]
+    y = draw.numbers("value", between=(0, 1), title=None)
+    width: dict[str, Any] = {"axis": None, "between": (-1.1, 1.1)}
+    violin = {"x": draw.numbers("left", **width), "x2": {"field": "right"}, "y": y}
+    dot = {
+        "x": draw.numbers("place", **width),
+        "y": y,
+        "color": draw.names_to("state", {"classifies": BLUE, "collapsed": VERMILION}),
+        "tooltip": draw.tooltip("seed", "value:.3f", "state"),
+    }
+    header = {"labelExpr": "split(datum.label, '@')[0]", "labelFontSize": 10}
+    spec = draw.one_at_a_time(
+        pd.concat([dots, *outlines], ignore_index=True),
         "score",
-        facet={
-            "row": {"field": "model", "type": "nominal", "title": None, "sort": in_order(dots, "model")},
-            "column": {
-                "field": "dataset",
-                "type": "nominal",
-                "title": None,
-                "sort": in_order(dots, "dataset"),
-                "header": {"labelExpr": "split(datum.label, '@')[0]", "labelFontSize": 10},
-            },
-        },
+        facet={"row": draw.panels(dots, "model"), "column": draw.panels(dots, "dataset", header=header)},
         spec={
             "width": 60,
             "height": 150,
             "layer": [
-                {
-                    "transform": [{"filter": "isValid(datum.left)"}],
-                    "mark": {"type": "area", "color": BLUE, "opacity": 0.3, "orient": "horizontal"},
-                    "encoding": {"x": {"field": "left", **width}, "x2": {"field": "right"}, "y": y},
-                },
-                {
-                    "transform": [{"filter": "isValid(datum.seed)"}],
-                    "mark": {"type": "circle", "size": 26, "opacity": 0.8},
-                    "encoding": {
-                        "x": {"field": "place", **width},
-                        "y": y,
-                        "color": {
-                            "field": "state",
-                            "type": "nominal",
-                            "title": None,
-                            "scale": {"domain": ["classifies", "collapsed"], "range": [BLUE, VERMILION]},
-                        },
-                        "tooltip": [{"field": "seed"}, {"field": "value", "format": ".3f"}, {"field": "state"}],
-                    },
-                },
+                draw.layer("area", violin, only="isValid(datum.left)", color=BLUE, opacity=0.3, orient="horizontal"),
+                draw.layer("circle", dot, only="isValid(datum.seed)", size=26, opacity=0.8),
             ],
         },
     )
@@ -88,37 +64,28 @@ def _dots(result: Result) -> pd.DataFrame:
     """One row per score and seed."""
     import pandas as pd
 
-    scores: dict[str, Callable[[Cell], pd.Series]] = {
-        "AtteFa, as published": lambda cell: cell.attefa(PUBLISHED),
-        "AtteFa*": Cell.star,
-    }
-    rows = [
-        {
-            "score": name,
-            "dataset": cell.dataset,
-            "model": cell.model,
-            "seed": int(str(seed)),
-            "value": value,
-            "place": ((number % 5) - 2) / 8,
-            "state": "collapsed" if name != "AtteFa*" and seed in fallen else "classifies",
-        }
-        for name, score in scores.items()
-        for cell in cells_of(result)
-        for fallen in [set(cell.collapsed(cell.of(PUBLISHED, MAIN))["seed"])]
-        for number, (seed, value) in enumerate(score(cell).items())
-    ]
+    rows = []
+    for name in ("AtteFa, as published", "AtteFa*"):
+        for cell in cells_of(result):
+            star = name == "AtteFa*"
+            fallen = () if star else set(cell.collapsed(cell.of(PUBLISHED, MAIN))["seed"])
+            for number, (seed, value) in enumerate((cell.star() if star else cell.attefa(PUBLISHED)).items()):
+                state = "collapsed" if seed in fallen else "classifies"
+                rows.append((name, cell.dataset, cell.model, int(str(seed)), value, ((number % 5) - 2) / 8, state))
     return pd.DataFrame(rows, columns=["score", "dataset", "model", "seed", "value", "place", "state"])
 
 
-def _outline(values: Any) -> list[dict[str, float]]:
+def _outline(dots: pd.DataFrame) -> pd.DataFrame:
     """A violin: how dense the values are, mirrored, its widest place 1 wide on each side."""
+    import pandas as pd
+
+    values = dots["value"].to_numpy()
     spread = max(float(np.std(values)) * len(values) ** -0.2, 0.012)
     grid = np.linspace(max(values.min() - 2 * spread, 0.0), min(values.max() + 2 * spread, 1.0), _GRID)
     density = np.exp(-(((grid[:, None] - values) / spread) ** 2) / 2).sum(axis=1)
     density /= density.max()
-    return [
-        {"value": float(at), "left": -float(wide), "right": float(wide)} for at, wide in zip(grid, density, strict=True)
-    ]
+    same = {name: dots[name].iloc[0] for name in ("score", "dataset", "model")}
+    return pd.DataFrame({**same, "value": grid, "left": -density, "right": density})
 
 
 def _plane(result: Result) -> Figure:
@@ -130,53 +97,26 @@ def _plane(result: Result) -> Figure:
     table = runs.assign(kind=kind.fillna("twin"), weight=weight.where(runs["method"] != RETRAINED))
     columns = ["dataset", "model", "kind", "weight", "seed", "change", "divergence", "performance"]
     lines = bases[["dataset", "model"]].assign(kind="best constant", change=bases["constant"])
-    kinds = {
-        "twin, as published": ORANGE,
-        "twin": BLUE,
-        "same training, other seed": GREEN,
+    y = draw.numbers("change", title="change of prediction")
+    dot = {
+        "x": draw.numbers("divergence", title="divergence of attention", between=(0, 0.7)),
+        "y": y,
+        "color": draw.names_to(
+            "kind", {"twin, as published": ORANGE, "twin": BLUE, "same training, other seed": GREEN}
+        ),
+        "tooltip": draw.tooltip("kind", "weight", "seed", "change:.3f", "divergence:.3f", "performance:.3f"),
     }
-    x = {
-        "field": "divergence",
-        "type": "quantitative",
-        "title": "divergence of attention",
-        "scale": {"domain": [0, 0.7]},
-    }
-    y = {"field": "change", "type": "quantitative", "title": "change of prediction"}
-    spec = one_at_a_time(
+    best = "datum.kind {} 'best constant'".format
+    spec = draw.one_at_a_time(
         pd.concat([table[columns], lines], ignore_index=True),
-        facet={"field": "dataset", "type": "nominal", "title": None, "sort": in_order(runs, "dataset")},
-        columns=_COLUMNS,
+        facet=draw.panels(runs, "dataset"),
+        columns=3,
         spec={
             "width": 220,
             "height": 150,
             "layer": [
-                {
-                    "transform": [{"filter": "datum.kind === 'best constant'"}],
-                    "mark": {"type": "rule", "color": GREY, "strokeDash": [4, 3]},
-                    "encoding": {"y": y},
-                },
-                {
-                    "transform": [{"filter": "datum.kind !== 'best constant'"}],
-                    "mark": {"type": "point", "filled": True, "size": 36, "opacity": 0.75},
-                    "encoding": {
-                        "x": x,
-                        "y": y,
-                        "color": {
-                            "field": "kind",
-                            "type": "nominal",
-                            "title": None,
-                            "scale": {"domain": list(kinds), "range": list(kinds.values())},
-                        },
-                        "tooltip": [
-                            {"field": "kind"},
-                            {"field": "weight"},
-                            {"field": "seed"},
-                            {"field": "change", "format": ".3f"},
-                            {"field": "divergence", "format": ".3f"},
-                            {"field": "performance", "format": ".3f"},
-                        ],
-                    },
-                },
+                draw.layer("rule", {"y": y}, only=best("==="), color=GREY, strokeDash=[4, 3]),
+                draw.layer("point", dot, only=best("!=="), filled=True, size=36, opacity=0.75),
             ],
         },
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueness.protocols.result import Result
-from trueness.report.table import Table
+from trueness.report.table import NOTHING, Table
 from trueness.studies.kinds import Published
 
 _GROUPS = (
@@ -15,22 +15,24 @@ _GROUPS = (
 )
 
 
+_QUANTITIES = ("Kendall tau", "deviation of Kendall tau", "share significant")
+
+
 def tables(result: Result, published: Published) -> list[Table]:
     """The table, ours beside the published values."""
     ours = {(score.quantity, score.dataset, score.model, score.method): score for score in result.scores}
     header = ["dataset", "class"]
     for title, _, _, corrected in _GROUPS:
-        header += [f"{title}: paper", "second run", "ours, as published"]
-        header += ["ours, corrected"] if corrected else []
+        header += [f"{title}: paper", "second run", "ours, as published", *(["ours, corrected"] if corrected else [])]
     rows = []
     for dataset, of in _cells(result):
         row = [dataset, of.removeprefix(", predicted class ") or "overall"]
         for _, model, pair, corrected in _GROUPS:
             facts = [published.get((f"{name}{of}", dataset, model, pair), {}) for name in _QUANTITIES]
             row += [_written([fact.get(which) for fact in facts]) for which in ("published", "second_run")]
-            for method in (pair, corrected) if corrected else (pair,):
+            for method in filter(None, (pair, corrected)):
                 scores = [ours.get((f"{name}{of}", dataset, model, method)) for name in _QUANTITIES]
-                row.append(_written([None if score is None else score.value for score in scores]))
+                row.append(_written([score and score.value for score in scores]))
         rows.append(tuple(row))
     caption = (
         "Mean ± standard deviation over instances of Kendall's tau with attention, and in brackets the share with "
@@ -40,9 +42,6 @@ def tables(result: Result, published: Published) -> list[Table]:
     )
     title = "Table 2: attention against gradients and leave-one-out"
     return [Table("table-2", title, caption, tuple(header), tuple(rows))]
-
-
-_QUANTITIES = ("Kendall tau", "deviation of Kendall tau", "share significant")
 
 
 def _cells(result: Result) -> list[tuple[str, str]]:
@@ -59,7 +58,7 @@ def _cells(result: Result) -> list[tuple[str, str]]:
 def _written(numbers: list[Any]) -> str:
     mean, deviation, share = (None if number in (None, "") else float(number) for number in numbers)
     if mean is None:
-        return "–"
+        return NOTHING
     text = f"{mean:.2f}"
     text += f" ± {deviation:.2f}" if deviation is not None else ""
     text += f" ({share:.2f})" if share is not None else ""

@@ -9,7 +9,8 @@ import numpy as np
 
 from trueness.protocols.ground_truth.summary import PLANTED, pooled
 from trueness.protocols.result import Result
-from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, Figure, all_at_once, in_order, one_at_a_time
+from trueness.report import figure as draw
+from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, Figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,47 +19,40 @@ _KINDS = {0: "another word", 1: "planted evidence", -1: "a decoy"}
 
 
 def figures(result: Result) -> Iterator[Figure]:
-    """AUROC of every explainer with a dot for every model."""
-    records = result.records
-    if "AUROC" not in records:
-        return
-    means = records.groupby(["dataset", "model", "method", "seed"], as_index=False, sort=False)[["AUROC"]].mean()
+    """AUROC of every explainer with a dot for every model; rationales; the words of some texts."""
+    if "AUROC" in result.records:
+        yield _ranking(result)
+        yield from _words(result)
+        yield from _selections(result)
+
+
+def _ranking(result: Result) -> Figure:
+    keys = ["dataset", "model", "method"]
+    means = result.records.groupby([*keys, "seed"], as_index=False, sort=False)[["AUROC"]].mean()
     means["place"] = means["dataset"] + ", " + means["model"]
-    ranking = result.tables["ranking"]
-    order = {
-        f"{row['dataset']}, {row['model']}, {row['method']}": number
-        for number, row in enumerate(ranking.to_dict(orient="records"))
-    }
-    means["rank"] = [
-        order.get(f"{row['dataset']}, {row['model']}, {row['method']}") for row in means.to_dict(orient="records")
-    ]
+    ranking = result.tables["ranking"].to_dict(orient="records")
+    ranks = {tuple(row[key] for key in keys): number for number, row in enumerate(ranking)}
+    means["rank"] = [ranks.get(tuple(row)) for row in means[keys].to_numpy()]
     means = means.dropna(subset=["rank"])
-    x = {"field": "AUROC", "type": "quantitative", "scale": {"domain": [0, 1]}, "title": "AUROC"}
-    y = {"field": "method", "type": "nominal", "title": None, "sort": {"field": "rank"}}
-    spec = one_at_a_time(
+    x = draw.numbers("AUROC", between=(0, 1), title="AUROC")
+    y = draw.names("method", sort={"field": "rank"})
+    dot = {"x": x, "y": y, "tooltip": draw.tooltip("seed", "AUROC:.3f")}
+    spec = draw.one_at_a_time(
         means,
         "place",
         width=420,
         height={"step": 22},
         layer=[
-            {"mark": {"type": "rule", "color": GREY, "strokeDash": [4, 3]}, "encoding": {"x": {"datum": 0.5}}},
-            {
-                "mark": {"type": "tick", "color": BLUE, "thickness": 3, "size": 16},
-                "encoding": {"x": {**x, "aggregate": "mean"}, "y": y},
-            },
-            {
-                "mark": {"type": "circle", "color": BLUE, "opacity": 0.5, "size": 40},
-                "encoding": {"x": x, "y": y, "tooltip": [{"field": "seed"}, {"field": "AUROC", "format": ".3f"}]},
-            },
+            draw.layer("rule", {"x": {"datum": 0.5}}, color=GREY, strokeDash=[4, 3]),
+            draw.layer("tick", {"x": {**x, "aggregate": "mean"}, "y": y}, color=BLUE, thickness=3, size=16),
+            draw.layer("circle", dot, color=BLUE, opacity=0.5, size=40),
         ],
     )
     caption = (
         "How well each explanation separates planted words from the others: a dot is a model, the bar their mean, the "
-        f"dashed line chance. {len(in_order(means, 'place'))} combinations of planting and model; the menu chooses one."
+        f"dashed line chance. {means['place'].nunique()} combinations of planting and model; the menu chooses one."
     )
-    yield Figure("ranking", "Which explainers find the evidence", caption, spec)
-    yield from _bars(result)
-    yield from _selections(result)
+    return Figure("ranking", "Which explainers find the evidence", caption, spec)
 
 
 def _selections(result: Result) -> Iterator[Figure]:
@@ -73,52 +67,26 @@ def _selections(result: Result) -> Iterator[Figure]:
     dots = means.melt(["dataset", "model", "kind", "seed", "selected"], ["precision", "recall"], "measure", "value")
     lines = [row for dataset, some in records.groupby("dataset", sort=False) for row in _best(str(dataset), some)]
     table = pd.concat([dots, pd.DataFrame(lines)], ignore_index=True)
-    x = {"field": "selected", "type": "quantitative", "title": "selected words", "axis": {"format": "%"}}
-    scale = {"domain": [0, 1]}
-    spec = all_at_once(
+    x = draw.numbers("selected", title="selected words", axis=draw.PERCENT)
+    line = {
+        "x": x,
+        "y": draw.numbers("best", between=(0, 1), title=None),
+        "strokeDash": draw.names_to("held", {"for the split": [1, 0], "text by text": [4, 3]}, title="best possible"),
+    }
+    dot = {
+        "x": x,
+        "y": draw.numbers("value", between=(0, 1), title=None),
+        "color": draw.names_to("kind", {"rationale-reinforce": BLUE, "rationale-hardkuma": ORANGE}),  # as in the paper
+        "tooltip": draw.tooltip("model", "seed", "value:.3f"),
+    }
+    layers = [
+        draw.layer("line", line, only="isValid(datum.best)", color=GREEN),
+        draw.layer("point", dot, only="isValid(datum.value)", filled=True, size=50, opacity=0.8),
+    ]
+    spec = draw.all_at_once(
         table,
-        facet={
-            "row": {"field": "dataset", "type": "nominal", "title": None, "sort": in_order(table, "dataset")},
-            "column": {"field": "measure", "type": "nominal", "title": None},
-        },
-        spec={
-            "width": 260,
-            "height": 200,
-            "layer": [
-                {
-                    "transform": [{"filter": "isValid(datum.best)"}],
-                    "mark": {"type": "line", "color": GREEN},
-                    "encoding": {
-                        "x": x,
-                        "y": {"field": "best", "type": "quantitative", "scale": scale, "title": None},
-                        "strokeDash": {
-                            "field": "held",
-                            "type": "nominal",
-                            "title": "best possible",
-                            "scale": {"domain": ["for the split", "text by text"], "range": [[1, 0], [4, 3]]},
-                        },
-                    },
-                },
-                {
-                    "transform": [{"filter": "isValid(datum.value)"}],
-                    "mark": {"type": "point", "filled": True, "size": 50, "opacity": 0.8},
-                    "encoding": {
-                        "x": x,
-                        "y": {"field": "value", "type": "quantitative", "scale": scale, "title": None},
-                        "color": {
-                            "field": "kind",
-                            "type": "nominal",
-                            "title": None,
-                            "scale": {
-                                "domain": ["rationale-reinforce", "rationale-hardkuma"],  # as in the paper
-                                "range": [BLUE, ORANGE],
-                            },
-                        },
-                        "tooltip": [{"field": "model"}, {"field": "seed"}, {"field": "value", "format": ".3f"}],
-                    },
-                },
-            ],
-        },
+        facet={"row": draw.panels(table, "dataset"), "column": draw.names("measure")},
+        spec={"width": 260, "height": 200, "layer": layers},
     )
     caption = (
         "A dot is a rationale model. The green lines are the best that is possible, where all selected words are "
@@ -137,26 +105,48 @@ def _best(dataset: str, records: pd.DataFrame) -> Iterator[dict[str, Any]]:
         return
     for rate in [step / 100 for step in range(1, 26)]:
         chosen = rate * words
-        for held, both in (
-            ("for the split", min(chosen.sum(), marked.sum())),
-            ("text by text", np.minimum(chosen, marked).sum()),
-        ):
+        both = {"for the split": min(chosen.sum(), marked.sum()), "text by text": np.minimum(chosen, marked).sum()}
+        for held, right in both.items():
             for name, all_of in (("precision", chosen.sum()), ("recall", marked.sum())):
-                yield {
-                    **{"dataset": dataset, "measure": name, "selected": rate},
-                    **{"held": held, "best": float(both / all_of)},
-                }
+                found = {"held": held, "best": float(right / all_of)}
+                yield {"dataset": dataset, "measure": name, "selected": rate, **found}
 
 
-def _bars(result: Result) -> Iterator[Figure]:
+def _words(result: Result) -> Iterator[Figure]:
     """The weight of every word of a text, coloured by what was planted: Figures 10, 11, 19 and 20."""
     import pandas as pd
 
-    texts = result.tables.get("strips")
+    rows = list(_weights(result))
+    if not rows:
+        return
+    table = pd.DataFrame(rows)
+    scale = {"zero": False, "nice": False}
+    bar = {
+        "x": draw.numbers("position", title="word of the text", scale=scale, axis={"grid": False}),
+        "y": draw.numbers("share", title="share", axis=draw.PERCENT),
+        "color": draw.names_to("word is", dict(zip(_KINDS.values(), (GREEN, ORANGE, BLUE), strict=True))),
+        "tooltip": draw.tooltip("word", "word is", "share:.1%"),
+    }
+    spec = draw.one_at_a_time(
+        table,
+        "text",
+        facet={"row": draw.panels(table, "explainer")},
+        resolve=draw.FREE_HEIGHTS,
+        spec={"width": 720, "height": 110, **draw.layer("bar", bar, binSpacing=0)},
+    )
+    caption = (
+        "The share of all magnitude that each word of a text gets, from attention and from the explainer that ranks "
+        "first; the menu chooses the text. Only the planted words tell the label; a decoy looks like one and tells "
+        "nothing."
+    )
+    yield Figure("words", "Figures 10, 11, 19 and 20: the weight of every word", caption, spec)
+
+
+def _weights(result: Result) -> Iterator[dict[str, Any]]:
+    """Every word of the texts that were kept, for attention and for the explainer that ranks first."""
+    texts, ranking = result.tables.get("strips"), result.tables["ranking"]
     if texts is None:
         return
-    ranking = result.tables["ranking"]
-    rows = []
     for (dataset, model, instance), some in texts.groupby(["dataset", "model", "instance"], sort=False):
         words, scores = some["words"].iloc[0], dict(zip(some["method"], some["scores"], strict=True))
         here = ranking[(ranking["dataset"] == dataset) & (ranking["model"] == model)]["method"]
@@ -165,52 +155,10 @@ def _bars(result: Result) -> Iterator[Figure]:
             continue
         kinds = [_KINDS[int(np.sign(mark))] for mark in scores[PLANTED]]
         for method in dict.fromkeys([*(["attention"] if "attention" in scores else []), *first]):
-            rows += [
-                {
-                    **{"text": f"{dataset}, {model}, text {instance}", "explainer": method, "position": place},
-                    **{"word": word, "share": share, "word is": kind},
-                }
-                for place, (word, share, kind) in enumerate(
-                    zip(words, _shares(scores[method]), kinds, strict=True), start=1
-                )
-            ]
-    if not rows:
-        return
-    table = pd.DataFrame(rows)
-    spec = one_at_a_time(
-        table,
-        "text",
-        facet={"row": {"field": "explainer", "type": "nominal", "title": None, "sort": in_order(table, "explainer")}},
-        resolve={"scale": {"y": "independent"}},
-        spec={
-            "width": 720,
-            "height": 110,
-            "mark": {"type": "bar", "binSpacing": 0},
-            "encoding": {
-                "x": {
-                    "field": "position",
-                    "type": "quantitative",
-                    "title": "word of the text",
-                    "scale": {"zero": False, "nice": False},
-                    "axis": {"grid": False},
-                },
-                "y": {"field": "share", "type": "quantitative", "title": "share", "axis": {"format": "%"}},
-                "color": {
-                    "field": "word is",
-                    "type": "nominal",
-                    "title": None,
-                    "scale": {"domain": list(_KINDS.values()), "range": [GREEN, ORANGE, BLUE]},
-                },
-                "tooltip": [{"field": "word"}, {"field": "word is"}, {"field": "share", "format": ".1%"}],
-            },
-        },
-    )
-    caption = (
-        "The share of all magnitude that each word of a text gets, from attention and from the explainer that ranks "
-        "first; the menu chooses the text. Only the planted words tell the label; a decoy looks like one and tells "
-        "nothing."
-    )
-    yield Figure("words", "Figures 10, 11, 19 and 20: the weight of every word", caption, spec)
+            where = {"text": f"{dataset}, {model}, text {instance}", "explainer": method}
+            told = zip(words, _shares(scores[method]), kinds, strict=True)
+            for place, (word, share, kind) in enumerate(told, start=1):
+                yield {**where, "position": place, "word": word, "share": share, "word is": kind}
 
 
 def _shares(scores: Sequence[float]) -> list[float]:

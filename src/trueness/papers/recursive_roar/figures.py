@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from trueness.protocols.result import Result
-from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, in_order, one_at_a_time, values
+from trueness.report import figure as draw
+from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,67 +18,60 @@ _ORDERS = {
     "plain": "plain ROAR (explained once)",
     "masked training": "masked training (no retraining)",
 }
+_LINE: dict[str, Any] = {"mark": "line", "point": {"size": 18}}
 
 
 def figures(result: Result) -> Iterator[Figure]:
     """Figures 4 to 9."""
-    curves = result.tables["curves"]
-    if len(curves):
-        yield from _curves(curves)
-    yield from _sparsity(result.tables["sparsity"])
+    for name, drawn in (("curves", _curves), ("sparsity", _sparsity)):
+        table = result.tables[name]
+        if len(table):
+            yield from drawn(table.assign(place=table["dataset"] + ", " + table["model"]))
 
 
-def _methods(table: pd.DataFrame) -> dict[str, str]:
+def _coloured(table: pd.DataFrame, **rest: Any) -> draw.Spec:
     """A colour for every method; chance is grey."""
-    names = [method for method in in_order(table, "method") if method != "random"]
-    return {"random": GREY, **{name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(names)}}
+    names = [method for method in draw.in_order(table, "method") if method != "random"]
+    colours = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(names)}
+    return draw.names_to("method", {"random": GREY, **colours}, **rest)
 
 
 def _curves(curves: pd.DataFrame) -> Iterator[Figure]:
+    import pandas as pd
+
     tokens = bool((curves["unit"] == "tokens").all())
-    colours = _methods(curves)
-    random = curves[(curves["method"] == "random") & (curves["order"] == "plain")]
-    followed = {
-        order: _joined(
-            [random.assign(order=order), curves[(curves["order"] == order) & (curves["method"] != "random")]]
-        )
-        for order in ("recursive", "plain")
-        if ((curves["order"] == order) & (curves["method"] != "random")).any()
-    }
+    by_chance = curves["method"] == "random"
+    random = curves[by_chance & (curves["order"] == "plain")]
+    followed = {order: curves[(curves["order"] == order) & ~by_chance] for order in ("recursive", "plain")}
+    followed = {order: pd.concat([random.assign(order=order), some]) for order, some in followed.items() if len(some)}
     masked = curves[curves["order"] == "masked training"]
     if len(masked):
         followed["masked training"] = masked
-    layer = _layer(colours, tokens)
+    layers = _layers(curves, tokens)
     if "recursive" in followed:
-        table = followed["recursive"].assign(
-            panel=followed["recursive"]["dataset"] + ", " + followed["recursive"]["model"]
+        table = followed["recursive"].rename(columns={"place": "panel"})
+        spec = draw.all_at_once(
+            table,
+            facet=draw.panels(table, "panel"),
+            columns=2,
+            spec={"width": 330, "height": 210, "layer": layers},
+            resolve=draw.FREE_HEIGHTS,
+            config=draw.style(header=400, columns=4),
         )
-        spec = {
-            "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-            "data": {"values": values(table)},
-            "facet": {"field": "panel", "type": "nominal", "title": None, "sort": in_order(table, "panel")},
-            "columns": 2,
-            "spec": {"width": 330, "height": 210, "layer": layer},
-            "resolve": {"scale": {"y": "independent"}},
-            "config": _config(),
-        }
-        n = int(table["n"].max())
         caption = (
-            f"Test performance after retraining without what is masked: mean and 95 % interval over {n} seeds. A curve "
-            "below the grey one of random masks means that the explanation points at what the data needs; above or "
-            "along it, that it does not."
+            "Test performance after retraining without what is masked: mean and 95 % interval over "
+            f"{int(table['n'].max())} seeds. A curve below the grey one of random masks means that the explanation "
+            "points at what the data needs; above or along it, that it does not."
         )
         name = "Figure 7: one token at a time" if tokens else "Figure 4: Recursive ROAR"
         yield Figure("curves", name, caption, spec)
     if len(followed) > 1:
-        table = _joined([some.assign(how=_ORDERS[order]) for order, some in followed.items()])
-        table["place"] = table["dataset"] + ", " + table["model"]
-        names = [_ORDERS[order] for order in followed]
-        spec = one_at_a_time(
+        table = pd.concat([some.assign(how=_ORDERS[order]) for order, some in followed.items()])
+        spec = draw.one_at_a_time(
             table,
             "place",
-            facet={"column": {"field": "how", "type": "nominal", "title": None, "sort": names}},
-            spec={"width": 250, "height": 210, "layer": layer},
+            facet={"column": draw.panels(table, "how")},
+            spec={"width": 250, "height": 210, "layer": layers},
         )
         caption = (
             "The same methods under each order. Plain ROAR explains once, so that a copy of what is masked can take "
@@ -86,97 +80,33 @@ def _curves(curves: pd.DataFrame) -> Iterator[Figure]:
         yield Figure("orders", "Figures 8 and 9: orders compared", caption, spec)
 
 
-def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """One after the other."""
-    import pandas as pd
-
-    return pd.concat(frames, ignore_index=True)
-
-
-def _config() -> dict[str, Any]:
-    return {
-        "background": "white",
-        "view": {"stroke": "#DDDDDD"},
-        "axis": {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
-        "legend": {"labelFontSize": 11, "orient": "bottom", "columns": 4, "labelLimit": 300},
-        "header": {"labelFontSize": 11, "labelFontWeight": "bold", "labelLimit": 400},
-    }
-
-
-def _layer(colours: dict[str, str], tokens: bool) -> list[dict[str, Any]]:
-    axis: dict[str, Any] = {"grid": False} if tokens else {"grid": False, "format": "%"}
-    x = {
-        "field": "amount",
-        "type": "quantitative",
-        "title": "masked tokens of every text" if tokens else "masked share of every text",
-        "axis": axis,
-    }
-    y = {"type": "quantitative", "scale": {"zero": False}, "title": "test performance"}
-    colour = {
-        "field": "method",
-        "type": "nominal",
-        "title": None,
-        "scale": {"domain": list(colours), "range": list(colours.values())},
-        "legend": {"symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1},
-    }
-    tooltip = [
-        {"field": "method"},
-        {"field": "amount"},
-        {"field": "mean", "format": ".3f"},
-        {"field": "low", "format": ".3f", "title": "95 % from"},
-        {"field": "high", "format": ".3f", "title": "to"},
-        {"field": "metric"},
-    ]
-    return [
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "area", "opacity": 0.15},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
-        },
-        {
-            "mark": {"type": "line", "point": {"size": 18}},
-            "encoding": {"x": x, "y": {**y, "field": "mean"}, "color": colour, "tooltip": tooltip},
-        },
-    ]
+def _layers(curves: pd.DataFrame, tokens: bool) -> list[draw.Spec]:
+    title = "masked tokens of every text" if tokens else "masked share of every text"
+    axis = {"grid": False, **({} if tokens else draw.PERCENT)}
+    y: dict[str, Any] = {"scale": {"zero": False}, "title": "test performance"}
+    both = {"x": draw.numbers("amount", title=title, axis=axis), "color": _coloured(curves, legend=draw.OF_LINES)}
+    shown = draw.tooltip("method", "amount", "mean:.3f", "low:.3f:95 % from", "high:.3f:to", "metric")
+    band = {**both, "y": draw.numbers("low", **y), "y2": {"field": "high"}}
+    line = {**both, "y": draw.numbers("mean", **y), "tooltip": shown}
+    return [draw.layer("area", band, only="isValid(datum.low)", opacity=0.15), draw.layer(encoding=line, **_LINE)]
 
 
 def _sparsity(sparsity: pd.DataFrame) -> Iterator[Figure]:
-    if not len(sparsity):
-        return
-    table = sparsity.copy()
-    colours = _methods(table)
-    table["place"] = table["dataset"] + ", " + table["model"]
-    for unit, name, title, x_title, axis in (
-        ("tokens", "sparsity-tokens", "Figure 5: what the top tokens hold", "top tokens of a text", {}),
-        ("share", "sparsity-share", "Figure 6: what the top share holds", "top share of a text", {"format": "%"}),
+    colour = _coloured(sparsity)
+    caption = (
+        "How much of an explanation's magnitude its top tokens hold, mean over development texts and seeds, of the "
+        "models that saw everything. The higher at the left, the sparser; grey is what random scores hold."
+    )
+    for unit, title, x_title, axis in (
+        ("tokens", "Figure 5: what the top tokens hold", "top tokens of a text", {}),
+        ("share", "Figure 6: what the top share holds", "top share of a text", draw.PERCENT),
     ):
-        some = table[table["unit"] == unit]
-        spec = one_at_a_time(
-            some,
-            "place",
-            width=420,
-            height=220,
-            mark={"type": "line", "point": {"size": 18}},
-            encoding={
-                "x": {"field": "amount", "type": "quantitative", "title": x_title, "axis": axis},
-                "y": {
-                    "field": "mean",
-                    "type": "quantitative",
-                    "scale": {"domain": [0, 1]},
-                    "title": "share of all magnitude",
-                    "axis": {"format": "%"},
-                },
-                "color": {
-                    "field": "method",
-                    "type": "nominal",
-                    "title": None,
-                    "scale": {"domain": list(colours), "range": list(colours.values())},
-                },
-                "tooltip": [{"field": "method"}, {"field": "amount"}, {"field": "mean", "format": ".1%"}],
-            },
-        )
-        caption = (
-            "How much of an explanation's magnitude its top tokens hold, mean over development texts and seeds, of the "
-            "models that saw everything. The higher at the left, the sparser; grey is what random scores hold."
-        )
-        yield Figure(name, title, caption, spec)
+        line = {
+            "x": draw.numbers("amount", title=x_title, axis=axis),
+            "y": draw.numbers("mean", between=(0, 1), title="share of all magnitude", axis=draw.PERCENT),
+            "color": colour,
+            "tooltip": draw.tooltip("method", "amount", "mean:.1%"),
+        }
+        some = sparsity[sparsity["unit"] == unit]
+        spec = draw.one_at_a_time(some, "place", width=420, height=220, **draw.layer(encoding=line, **_LINE))
+        yield Figure(f"sparsity-{unit}", title, caption, spec)

@@ -7,124 +7,91 @@ from typing import TYPE_CHECKING
 
 from trueness.engine import Stored
 from trueness.protocols.result import Result, Score
-from trueness.report.table import NOTHING, Table
+from trueness.report.table import NOTHING, Table, groups, number_within
 from trueness.studies.kinds import Published
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _UNUSUAL, _MASKS = "unusual texts (masked training)", "mask-only accuracy above chance"
+_RECURSIVE, _PLAIN, _MASKED = "faithfulness", "faithfulness (plain ROAR)", "faithfulness (masked training)"
+_AS_PUBLISHED = "faithfulness, as published"
+_Place = tuple[str, str, str]
+_Scores = dict[tuple[str, str, str, str], Score]
 
 
-def tables(result: Result, published: Published) -> list[Table]:
+def tables(result: Result, published: Published) -> Iterator[Table]:
     """Table 2 beside the published values, the companion, and Table 7 with our seconds."""
-    return [table.lean() for table in (*_table_2(result, published), *_companion(result), *_costs(result))]
+    scores = {(score.quantity, score.dataset, score.model, score.method): score for score in result.scores}
+    # Also those whose faithfulness cannot be told.
+    wanted = (_RECURSIVE, _PLAIN, _MASKED, _UNUSUAL, _MASKS)
+    places = list(dict.fromkeys(key[1:] for key in scores if key[0] in wanted and key[-1] != "random"))
+    if places:
+        yield _table_2(scores, places, published).lean()
+    if places and any(quantity == _UNUSUAL for quantity, *_ in scores):
+        yield _companion(scores, places).lean()
+    costs = result.tables.get("costs")
+    if costs is not None and len(costs):
+        yield _costs(costs).lean()
 
 
-def _value(score: Score | None) -> str:
-    if score is None:
-        return NOTHING
-    if score.low is None or score.high is None:
-        return f"{score.value:.1%}"
-    return f"{score.value:.1%} ({score.low:.1%} to {score.high:.1%})"
+def _values(scores: _Scores, place: _Place, *quantities: str) -> Iterator[str]:
+    for score in (scores.get((quantity, *place)) for quantity in quantities):
+        yield NOTHING if score is None else number_within(score.value, score.low, score.high, ".1%")
 
 
-def _scores(result: Result) -> dict[tuple[str, str, str, str], Score]:
-    return {(score.quantity, score.dataset, score.model, score.method): score for score in result.scores}
-
-
-def _places(result: Result) -> list[tuple[str, str, str]]:
-    """Also those whose faithfulness cannot be told."""
-    wanted = ("faithfulness", "faithfulness (plain ROAR)", "faithfulness (masked training)", _UNUSUAL, _MASKS)
-    return list(
-        dict.fromkeys(
-            (one.dataset, one.model, one.method)
-            for one in result.scores
-            if one.quantity in wanted and one.method != "random"
-        )
-    )
-
-
-def _table_2(result: Result, published: Published) -> Iterator[Table]:
-    scores = _scores(result)
+def _table_2(scores: _Scores, places: list[_Place], published: Published) -> Table:
     rows = []
-    for place in _places(result):
-        fact = published.get(("faithfulness, as published", *place))
-        given = (
-            NOTHING
-            if fact is None
-            else "{:.1%} ({:.1%} to {:.1%})".format(
-                *(float(fact[name]) for name in ("published", "published_low", "published_high"))
-            )
-        )
-        shown = [
-            _value(scores.get((quantity, *place)))
-            for quantity in ("faithfulness, as published", "faithfulness", "faithfulness (plain ROAR)")
-        ]
-        rows.append((*place, given, *shown))
+    for place in places:
+        fact = published.get((_AS_PUBLISHED, *place))
+        given = NOTHING
+        if fact is not None:
+            value, low, high = (float(fact[name]) for name in ("published", "published_low", "published_high"))
+            given = number_within(value, low, high, ".1%")
+        rows.append((*place, given, *_values(scores, place, _AS_PUBLISHED, _RECURSIVE, _PLAIN)))
     header = ("dataset", "model", "method", "paper", "ours, as published", "ours", "plain ROAR")
     caption = (
         "Area between the curve and that of random masks, as a share of the area from the latter down to where "
         "everything is hidden (equation 3); 0 is chance, below it is worse. As published: clipped to -1 and 1, "
         "bootstrap interval. Ours: not clipped, Student's over seeds."
     )
-    if rows:
-        yield Table("table-2", "Table 2: faithfulness", caption, header, tuple(rows))
+    return Table("table-2", "Table 2: faithfulness", caption, header, tuple(rows))
 
 
-def _companion(result: Result) -> Iterator[Table]:
-    scores = _scores(result)
-    rows = []
-    for place in _places(result):
-        shown = [
-            _value(scores.get((quantity, *place)))
-            for quantity in (
-                "faithfulness",
-                "faithfulness (masked training)",
-                "comprehensiveness, normalised",
-                "sufficiency, normalised",
-                _UNUSUAL,
-                _MASKS,
-            )
-        ]
-        rows.append((*place, *shown))
-    header = (
-        *("dataset", "model", "method", "Recursive ROAR", "masked training", "comprehensiveness", "sufficiency"),
-        *("unusual texts", "mask-only above chance"),
-    )
+def _companion(scores: _Scores, places: list[_Place]) -> Table:
+    columns = {
+        "Recursive ROAR": _RECURSIVE,
+        "masked training": _MASKED,
+        "comprehensiveness": "comprehensiveness, normalised",
+        "sufficiency": "sufficiency, normalised",
+        "unusual texts": _UNUSUAL,
+        "mask-only above chance": _MASKS,
+    }
+    rows = tuple((*place, *_values(scores, place, *columns.values())) for place in places)
     caption = (
         "What retraining costs and one model per seed, trained under masks, gives for less. Comprehensiveness and "
         "sufficiency: 0 the worst and 1 the best order of hiding this model's tokens. Unusual: 5 % by chance. "
         "Mask-only: how much better than the largest class a classifier is that sees only which tokens are hidden."
     )
-    if rows and any(score.quantity == _UNUSUAL for score in result.scores):
-        yield Table("companion", "The cheap companion, and the guards", caption, header, tuple(rows))
+    header = ("dataset", "model", "method", *columns)
+    return Table("companion", "The cheap companion, and the guards", caption, header, rows)
 
 
-def _costs(result: Result) -> Iterator[Table]:
-    costs = result.tables.get("costs")
-    if costs is None or not len(costs):
-        return
+def _costs(costs: pd.DataFrame) -> Table:
+    before = costs[costs["order"] == "explained"].groupby(["dataset", "model", "method"])["seconds"].sum()
     rows = []
-    for (dataset, model, method, order), some in costs.groupby(["dataset", "model", "method", "order"], sort=False):
-        if order == "explained" or method == "nothing hidden":
+    for (*place, order), some in groups(costs, "dataset", "model", "method", "order"):
+        if order == "explained" or place[-1] == "nothing hidden":
             continue  # part of a method; trained before
-        before = costs[
-            (costs["dataset"] == dataset)
-            & (costs["model"] == model)
-            & (costs["method"] == method)
-            & (costs["order"] == "explained")
-        ]["seconds"].sum()
-        seconds, models = float(some["seconds"].sum() + before), sum(map(len, some["seeds"]))
-        each = f"{seconds / models:.1f}"
-        rows.append((str(dataset), str(model), str(method), str(order), str(models), each, f"{seconds / 60:.1f}"))
+        seconds, models = float(some["seconds"].sum() + before.get(tuple(place), 0.0)), sum(map(len, some["seeds"]))
+        rows.append((*place, order, str(models), f"{seconds / models:.1f}", f"{seconds / 60:.1f}"))
     header = ("dataset", "model", "method", "order", "models", "seconds a model", "minutes in all")
     caption = (
         "Seconds of tasks as this run took them, training and explaining together; methods that were one task share "
         "its training equally, and tasks that shared a device waited for one another. The paper's Table 7, on a V100, "
         "has for one model 2 to 3 minutes (SST) and 5 to 20 (IMDB)."
     )
-    yield Table("costs", "Table 7: what it cost", caption, header, tuple(rows))
+    return Table("costs", "Table 7: what it cost", caption, header, tuple(rows))
 
 
 def costs(stored: Stored) -> dict[str, pd.DataFrame]:
