@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, TWIN, Cell
+from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, TWIN, TwinCell
 from trueness.protocols.attefa.guided_training import BASE, UNIFORM
 from trueness.protocols.attefa.guided_training import TWIN as TWIN_GUIDE
 from trueness.protocols.claim_helpers import GAIN, Finding, claim, decide, shown
@@ -22,17 +22,17 @@ COUNTED = tuple(f"mock-{number}" for number in range(1, 11))
 SHARED = tuple(f"mock-{quarters}q" for quarters in range(1, 5))
 """Mock datasets by how many tokens inform: numbers, then quarters of the length."""
 
-Cells = Mapping[tuple[str, str], Cell]
-Scores = Callable[[Cell], "pd.Series"]
+Cells = Mapping[tuple[str, str], TwinCell]
+Scores = Callable[[TwinCell], "pd.Series"]
 
 
-def claims(cells: Sequence[Cell]) -> tuple[Claim, ...]:
+def claims(cells: Sequence[TwinCell]) -> tuple[Claim, ...]:
     """One claim per conclusion and score, with its evidence place by place."""
     by = {(cell.dataset, cell.model): cell for cell in cells}
     found: list[Claim | None] = []
     measures: dict[str, Scores] = {
         "AtteFa": lambda cell: cell.attefa(PUBLISHED),
-        "AtteFa*": Cell.star,
+        "AtteFa*": TwinCell.star,
     }
     for name, scores in measures.items():
         found += [_context(name, scores, by), _informative(name, scores, by), _real(name, scores, by)]

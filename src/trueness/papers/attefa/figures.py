@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, Cell, cells_of, weight_in_words
+from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, TwinCell, cells_of, weight_in_words
 from trueness.protocols.result import Result
 from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, in_order, one_at_a_time
 
@@ -88,9 +88,9 @@ def _dots(result: Result) -> pd.DataFrame:
     """One row per score and seed."""
     import pandas as pd
 
-    scores: dict[str, Callable[[Cell], pd.Series]] = {
+    scores: dict[str, Callable[[TwinCell], pd.Series]] = {
         "AtteFa, as published": lambda cell: cell.attefa(PUBLISHED),
-        "AtteFa*": Cell.star,
+        "AtteFa*": TwinCell.star,
     }
     rows = [
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, Cell, cells_of
+from trueness.protocols.attefa.cell import MAIN, PUBLISHED, TwinCell, cells_of
 from trueness.protocols.result import Result
 from trueness.report.table import Table
 from trueness.studies.kinds import Published
@@ -23,7 +23,7 @@ def tables(result: Result, published: Published) -> list[Table]:
     return [*found, _table_3(twins, published), _tables_4_5(twins, published)] if twins else found
 
 
-def _table_2(cells: list[Cell], published: Published) -> Table:
+def _table_2(cells: list[TwinCell], published: Published) -> Table:
     rows = [
         (
             cell.dataset,
@@ -45,7 +45,7 @@ def _table_2(cells: list[Cell], published: Published) -> Table:
     return Table("table-2", "Table 2: base models", caption, header, tuple(rows))
 
 
-def _table_3(cells: list[Cell], published: Published) -> Table:
+def _table_3(cells: list[TwinCell], published: Published) -> Table:
     header = ["dataset", "model"]
     for quantity in _QUANTITIES:
         header += [f"{quantity}: paper", "ours"]
@@ -65,7 +65,7 @@ def _table_3(cells: list[Cell], published: Published) -> Table:
     return Table("table-3", "Table 3: twins", caption, tuple(header), tuple(rows))
 
 
-def _tables_4_5(cells: list[Cell], published: Published) -> Table:
+def _tables_4_5(cells: list[TwinCell], published: Published) -> Table:
     header = ["dataset", "model", "seed"]
     for quantity in _QUANTITIES:
         header += [f"{quantity}: paper", "ours"]
@@ -85,7 +85,7 @@ def _tables_4_5(cells: list[Cell], published: Published) -> Table:
     return Table("tables-4-5", "Tables 4 and 5: every seed", caption, tuple(header), tuple(rows))
 
 
-def _values(cell: Cell) -> dict[str, pd.Series]:
+def _values(cell: TwinCell) -> dict[str, pd.Series]:
     runs = cell.of(PUBLISHED, MAIN).set_index("seed")
     return {
         "F1": runs["performance"],
@@ -95,7 +95,7 @@ def _values(cell: Cell) -> dict[str, pd.Series]:
     }
 
 
-def _fact(published: Published, quantity: str, cell: Cell, method: str = PUBLISHED) -> str:
+def _fact(published: Published, quantity: str, cell: TwinCell, method: str = PUBLISHED) -> str:
     fact = published.get((quantity, cell.dataset, cell.model, method))
     if fact is None:
         return "–"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trueness.protocols.claim_helpers import claim, decide, shown
-from trueness.protocols.ground_truth.summary import Cell, pooled, ranking
+from trueness.protocols.ground_truth.summary import PlantedCell, pooled, ranking
 from trueness.protocols.result import Claim
 from trueness.stats import t_interval, within
 
@@ -13,7 +13,7 @@ RELIABLE = 0.9
 """An explainer whose mean AUROC lies above this with every seed's chance finds the evidence reliably."""
 
 
-def claims(cells: Sequence[Cell]) -> Iterator[Claim]:
+def claims(cells: Sequence[PlantedCell]) -> Iterator[Claim]:
     """What the paper concludes of attention and of rationales, and whether anything is reliable."""
     known = [cell for cell in cells if cell.methods]
     attention = [
@@ -39,11 +39,11 @@ def claims(cells: Sequence[Cell]) -> Iterator[Claim]:
         )
 
 
-def _of_rationales(cells: Sequence[Cell]) -> Iterator[Claim]:
+def _of_rationales(cells: Sequence[PlantedCell]) -> Iterator[Claim]:
     """Section 7: near the best possible where nothing looks like the evidence, misled where decoys do."""
     alone, misled = [], []
     for cell in cells:
-        found = pooled(cell.records.assign(dataset=cell.dataset, model=cell.model))
+        found = pooled(cell.records.assign(**cell.place))
         reached = within(t_interval(found["share of the possible"].dropna()), 0, 1)
         decoys = float(cell.by_seed("rationale", "decoy size").mean())
         if decoys == 0:

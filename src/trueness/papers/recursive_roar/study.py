@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from trueness.engine import Task
 from trueness.papers.recursive_roar.tasks import all_hidden, companion, hidden, retrained, summary
 from trueness.protocols.roar.curves import BASELINE, MASKED
+from trueness.protocols.roar.removal import Order
 from trueness.studies.schema import (
     NamedDatasets,
     TextExplainerName,
@@ -27,7 +28,6 @@ from trueness.studies.transformer_tasks import (
     trained_models,
 )
 
-Order = Literal["recursive", "plain"]
 Orders = Annotated[list[Order], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 Explainers = Annotated[list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 
