@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from trueness.protocols.result import Claim, Verdict
 from trueness.stats import Interval, Reason, Undefined
@@ -13,26 +13,35 @@ GAIN = 0.01
 
 Finding = tuple[bool | None, str]
 """Whether a conclusion holds in one place (None: cannot be told), and the numbers."""
+Places = Iterable[tuple[str, Finding | None]]
+"""What was found in each place; None where it cannot be asked. A claim is made if it can be asked anywhere."""
 
 
-def claim(text: str, found: Sequence[tuple[str, Finding]], places: str = "datasets") -> Claim:
+def claim(text: str, places: Places, what: str = "datasets") -> Iterator[Claim]:
     """Supported where it holds everywhere, not supported where it fails somewhere; the evidence says where."""
+    found = _known(places)
     failing = [place for place, (holds, _) in found if holds is False]
     which = f", fails on {', '.join(failing)}" if failing else ""
-    return _claim(text, together([holds for _, (holds, _) in found]), found, places, which)
+    yield from _claim(text, together([holds for _, (holds, _) in found]), found, f"{what}{which}")
 
 
-def mostly(text: str, found: Sequence[tuple[str, Finding]], places: str = "datasets") -> Claim:
+def mostly(text: str, places: Places, what: str = "datasets") -> Iterator[Claim]:
     """Supported where it holds in more than half of the places, not supported where it fails in half of them."""
+    found = _known(places)
     holding, failing = (sum(holds is one for _, (holds, _) in found) for one in (True, False))
     holds = True if 2 * holding > len(found) else False if 2 * failing >= len(found) else None
-    return _claim(text, holds, found, places, f", fails on {failing}")
+    yield from _claim(text, holds, found, f"{what}, fails on {failing}")
 
 
-def _claim(text: str, holds: bool | None, found: Sequence[tuple[str, Finding]], places: str, which: str) -> Claim:
-    counts = f"holds on {sum(holds is True for _, (holds, _) in found)} of {len(found)} {places}{which}"
-    evidence = "; ".join(f"{place}: {numbers}" for place, (_, numbers) in found)
-    return Claim(claim=text, verdict=verdict(holds), evidence=f"{counts}. {evidence}")
+def _known(places: Places) -> list[tuple[str, Finding]]:
+    return [(place, finding) for place, finding in places if finding is not None]
+
+
+def _claim(text: str, holds: bool | None, found: Sequence[tuple[str, Finding]], where: str) -> Iterator[Claim]:
+    if found:
+        counts = f"holds on {sum(holds is True for _, (holds, _) in found)} of {len(found)} {where}"
+        evidence = "; ".join(f"{place}: {numbers}" for place, (_, numbers) in found)
+        yield Claim(claim=text, verdict=verdict(holds), evidence=f"{counts}. {evidence}")
 
 
 def decide(interval: Interval, above: float | None = None, below: float | None = None) -> bool | None:

@@ -30,24 +30,13 @@ def claims(cells: Sequence[AgreementCell]) -> Iterator[Claim]:
     """Those that the cells can speak about, for each variant."""
     for variant, words in IN_WORDS.items():
         some = [cell for cell in cells if cell.variant == variant]
-        low = [(cell.where, found) for cell in some if (found := _attention_is_apart(cell)) is not None]
-        if low:
-            text = f"Attention does not agree strongly (tau {STRONG}) with any of the paper's attribution methods"
-            yield claim(f"{text} ({words})", low, "datasets and models")
-        by_dataset = [(name, found) for name in _datasets(some) if (found := _transformer_lower(some, name))]
-        if by_dataset:
-            yield claim(f"Methods agree less about the transformer than about the BiLSTM ({words})", by_dataset)
-        by_model = [(name, found) for name in _models(some) if (found := _pairs_lower(some, name))]
-        if by_model:
-            yield claim(f"Methods agree less on pairs of texts than on single texts ({words})", by_model, "models")
-
-
-def _datasets(cells: Sequence[AgreementCell]) -> list[str]:
-    return list(dict.fromkeys(cell.dataset for cell in cells))
-
-
-def _models(cells: Sequence[AgreementCell]) -> list[str]:
-    return list(dict.fromkeys(cell.model for cell in cells))
+        low = ((cell.where, _attention_is_apart(cell)) for cell in some)
+        text = f"Attention does not agree strongly (tau {STRONG}) with any of the paper's attribution methods"
+        yield from claim(f"{text} ({words})", low, "datasets and models")
+        by_dataset = ((name, _transformer_lower(some, name)) for name in dict.fromkeys(cell.dataset for cell in some))
+        yield from claim(f"Methods agree less about the transformer than about the BiLSTM ({words})", by_dataset)
+        by_model = ((name, _pairs_lower(some, name)) for name in dict.fromkeys(cell.model for cell in some))
+        yield from claim(f"Methods agree less on pairs of texts than on single texts ({words})", by_model, "models")
 
 
 def _attention_is_apart(cell: AgreementCell) -> Finding | None:

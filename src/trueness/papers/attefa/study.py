@@ -199,7 +199,7 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping
         records += [part.read("records").assign(**place) for part in with_runs]
         cells.append(TwinCell(dataset, model, about, runs, table))
     result = summarise(cells, pd.concat(records, ignore_index=True))
-    return replace(result, claims=claims(cells)).payloads()
+    return replace(result, claims=tuple(claims(cells))).payloads()
 
 
 def _labels(method: str, seed: int, weight: float, epoch: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,14 +28,10 @@ Find = Callable[[str], Finding | None]
 """What is found on a dataset; None where it cannot be asked there."""
 
 
-def claims(cells: Sequence[AttentionCell]) -> tuple[Claim, ...]:
+def claims(cells: Sequence[AttentionCell]) -> Iterator[Claim]:
     """One claim per conclusion, with its evidence dataset by dataset."""
     by = {(cell.dataset, cell.model): cell for cell in cells}
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
-
-    def each(text: str, find: Find) -> Claim | None:
-        found = [(dataset, finding) for dataset in datasets if (finding := find(dataset)) is not None]
-        return claim(text, found) if found else None
 
     def of(check: Callable[..., Finding | None], *models: str) -> Find:
         def find(dataset: str) -> Finding | None:
@@ -45,51 +41,41 @@ def claims(cells: Sequence[AttentionCell]) -> tuple[Claim, ...]:
         return find
 
     lstm, average = "bilstm-additive", "average-additive"
-    found = [
-        each(f"BiLSTM attention correlates weakly with gradients (mean tau below {WEAK})", of(_weak(_GRADIENT), lstm)),
-        each(f"BiLSTM attention correlates weakly with leave-one-out (mean tau below {WEAK})", of(_weak(_LOO), lstm)),
-        each(
-            "attention over a plain average of projections correlates more with gradients than a BiLSTM's",
-            of(_more, average, lstm),
+    found: dict[str, Find] = {
+        f"BiLSTM attention correlates weakly with gradients (mean tau below {WEAK})": of(_weak(_GRADIENT), lstm),
+        f"BiLSTM attention correlates weakly with leave-one-out (mean tau below {WEAK})": of(_weak(_LOO), lstm),
+        "attention over a plain average of projections correlates more with gradients than a BiLSTM's": of(
+            _more, average, lstm
         ),
-        each(
-            "gradients and leave-one-out agree more with one another than attention agrees with either",
-            of(_references_agree_more, lstm),
+        "gradients and leave-one-out agree more with one another than attention agrees with either": of(
+            _references_agree_more, lstm
         ),
-        each(
+        (
             f"permuting changes little despite peaked attention: of the instances with a weight above {PEAKED} "
-            f"at least a quarter change by less than {SMALL_CHANGE}",
-            of(_little_change, lstm),
-        ),
-        each(
+            f"at least a quarter change by less than {SMALL_CHANGE}"
+        ): of(_little_change, lstm),
+        (
             f"very different attention gives the same output: the authors' search (counted up to a change of 0.05) "
-            f"finds a divergence above {NEAR_LN2} (ln 2 is 0.693) in at least half of the instances",
-            of(lambda cell: _near(cell, "search@jw2019"), lstm),
+            f"finds a divergence above {NEAR_LN2} (ln 2 is 0.693) in at least half of the instances"
+        ): of(lambda cell: _near(cell, "search@jw2019"), lstm),
+        f"solved exactly, a divergence above {NEAR_LN2} is possible in at least half of the instances": of(
+            lambda cell: _near(cell, cell.adversary) if cell.exact else None, lstm
         ),
-        each(
-            f"solved exactly, a divergence above {NEAR_LN2} is possible in at least half of the instances",
-            of(lambda cell: _near(cell, cell.adversary) if cell.exact else None, lstm),
+        (
+            "the exact solution is never below the published search (as its text says and as its code does it)"
+        ): _never_below([cell for cell in cells if cell.exact]),
+        f"the published search finds all there is (the exact solution exceeds it by less than {MISSED} on average)": of(
+            _search_suffices, lstm
         ),
-        each(
-            "the exact solution is never below the published search (as its text says and as its code does it)",
-            _never_below([cell for cell in cells if cell.exact]),
-        ),
-        each(
-            f"the published search finds all there is (the exact solution exceeds it by less than {MISSED} on average)",
-            of(_search_suffices, lstm),
-        ),
-        each(
-            "adversarial attention diverges more than attention between seeds, in most instances",
-            of(_beyond_seeds, lstm),
-        ),
-        each(
+        "adversarial attention diverges more than attention between seeds, in most instances": of(_beyond_seeds, lstm),
+        (
             f"scaled dot-product attention gives comparable results (mean tau with gradients differs by less than "
-            f"{COMPARABLE})",
-            of(_comparable, "bilstm-dot", lstm),
-        ),
-        each(f"attention improves performance (over uniform weights, by more than {GAIN})", of(_improves, lstm)),
-    ]
-    return tuple(item for item in found if item is not None)
+            f"{COMPARABLE})"
+        ): of(_comparable, "bilstm-dot", lstm),
+        f"attention improves performance (over uniform weights, by more than {GAIN})": of(_improves, lstm),
+    }
+    for text, find in found.items():
+        yield from claim(text, ((dataset, find(dataset)) for dataset in datasets))
 
 
 def _tau(cell: AttentionCell, pair: str) -> pd.Series:

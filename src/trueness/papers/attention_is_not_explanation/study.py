@@ -158,7 +158,7 @@ def summary(
     )
     cells = cells_of(records, spread, _frame(metrics), epsilons=epsilons)
     result = summarise(cells, _frame(metrics), _joined(inputs["trials"], "examples", at["trials"]))
-    result = replace(result, claims=claims(cells))
+    result = replace(result, claims=tuple(claims(cells)))
     kept = [column for column in result.records if str(column).startswith(_KEPT)]
     return replace(result, records=small(result.records[kept])).payloads()
 

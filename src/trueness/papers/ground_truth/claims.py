@@ -22,9 +22,8 @@ def claims(cells: Sequence[PlantedCell]) -> Iterator[Claim]:
         if "attention" in cell.methods
         for interval in [within(t_interval(cell.by_seed("attention", "attribution share")), 0, 1)]
     ]
-    if attention:
-        text = "Attention gives the evidence less than half of its weight, though the model needed it"
-        yield claim(text, attention, "plantings and models")
+    text = "Attention gives the evidence less than half of its weight, though the model needed it"
+    yield from claim(text, attention, "plantings and models")
     yield from _of_rationales([cell for cell in known if "rationale" in cell.methods])
     best = []
     for cell in known:
@@ -33,10 +32,8 @@ def claims(cells: Sequence[PlantedCell]) -> Iterator[Claim]:
             continue
         interval = within(t_interval(cell.by_seed(first["method"], "AUROC")), 0, 1)
         best.append((cell.where, (decide(interval, above=RELIABLE), f"{first['method']}, AUROC {shown(interval)}")))
-    if best:
-        yield claim(
-            f"Some explainer finds the evidence reliably (AUROC above {RELIABLE})", best, "plantings and models"
-        )
+    text = f"Some explainer finds the evidence reliably (AUROC above {RELIABLE})"
+    yield from claim(text, best, "plantings and models")
 
 
 def _of_rationales(cells: Sequence[PlantedCell]) -> Iterator[Claim]:
@@ -52,9 +49,7 @@ def _of_rationales(cells: Sequence[PlantedCell]) -> Iterator[Claim]:
         chosen = within(t_interval(cell.by_seed("rationale", "decoy share")), 0, 1)
         numbers = f"{shown(chosen)} of the selected words are decoys, {decoys:.3f} of all words"
         misled.append((cell.where, (decide(chosen, above=decoys), numbers)))
-    if alone:
-        text = f"Rationales find more than {RELIABLE:.0%} of the evidence they could, where nothing looks like it"
-        yield claim(text, alone, "plantings and models")
-    if misled:
-        text = "Rationales select decoys that tell nothing, more often than chance would"
-        yield claim(text, misled, "plantings and models")
+    text = f"Rationales find more than {RELIABLE:.0%} of the evidence they could, where nothing looks like it"
+    yield from claim(text, alone, "plantings and models")
+    text = "Rationales select decoys that tell nothing, more often than chance would"
+    yield from claim(text, misled, "plantings and models")

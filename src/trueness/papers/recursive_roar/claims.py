@@ -42,8 +42,7 @@ def _faithful(cells: Sequence[RemovalCell]) -> Iterator[Claim]:
         if "attention" in cell.methods("recursive")
         for interval in [over_seeds(cell.faithfulness("recursive", "attention"))]
     ]
-    if found:
-        yield claim("Attention is more faithful than random", found, "datasets and models")
+    yield from claim("Attention is more faithful than random", found, "datasets and models")
 
 
 def _best(cell: RemovalCell, without: str | None) -> tuple[str, bool]:
@@ -124,10 +123,8 @@ def _integrated(cells: Sequence[RemovalCell]) -> Iterator[Claim]:
             authors, corrected = (cell.faithfulness("recursive", method) for method in INTEGRATED)
             gap = over_seeds(corrected - authors)
             changes.append((cell.where, (decide(gap, above=0), f"{shown(gap)}")))
-    if changes:
-        yield claim(
-            "Corrected integrated gradients are more faithful than the authors'", changes, "datasets and models"
-        )
+    text = "Corrected integrated gradients are more faithful than the authors'"
+    yield from claim(text, changes, "datasets and models")
 
 
 def _chance(values: Floats) -> float:
@@ -159,9 +156,8 @@ def _first_steps(cells: Sequence[RemovalCell]) -> Iterator[Claim]:
             first, later = drops[:, means[:early].argmax()], drops[:, early + means[early:].argmax()]
             gap = over_seeds(first - later)
             found.append((f"{cell.where}, {method}", (decide(gap, above=0), f"{shown(gap)}")))
-    if found:
-        text = "Most curves fall fastest while the first 20 % are hidden (fastest fall there less the fastest later)"
-        yield mostly(text, found, "curves")
+    text = "Most curves fall fastest while the first 20 % are hidden (fastest fall there less the fastest later)"
+    yield from mostly(text, found, "curves")
 
 
 def _sparse(sparsity: pd.DataFrame) -> Iterator[Claim]:
@@ -179,5 +175,4 @@ def _sparse(sparsity: pd.DataFrame) -> Iterator[Claim]:
             holds = True if mine["low"] > theirs["high"] else False if mine["high"] < theirs["low"] else None
         numbers = f"top ten tokens hold {mine['mean']:.0%}, of {densest} {theirs['mean']:.0%}"
         found.append((f"{dataset}, {model}", (holds, numbers)))
-    if found:
-        yield mostly("Attention is mostly the sparsest explanation", found, "datasets and models")
+    yield from mostly("Attention is mostly the sparsest explanation", found, "datasets and models")

@@ -44,6 +44,8 @@ def follow(
     model: str,
 ) -> Result:
     """The curves of all explainers and of random masks, with the scores and guards that texts have."""
+    import pandas as pd
+
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
     for seed in seeds:
@@ -76,7 +78,16 @@ def follow(
     if len(refused) == len(explainers):
         reasons = "; ".join(f"{row['method']}: {row['reason']}" for row in refused)
         raise UserError(f"No explainer could be followed: {reasons}.")
-    return _result(rows, refused, shares, trial.target, dataset)
+    return summarise(
+        pd.DataFrame(rows),
+        pd.DataFrame(),
+        pd.DataFrame(refused, columns=["dataset", "model", "method", "order", "step", "seed", "reason"]),
+        pd.DataFrame(),
+        amounts=shares,
+        unit="share",
+        target=trial.target,
+        metrics={dataset: "accuracy"},
+    )
 
 
 class _RefusedError(Exception):
@@ -183,21 +194,3 @@ def _hide(importance: Mapping[str, Array], hidden: Mapping[str, Bools], share: f
         count = Amount(share).of(torch.full((len(before),), before.shape[1]))
         found[name] = choose(scores, torch.ones_like(before), before, count).numpy().reshape(mask.shape)
     return found
-
-
-def _result(
-    rows: list[dict[str, Any]], refused: list[dict[str, Any]], steps: Sequence[float], target: Target, dataset: str
-) -> Result:
-    import pandas as pd
-
-    columns = ["dataset", "model", "method", "order", "step", "seed", "reason"]
-    return summarise(
-        pd.DataFrame(rows),
-        pd.DataFrame(),
-        pd.DataFrame(refused, columns=columns),
-        pd.DataFrame(),
-        amounts=steps,
-        unit="share",
-        target=target,
-        metrics={dataset: "accuracy"},
-    )
