@@ -15,7 +15,7 @@ from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.protocols.attention.adversary import strongest_adversary, strongest_in_slab
 from trueness.protocols.attention.permutation import permuted, permuted_logit, sampled_median
 from trueness.protocols.attention.search import Search, _loss
-from trueness.protocols.attention.view import View
+from trueness.protocols.attention.view import AttentionView
 from trueness.stats.differentiable import total_variation
 
 WORDS, BATCH, PERMUTATIONS, STEPS = 3000, 32, 100, 500
@@ -61,7 +61,7 @@ def main() -> None:
     line(name, used, "MB", 4 * MEGABYTES, at_least=False)
 
 
-def _view(tokens: int) -> tuple[View, AttentiveClassifier]:
+def _view(tokens: int) -> tuple[AttentionView, AttentiveClassifier]:
     torch.manual_seed(0)
     words = [f"w{number}" for number in range(WORDS)]
     vocabulary = Vocabulary.of([TextExample(tuple(words), 0)])
@@ -71,10 +71,10 @@ def _view(tokens: int) -> tuple[View, AttentiveClassifier]:
     for name, parameter in model.named_parameters():
         if name in ("attention.weights.weight", "output.weight"):
             parameter.mul_(40.0)  # about as peaked and as sure as a trained model
-    return View(model, EncodedSplit(examples, vocabulary).batch(range(BATCH))), model
+    return AttentionView(model, EncodedSplit(examples, vocabulary).batch(range(BATCH))), model
 
 
-def _decode_each(view: View, model: AttentiveClassifier) -> Tensor:
+def _decode_each(view: AttentionView, model: AttentiveClassifier) -> Tensor:
     """Algorithm 2 as it is written: every permuted attention is decoded from the states."""
     generator = torch.Generator().manual_seed(0)
     changes = []
@@ -85,7 +85,7 @@ def _decode_each(view: View, model: AttentiveClassifier) -> Tensor:
     return torch.stack(changes).quantile(0.5, dim=0)
 
 
-def _published_search(view: View, model: AttentiveClassifier) -> None:
+def _published_search(view: AttentionView, model: AttentiveClassifier) -> None:
     """500 steps of Adam over 5 candidates, decoded from the states, as the authors' code does."""
     how = Search()
     logits = torch.randn(BATCH, how.candidates, view.mask.shape[1]).mul_(how.noise).requires_grad_()

@@ -71,7 +71,7 @@ def made_up(seeds=4, instances=40, models=MODELS, exact=True, **changes):
     ]
     frames = [pd.DataFrame(part) for part in (rows, spread if seeds > 1 else [{"dataset": "", "model": ""}], metrics)]
     cells = cells_of(*frames, epsilons={"made-up": 0.01})
-    return replace(summarise(cells, frames[2], pd.DataFrame()), claims=claims(cells))
+    return replace(summarise(cells, frames[2], pd.DataFrame()), claims=tuple(claims(cells)))
 
 
 def verdict(result, start):

@@ -46,7 +46,7 @@ def test_nothing_is_claimed_where_random_masks_cost_nothing():
     partly = replace(both[1], curves={**both[1].curves, ("plain", "random"): random})
     (warning,) = found("small-denominator", partly)
     assert "1 of 4 seeds" in warning.message
-    scores = {one.quantity: one for one in _scores(partly, "share", "gold")}
+    scores = {one.quantity: one for one in _scores(partly)}
     assert (scores["faithfulness"].n, scores["faithfulness, as published"].n) == (3, 4)
     assert scores["faithfulness"].value < scores["faithfulness"].best
 
@@ -59,10 +59,10 @@ def test_faithfulness_that_would_divide_by_nothing_is_not_given(silent):
     curves = dict(by_order["plain"].curves)
     curves |= {(MASKED, name): curve for (_, name), curve in by_order[MASKED].curves.items()}
     some = replace(by_order["plain"], curves=curves)
-    given = {score.quantity for score in (*_scores(some, "share", "gold"), *_companion(some, NOTHING, "share", "gold"))}
+    given = {score.quantity for score in (*_scores(some), *_companion(some, NOTHING))}
     assert ("faithfulness" in given) == ("faithfulness, as published" in given) == ("plain" not in silent)
     assert ("faithfulness (masked training)" in given) == (MASKED not in silent)
-    assert (RANKING in given) == (not silent)
+    assert (RANKING.name in given) == (not silent)
     left_out = {one.quantity for one in abstentions([some], pd.DataFrame({"order": []}), "share")}
     assert left_out == {{"plain": "faithfulness", MASKED: "faithfulness (masked training)"}[order] for order in silent}
 
@@ -101,7 +101,7 @@ def test_areas_that_only_rounding_tells_apart_are_equal():
     values[:, 1] += 1e-15
     masked = {(MASKED, name): curve for (_, name), curve in curves.curves.items()}
     both = replace(curves, curves={**curves.curves, ("recursive", "first"): values, **masked})
-    (tau,) = [one for one in _companion(both, NOTHING, "share", "gold") if one.quantity == RANKING]
+    (tau,) = [one for one in _companion(both, NOTHING) if one.quantity == RANKING.name]
     assert tau.value == pytest.approx(1.0)
 
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr, ttest_1samp
 
 from trueness.papers.agreement.claims import claims
-from trueness.protocols.agreement.cell import SEED, Cell
+from trueness.protocols.agreement.cell import SEED, AgreementCell
 from trueness.protocols.agreement.measures import own_records, pair_records
 from trueness.protocols.agreement.summary import agreement, cell_scores, summarise
 from trueness.stats import holm
@@ -126,7 +126,9 @@ def cell(noise, **more):
         own += [own_records(scores, earlier, MASK).assign(against=SEED) for earlier in seen]
         seen.append(scores)
     settings = {"dataset": "texts", "model": "bilstm-additive", "variant": "corrected", **more}
-    return Cell(records=pd.concat(records, ignore_index=True), own=pd.concat(own, ignore_index=True), **settings)
+    return AgreementCell(
+        records=pd.concat(records, ignore_index=True), own=pd.concat(own, ignore_index=True), **settings
+    )
 
 
 def test_methods_that_differ_less_than_seeds_cannot_be_told_apart():

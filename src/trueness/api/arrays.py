@@ -14,7 +14,8 @@ from trueness.errors import UserError
 
 if TYPE_CHECKING:
     from trueness.protocols.result import Result
-    from trueness.protocols.roar.arrays import Array, Channels, Explain, Order, Predict, Split, Target, Train
+    from trueness.protocols.roar.arrays import Array, Channels, Explain, Predict, Split, Target, Train
+    from trueness.protocols.roar.removal import Order
 
 STEPS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -52,7 +53,7 @@ def recursive_roar(
 
     The result has `score_table()`, `tables["curves"]`, `warnings`, and as `abstentions` the explainers that failed.
     """
-    from trueness.protocols.roar.arrays import Trial, follow
+    from trueness.protocols.roar.arrays import ArrayTrial, follow
 
     splits = {"train": _split(train_split, "training"), "test": _split(test_split, "test")}
     if splits["train"][0].shape[1:] != splits["test"][0].shape[1:]:
@@ -66,7 +67,7 @@ def recursive_roar(
         raise UserError(f"Channels are first, last, or None where each value is a place of its own; not {channels!r}.")
     _check_explainers(explainers)
     filled = _filling(splits["train"][0], fill)
-    trial = Trial(splits, train, predict, filled, channels, target, signed, leak)
+    trial = ArrayTrial(splits, train, predict, filled, channels, target, signed, leak)
     return follow(trial, explainers, _seeds(seeds), _shares(steps), orders, dataset=dataset, model=model)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from trueness.protocols.result import Claim, Verdict
 from trueness.stats import Interval, Reason, Undefined
@@ -13,30 +13,35 @@ GAIN = 0.01
 
 Finding = tuple[bool | None, str]
 """Whether a conclusion holds in one place (None: cannot be told), and the numbers."""
+Places = Iterable[tuple[str, Finding | None]]
+"""What was found in each place; None where it cannot be asked. A claim is made if it can be asked anywhere."""
 
 
-def claim(text: str, found: Sequence[tuple[str, Finding]], places: str = "datasets") -> Claim:
+def claim(text: str, places: Places, what: str = "datasets") -> Iterator[Claim]:
     """Supported where it holds everywhere, not supported where it fails somewhere; the evidence says where."""
-    holding = [place for place, (holds, _) in found if holds]
+    found = _known(places)
     failing = [place for place, (holds, _) in found if holds is False]
-    verdict: Verdict = "not supported" if failing else "supported" if len(holding) == len(found) else "cannot tell"
-    counts = f"holds on {len(holding)} of {len(found)} {places}"
-    if failing:
-        counts += f", fails on {', '.join(failing)}"
-    evidence = "; ".join(f"{place}: {numbers}" for place, (_, numbers) in found)
-    return Claim(claim=text, verdict=verdict, evidence=f"{counts}. {evidence}")
+    which = f", fails on {', '.join(failing)}" if failing else ""
+    yield from _claim(text, together([holds for _, (holds, _) in found]), found, f"{what}{which}")
 
 
-def mostly(text: str, found: Sequence[tuple[str, Finding]], places: str = "datasets") -> Claim:
+def mostly(text: str, places: Places, what: str = "datasets") -> Iterator[Claim]:
     """Supported where it holds in more than half of the places, not supported where it fails in half of them."""
-    holding = sum(holds is True for _, (holds, _) in found)
-    failing = sum(holds is False for _, (holds, _) in found)
-    verdict: Verdict = (
-        "supported" if 2 * holding > len(found) else "not supported" if 2 * failing >= len(found) else "cannot tell"
-    )
-    evidence = "; ".join(f"{place}: {numbers}" for place, (_, numbers) in found)
-    counts = f"holds on {holding} of {len(found)} {places}, fails on {failing}"
-    return Claim(claim=text, verdict=verdict, evidence=f"{counts}. {evidence}")
+    found = _known(places)
+    holding, failing = (sum(holds is one for _, (holds, _) in found) for one in (True, False))
+    holds = True if 2 * holding > len(found) else False if 2 * failing >= len(found) else None
+    yield from _claim(text, holds, found, f"{what}, fails on {failing}")
+
+
+def _known(places: Places) -> list[tuple[str, Finding]]:
+    return [(place, finding) for place, finding in places if finding is not None]
+
+
+def _claim(text: str, holds: bool | None, found: Sequence[tuple[str, Finding]], where: str) -> Iterator[Claim]:
+    if found:
+        counts = f"holds on {sum(holds is True for _, (holds, _) in found)} of {len(found)} {where}"
+        evidence = "; ".join(f"{place}: {numbers}" for place, (_, numbers) in found)
+        yield Claim(claim=text, verdict=verdict(holds), evidence=f"{counts}. {evidence}")
 
 
 def decide(interval: Interval, above: float | None = None, below: float | None = None) -> bool | None:
@@ -45,13 +50,28 @@ def decide(interval: Interval, above: float | None = None, below: float | None =
         return None
     if isinstance(interval.low, Undefined) and interval.low.reason is not Reason.CONSTANT:
         return None
-    # The same value in every seed and instance is its own interval.
-    low = interval.value if isinstance(interval.low, Undefined) else interval.low
-    high = interval.value if isinstance(interval.high, Undefined) else interval.high
+    low, high = ends(interval)
     if above is not None:
         return True if low > above else False if high < above else None
     assert below is not None
     return True if high < below else False if low > below else None
+
+
+def ends(interval: Interval) -> tuple[float, float]:
+    """Both bounds; the same value in every seed and instance is its own interval."""
+    if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined):
+        return float(interval.value), float(interval.value)
+    return interval.low, interval.high
+
+
+def verdict(holds: bool | None) -> Verdict:
+    """Of a conclusion that holds, fails, or cannot be told."""
+    return "cannot tell" if holds is None else "supported" if holds else "not supported"
+
+
+def together(decided: Sequence[bool | None]) -> bool | None:
+    """Whether all of several conclusions hold."""
+    return True if all(decided) else False if False in decided else None
 
 
 def shown(interval: Interval) -> str:

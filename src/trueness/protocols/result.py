@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from trueness.stats import Interval, Reason, Undefined
+from trueness.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+SCHEMA = 1
+"""The form in which results are kept: raised when a stored one could no longer be read."""
+Direction = Literal["higher is better", "lower is better", "neither"]
 Variant = Literal["corrected", "as-published"]
 Verdict = Literal["supported", "not supported", "cannot tell"]
 
@@ -36,7 +39,7 @@ class Score(_Frozen):
     high: float | None
     level: float
     n: int
-    direction: Literal["higher is better", "lower is better", "neither"]
+    direction: Direction
     null: float | None
     """What a useless explanation gets; None where no single number says."""
     best: float | None
@@ -67,17 +70,6 @@ class Claim(_Frozen):
     claim: str
     verdict: Verdict
     evidence: str
-
-
-def bounds(interval: Interval) -> dict[str, Any]:
-    """The fields of a score that an interval fills; an undefined bound becomes a missing one with its reason."""
-    low = None if isinstance(interval.low, Undefined) else interval.low
-    high = None if isinstance(interval.high, Undefined) else interval.high
-    note = ""
-    if isinstance(interval.low, Undefined):
-        same = interval.low.reason is Reason.CONSTANT
-        note = "no interval: the same value every time" if same else f"no interval: it is {interval.low}"
-    return {"low": low, "high": high, "level": interval.level, "n": interval.n, "note": note}
 
 
 @dataclass(frozen=True)
@@ -111,20 +103,24 @@ class Result:
         }
 
     def payloads(self) -> dict[str, Any]:
-        """How the result is kept in a store."""
-        return {"result": self.to_json(), "records": self.records, **self.tables}
+        """How the result is kept in a store, with what it consists of."""
+        about = {"schema": SCHEMA, "tables": list(self.tables)}
+        return {"result": {**about, **self.to_json()}, "records": self.records, **self.tables}
 
     @classmethod
-    def from_payloads(cls, read: Mapping[str, Any]) -> Result:
-        """The inverse of `payloads`."""
-        plain = read["result"]
+    def from_payloads(cls, read: Mapping[str, Any], beside: Mapping[str, pd.DataFrame] | None = None) -> Result:
+        """The inverse of `payloads`; `beside` are tables that come from elsewhere."""
+        plain = read.get("result", {})
+        tables = plain.get("tables", [])
+        if plain.get("schema") != SCHEMA or set(read) != {"result", "records", *tables}:
+            raise UserError("The stored result was made by another version of trueness: run the study again.")
         return cls(
             records=read["records"],
             scores=tuple(Score(**item) for item in plain["scores"]),
             warnings=tuple(ResultWarning(**item) for item in plain["warnings"]),
             abstentions=tuple(Abstention(**item) for item in plain["abstentions"]),
             claims=tuple(Claim(**item) for item in plain["claims"]),
-            tables={name: value for name, value in read.items() if name not in ("result", "records")},
+            tables={**{name: read[name] for name in tables}, **(beside or {})},
         )
 
     def _repr_html_(self) -> str:

@@ -16,7 +16,7 @@ from trueness.protocols.attention.adversary import (
     strongest_in_slab,
 )
 from trueness.protocols.attention.search import Search, search
-from trueness.protocols.attention.view import View
+from trueness.protocols.attention.view import AttentionView
 
 LN2 = math.log(2)
 
@@ -148,7 +148,7 @@ def view_of(classes=2, head="linear", seed=0, sizes=(4, 1, 7, 3), **more):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn_like(parameter))
-        return View(model, batch_of(examples(sizes, pairs=head != "linear"))), model
+        return AttentionView(model, batch_of(examples(sizes, pairs=head != "linear"))), model
 
 
 @torch.no_grad()

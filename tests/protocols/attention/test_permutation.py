@@ -38,9 +38,9 @@ def test_the_median_is_that_of_decoding_every_permutation(classes, head):
 @torch.no_grad()
 def test_uniform_attention_permuted_changes_nothing():
     from tests.models.test_attentive import batch_of, build, examples
-    from trueness.protocols.attention.view import View
+    from trueness.protocols.attention.view import AttentionView
 
-    view = View(build(attention="uniform", classes=2), batch_of(examples(pairs=False)))
+    view = AttentionView(build(attention="uniform", classes=2), batch_of(examples(pairs=False)))
     assert sampled_median(view, 20).max() < 1e-6
     closed = permuted_logit(view)
     assert closed.deviation.max() < 1e-8

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from tests.models.test_attentive import VOCABULARY, build
 from trueness.data import TextExample
 from trueness.explainers import TEXT_EXPLAINERS, explainer
-from trueness.protocols.ground_truth.summary import Cell, summarise
+from trueness.protocols.ground_truth.summary import PlantedCell, summarise
 from trueness.protocols.ground_truth.trial import marks_of, trial, usage
 
 
@@ -87,7 +87,7 @@ def test_decoys_that_are_attributed_are_named():
     ]  # fmt: skip
     fact = {"accuracy": 1.0, "bound": 0.5, "n": 9, "p_value": 0.0, "least_share": 1.0, "proven": True, "refused": {}}
     facts = tuple({**fact, "seed": seed} for seed in range(2))
-    result = summarise([Cell("texts", "model", pd.DataFrame(rows), facts, ("no", "yes"))])
+    result = summarise([PlantedCell("texts", "model", pd.DataFrame(rows), facts, ("no", "yes"))])
     assert {warning.code for warning in result.warnings} == {"few-models", "decoys-attributed"}
     (decoys,) = [score for score in result.scores if score.quantity == "decoy share"]
     assert (decoys.null, decoys.best, decoys.direction) == (0.1, 0.0, "lower is better")

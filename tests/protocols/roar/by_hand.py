@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trueness.protocols.roar.curves import Setting
+from trueness.protocols.roar.curves import RemovalCell
 from trueness.protocols.roar.guards import warnings
 
 AMOUNTS = np.array([0.0, 0.1, 0.2, 0.5, 0.9, 1.0])
@@ -22,7 +22,7 @@ def setting(methods, dataset="texts", model="net", unit="share", noise=0.005, se
     curves = {("plain", "random"): seen(random)}
     curves |= {("recursive", name): seen(curve) for name, curve in methods.items()}
     amounts = AMOUNTS if unit == "share" else AMOUNTS[:-1] * 10
-    return Setting(dataset, model, "accuracy", unit, amounts, tuple(range(seeds)), curves)
+    return RemovalCell(dataset, model, "accuracy", unit, amounts, tuple(range(seeds)), curves)
 
 
 def found(code, curves):

@@ -263,6 +263,6 @@ def test_steps_that_hide_no_more_are_warned_of():
 
 def test_a_share_is_rounded_down_and_only_grows():
     scores = np.array([[1.0, 3.0, 2.0, 0.0, 5.0]])
-    first = _hide(scores, np.zeros((1, 5), dtype=bool), 0.39)
-    assert first.tolist() == [[False, False, False, False, True]]
-    assert _hide(-scores, first, 0.6).tolist() == [[True, False, False, True, True]]
+    first = _hide({"test": scores}, {"test": np.zeros((1, 5), dtype=bool)}, 0.39)
+    assert first["test"].tolist() == [[False, False, False, False, True]]
+    assert _hide({"test": -scores}, first, 0.6)["test"].tolist() == [[True, False, False, True, True]]

@@ -14,7 +14,7 @@ from trueness.protocols.roar import bounds
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.companion import measure
 from trueness.protocols.roar.hiding import Amount
-from trueness.protocols.roar.out_of_distribution import Usual, inner_values
+from trueness.protocols.roar.out_of_distribution import ReferenceValues, inner_values
 
 
 def drops_of(size, seed=0):
@@ -88,7 +88,7 @@ def test_usual_texts_have_uniform_p_values_and_others_small_ones():
         [torch.from_numpy(rng.normal(mean, 1, (400, units))) for mean, units in ((shift, 6), (0, 2))]
         for shift in (0, 0, 3)
     )
-    usual = Usual(reference)
+    usual = ReferenceValues(reference)
     assert np.mean(usual.p_values(same) < 0.05) < 0.1
     assert np.mean(usual.p_values(same)) == pytest.approx(0.5, abs=0.08)
     assert np.mean(usual.p_values(other) < 0.05) > 0.8
@@ -117,7 +117,7 @@ def test_p_values_are_those_of_the_equations():
     wanted = [
         (1 + sum(one >= statistic(seen, row) - 1e-12 for one in calibration)) / (1 + len(rest)) for row in range(31)
     ]
-    usual = Usual([torch.from_numpy(layer) for layer in reference])
+    usual = ReferenceValues([torch.from_numpy(layer) for layer in reference])
     assert usual.p_values([torch.from_numpy(layer) for layer in seen]) == pytest.approx(wanted)
 
 
@@ -128,7 +128,7 @@ def test_texts_sorted_by_label_do_not_hide_what_is_unusual():
         parts = [rng.normal(-5, 1, (size // 2, 4)), rng.normal(5, 1, (size // 2, 4))]
         return [torch.from_numpy(np.concatenate(parts) + shift)]
 
-    usual = Usual(layers(0))
+    usual = ReferenceValues(layers(0))
     assert np.mean(usual.p_values(layers(0)) < 0.05) < 0.12
     assert np.mean(usual.p_values(layers(6)) < 0.05) > 0.4
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.protocols.roar.by_hand import EARLY, found, setting
 from trueness.protocols.claim_helpers import decide
-from trueness.protocols.roar.curves import MASKED, Setting, settings_of
+from trueness.protocols.roar.curves import MASKED, RemovalCell, cells_of
 from trueness.stats import t_interval
 
 
@@ -28,7 +28,7 @@ def test_no_rise_is_found_in_noise():
     """Of 45 pairs of steps some differ; without a correction every other level curve would rise."""
     rng = np.random.default_rng(0)
     curves = {("plain", f"method {number}"): 0.5 + rng.normal(scale=0.03, size=(5, 11)) for number in range(200)}
-    level = Setting("texts", "net", "accuracy", "tokens", np.arange(11.0), tuple(range(5)), curves)
+    level = RemovalCell("texts", "net", "accuracy", "tokens", np.arange(11.0), tuple(range(5)), curves)
     assert len(found("rising-curve", level)) <= 0.05 * 200
     corrected = [t_interval(curve[:, 9] - curve[:, 1]) for curve in curves.values()]
     assert sum(bool(decide(interval, above=0)) for interval in corrected) > 0
@@ -70,12 +70,12 @@ def test_below_the_floor_is_told_from_accuracy():
         for step in some
     ]
     table = pd.DataFrame(points).assign(dataset="texts", model="net")
-    (curves,) = settings_of(table, steps, "share", {"texts": "macro-f1"})
+    (curves,) = cells_of(table, steps, "share", {"texts": "macro-f1"})
     assert {one.where for one in found("below-floor", curves)} == {
         "texts, net, random",
         "texts, net, method, recursive",
     }
-    (same,) = settings_of(table, steps, "share", {"texts": "accuracy"})
+    (same,) = cells_of(table, steps, "share", {"texts": "accuracy"})
     assert not found("below-floor", same)
 
 

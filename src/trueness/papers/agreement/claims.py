@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueness.protocols.agreement.cell import Cell
+from trueness.protocols.agreement.cell import AgreementCell
 from trueness.protocols.agreement.measures import TAU
 from trueness.protocols.claim_helpers import Finding, claim, decide, shown
 from trueness.protocols.result import Claim, Variant
@@ -26,31 +26,20 @@ ATTRIBUTION = ("lime", "integrated-gradients", "deep-lift", "gradient-shap", "de
 IN_WORDS: dict[Variant, str] = {"corrected": "corrected methods", "as-published": "the paper's computations"}
 
 
-def claims(cells: Sequence[Cell]) -> Iterator[Claim]:
+def claims(cells: Sequence[AgreementCell]) -> Iterator[Claim]:
     """Those that the cells can speak about, for each variant."""
     for variant, words in IN_WORDS.items():
         some = [cell for cell in cells if cell.variant == variant]
-        low = [(cell.where, found) for cell in some if (found := _attention_is_apart(cell)) is not None]
-        if low:
-            text = f"Attention does not agree strongly (tau {STRONG}) with any of the paper's attribution methods"
-            yield claim(f"{text} ({words})", low, "datasets and models")
-        by_dataset = [(name, found) for name in _datasets(some) if (found := _transformer_lower(some, name))]
-        if by_dataset:
-            yield claim(f"Methods agree less about the transformer than about the BiLSTM ({words})", by_dataset)
-        by_model = [(name, found) for name in _models(some) if (found := _pairs_lower(some, name))]
-        if by_model:
-            yield claim(f"Methods agree less on pairs of texts than on single texts ({words})", by_model, "models")
+        low = ((cell.where, _attention_is_apart(cell)) for cell in some)
+        text = f"Attention does not agree strongly (tau {STRONG}) with any of the paper's attribution methods"
+        yield from claim(f"{text} ({words})", low, "datasets and models")
+        by_dataset = ((name, _transformer_lower(some, name)) for name in dict.fromkeys(cell.dataset for cell in some))
+        yield from claim(f"Methods agree less about the transformer than about the BiLSTM ({words})", by_dataset)
+        by_model = ((name, _pairs_lower(some, name)) for name in dict.fromkeys(cell.model for cell in some))
+        yield from claim(f"Methods agree less on pairs of texts than on single texts ({words})", by_model, "models")
 
 
-def _datasets(cells: Sequence[Cell]) -> list[str]:
-    return list(dict.fromkeys(cell.dataset for cell in cells))
-
-
-def _models(cells: Sequence[Cell]) -> list[str]:
-    return list(dict.fromkeys(cell.model for cell in cells))
-
-
-def _attention_is_apart(cell: Cell) -> Finding | None:
+def _attention_is_apart(cell: AgreementCell) -> Finding | None:
     found = [
         (f"{one} and {other}", cell.interval(cell.pair(one, other), TAU))
         for one, other in itertools.product(ATTENTION, ATTRIBUTION)
@@ -62,18 +51,18 @@ def _attention_is_apart(cell: Cell) -> Finding | None:
     return decide(most, below=STRONG), f"at most {shown(most)}, {name}"
 
 
-def _means(cell: Cell, methods: Sequence[str]) -> pd.Series:
+def _means(cell: AgreementCell, methods: Sequence[str]) -> pd.Series:
     """Mean tau of each text over seeds and over all pairs of these attribution methods."""
     chosen = cell.records[cell.records["first"].isin(methods) & cell.records["second"].isin(methods)]
     return cell.by_text(chosen)
 
 
-def _common(cells: Sequence[Cell]) -> list[str]:
+def _common(cells: Sequence[AgreementCell]) -> list[str]:
     """Attention and attribution methods that all cells have."""
     return [name for name in (*ATTENTION, *ATTRIBUTION) if all(name in cell.methods for cell in cells)]
 
 
-def _transformer_lower(cells: Sequence[Cell], dataset: str) -> Finding | None:
+def _transformer_lower(cells: Sequence[AgreementCell], dataset: str) -> Finding | None:
     here = {cell.model: cell for cell in cells if cell.dataset == dataset}
     transformer = here.get("transformer")
     recurrent = next((cell for name, cell in here.items() if name.startswith("bilstm")), None)
@@ -87,7 +76,7 @@ def _transformer_lower(cells: Sequence[Cell], dataset: str) -> Finding | None:
     return decide(interval, below=0.0), f"difference {shown(interval)} over {len(methods)} methods"
 
 
-def _pairs_lower(cells: Sequence[Cell], model: str) -> Finding | None:
+def _pairs_lower(cells: Sequence[AgreementCell], model: str) -> Finding | None:
     here = [cell for cell in cells if cell.model == model]
     methods = _common(here)
     kinds = [[cell for cell in here if cell.pairs_of_texts is pairs] for pairs in (True, False)]

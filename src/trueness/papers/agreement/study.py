@@ -186,7 +186,7 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
     return {**payloads, **({"strips": pd.DataFrame(strips)} if strips else {})}
 
 
-@task("agreement/summary", version=2, light=True)
+@task("agreement/summary", version=3, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,
@@ -200,7 +200,7 @@ def summary(
     import pandas as pd
 
     from trueness.papers.agreement.claims import claims
-    from trueness.protocols.agreement.cell import Cell
+    from trueness.protocols.agreement.cell import AgreementCell
     from trueness.protocols.agreement.summary import accuracies, summarise
 
     cells, strips = [], []
@@ -208,7 +208,7 @@ def summary(
         about = stored.read("about")
         none = pd.DataFrame({"method": [], "against": [], "instance": [], "Kendall tau": []})
         cells.append(
-            Cell(
+            AgreementCell(
                 **place,
                 records=stored.read("records"),
                 own=stored.read("own") if stored.holds("own") else none,

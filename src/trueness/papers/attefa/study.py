@@ -161,7 +161,7 @@ def guides(
     return {"guides": found}
 
 
-@task("attefa/summary", version=3, light=True)
+@task("attefa/summary", version=4, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, Any]:
     """Scores, tables, warnings and checked claims of the whole study."""
     from dataclasses import replace
@@ -169,7 +169,7 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping
     import pandas as pd
 
     from trueness.papers.attefa.claims import claims
-    from trueness.protocols.attefa.cell import LEARNED_MODEL, RETRAINED, UNIFORM_MODEL, Cell
+    from trueness.protocols.attefa.cell import LEARNED_MODEL, RETRAINED, UNIFORM_MODEL, TwinCell
     from trueness.protocols.attefa.comparisons import performance
     from trueness.protocols.attefa.summary import summarise
 
@@ -197,9 +197,9 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping
             metrics += [(row.guide, row.seed, row.value) for row in part.read("guides").itertuples()]
         table = pd.DataFrame([{"what": what, "seed": int(seed), "value": value} for what, seed, value in metrics])
         records += [part.read("records").assign(**place) for part in with_runs]
-        cells.append(Cell(dataset, model, about, runs, table))
+        cells.append(TwinCell(dataset, model, about, runs, table))
     result = summarise(cells, pd.concat(records, ignore_index=True))
-    return replace(result, claims=claims(cells)).payloads()
+    return replace(result, claims=tuple(claims(cells))).payloads()
 
 
 def _labels(method: str, seed: int, weight: float, epoch: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, Cell, cells_of
+from trueness.protocols.attefa.cell import MAIN, PUBLISHED, TwinCell, cells_of
 from trueness.protocols.result import Result
 from trueness.report.table import NOTHING, Table, number, number_within, spread
 from trueness.studies.kinds import Published
@@ -27,7 +27,7 @@ def tables(result: Result, published: Published) -> Iterator[Table]:
         yield _tables_4_5(twins, published)
 
 
-def _table_2(cells: list[Cell], published: Published) -> Table:
+def _table_2(cells: list[TwinCell], published: Published) -> Table:
     rows = []
     for cell in cells:
         ours = (cell.base["performance"], cell.base["constant"], cell.most, cell.reached)
@@ -41,7 +41,7 @@ def _table_2(cells: list[Cell], published: Published) -> Table:
     return Table("table-2", "Table 2: base models", caption, header, tuple(rows))
 
 
-def _table_3(cells: list[Cell], published: Published) -> Table:
+def _table_3(cells: list[TwinCell], published: Published) -> Table:
     rows = []
     for cell in cells:
         row, runs = [cell.dataset, cell.model], cell.of(PUBLISHED, MAIN)
@@ -56,7 +56,7 @@ def _table_3(cells: list[Cell], published: Published) -> Table:
     return Table("table-3", "Table 3: twins", caption, header, tuple(rows))
 
 
-def _tables_4_5(cells: list[Cell], published: Published) -> Table:
+def _tables_4_5(cells: list[TwinCell], published: Published) -> Table:
     rows = []
     for cell in cells:
         for seed in cell.of(PUBLISHED, MAIN)["seed"]:
@@ -68,14 +68,14 @@ def _tables_4_5(cells: list[Cell], published: Published) -> Table:
     return Table("tables-4-5", "Tables 4 and 5: every seed", caption, ("dataset", "model", "seed", *_BOTH), tuple(rows))
 
 
-def _values(cell: Cell) -> dict[str, pd.Series]:
+def _values(cell: TwinCell) -> dict[str, pd.Series]:
     """Each quantity by seed."""
     runs = cell.of(PUBLISHED, MAIN).set_index("seed")
     found = (runs["performance"], runs["change"] / 2, runs["divergence"], cell.attefa(PUBLISHED))
     return dict(zip(_QUANTITIES, found, strict=True))
 
 
-def _fact(published: Published, quantity: str, cell: Cell, method: str = PUBLISHED) -> str:
+def _fact(published: Published, quantity: str, cell: TwinCell, method: str = PUBLISHED) -> str:
     fact = published.get((quantity, cell.dataset, cell.model, method))
     if fact is None:
         return NOTHING

@@ -139,7 +139,7 @@ def seeds(inputs: Mapping[str, list[Stored]]) -> dict[str, Any]:
     return {"spread": seed_spread([stored.read("tokens") for stored in inputs["trials"]])}
 
 
-@task("attention/summary", version=1, light=True)
+@task("attention/summary", version=2, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]], epsilons: Mapping[str, float]
 ) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def summary(
     )
     cells = cells_of(records, spread, _frame(metrics), epsilons=epsilons)
     result = summarise(cells, _frame(metrics), _joined(inputs["trials"], "examples", at["trials"]))
-    result = replace(result, claims=claims(cells))
+    result = replace(result, claims=tuple(claims(cells)))
     kept = [column for column in result.records if str(column).startswith(_KEPT)]
     return replace(result, records=small(result.records[kept])).payloads()
 

@@ -189,7 +189,7 @@ def rationales(
     return payloads
 
 
-@task("ground-truth/summary", version=2, light=True)
+@task("ground-truth/summary", version=3, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Scores, the ranking, warnings and checked claims of the whole study."""
     from dataclasses import replace
@@ -197,9 +197,9 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Mapping[str, Any
     import pandas as pd
 
     from trueness.papers.ground_truth.claims import claims
-    from trueness.protocols.ground_truth.summary import Cell, summarise
+    from trueness.protocols.ground_truth.summary import PlantedCell, summarise
 
-    cells: list[Cell] = []
+    cells: list[PlantedCell] = []
     strips: list[dict[str, Any]] = []
     for dataset, model in dict.fromkeys((place["dataset"], place["model"]) for place in at):
         here = [
@@ -226,7 +226,7 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Mapping[str, Any
                 for method, scores in one["rows"].items()
             ]
         table = pd.concat(records, ignore_index=True) if records else pd.DataFrame()
-        cells.append(Cell(dataset, model, table, tuple(facts), classes))
+        cells.append(PlantedCell(dataset, model, table, tuple(facts), classes))
     result = summarise(cells)
     tables = {**result.tables, **({"strips": pd.DataFrame(strips)} if strips else {})}
     return replace(result, claims=tuple(claims(cells)), tables=tables).payloads()

@@ -13,6 +13,7 @@ from trueness.engine import Task
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.papers.recursive_roar.tasks import all_hidden, companion, hidden, retrained, summary
 from trueness.protocols.roar.curves import BASELINE, MASKED
+from trueness.protocols.roar.removal import Order
 from trueness.studies.schema import (
     NamedDatasets,
     TextExplainerName,
@@ -28,7 +29,6 @@ from trueness.studies.transformer_tasks import (
     trained_models,
 )
 
-Order = Literal["recursive", "plain"]
 Orders = Annotated[list[Order], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 Explainers = Annotated[list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 

@@ -185,7 +185,7 @@ def companion(
     return {"facts": {"companion": found}}
 
 
-@task("roar/summary", version=7, light=True)
+@task("roar/summary", version=8, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,
@@ -201,7 +201,7 @@ def summary(
     import pandas as pd
 
     from trueness.papers.recursive_roar.claims import claims
-    from trueness.protocols.roar.curves import settings_of
+    from trueness.protocols.roar.curves import cells_of
     from trueness.protocols.roar.summary import summarise, with_performance
 
     points, sparsity, refused, bounded = [], [], [], []
@@ -244,5 +244,5 @@ def summary(
         metrics=metrics,
         trained_before=trained_before,
     )
-    settings = list(settings_of(with_performance(pd.DataFrame(points), metrics), amounts, unit, metrics))
-    return replace(result, claims=tuple(claims(settings, result.tables["sparsity"], unit))).payloads()
+    cells = list(cells_of(with_performance(pd.DataFrame(points), metrics), amounts, unit, metrics))
+    return replace(result, claims=tuple(claims(cells, result.tables["sparsity"], unit))).payloads()

@@ -12,7 +12,7 @@ from trueness.engine import Stored, Task, task
 from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import VECTOR_MODELS
 from trueness.papers.roar_synthetic.summary import summarise
-from trueness.protocols.roar.vectors import Order, removal_curve
+from trueness.protocols.roar.vectors import RemovalOrder, removal_curve
 from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Study, as_list, distinct
 
 
@@ -37,7 +37,7 @@ class RoarSynthetic(Study):
     datasets: Datasets
     models: Models
     explainer: ExplainerName
-    orders: Annotated[list[Order], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+    orders: Annotated[list[RemovalOrder], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
     ratios: Ratios
     margin: float = Field(gt=0, lt=0.5)
     data: Data
@@ -71,7 +71,7 @@ def curve(
     data: Mapping[str, int],
     model: str,
     explainer: str,
-    order: Order,
+    order: RemovalOrder,
     ratios: Sequence[float],
     seed: int,
 ) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def curve(
     }
 
 
-@task("roar-synthetic/summary", version=2, light=True)
+@task("roar-synthetic/summary", version=3, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, informative: int, margin: float) -> dict[str, Any]:
     """Scores, bands, warnings and checked claims of all curves."""
     import pandas as pd

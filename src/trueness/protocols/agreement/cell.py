@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueness.protocols.agreement.measures import TAU
+from trueness.protocols.cell import Cell
 from trueness.protocols.result import Variant
 from trueness.stats import Interval, holm, mean_interval
 from trueness.stats.undefined import Floats
@@ -23,11 +24,9 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Records of one dataset, model and variant."""
+class AgreementCell(Cell):
+    """Agreement of methods about one dataset, model and variant."""
 
-    dataset: str
-    model: str
     variant: Variant
     records: pd.DataFrame
     """seed, instance, first, second, length and the measures."""
@@ -35,7 +34,6 @@ class Cell:
     """method, against, instance and tau: a method against itself."""
     without_sign: tuple[str, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
-    target: str = "the predicted class"
     pairs_of_texts: bool = False
     machinery: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By method the computations that it shares with others."""
@@ -44,8 +42,8 @@ class Cell:
 
     @property
     def where(self) -> str:
-        """In words."""
-        return f"{self.dataset}, {self.model}" + (", as published" if self.variant == "as-published" else "")
+        """In words, with the variant."""
+        return super().where + (", as published" if self.variant == "as-published" else "")
 
     @property
     def methods(self) -> list[str]:

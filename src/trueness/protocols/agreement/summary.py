@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from trueness.protocols.agreement.cell import DRAW, SEED, Cell
+from trueness.protocols.agreement.cell import DRAW, SEED, AgreementCell
 from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records
 from trueness.protocols.attention.correlation import null_deviation
 from trueness.protocols.attention.scores import NULL_BAND
 from trueness.protocols.attention.summary import NEARLY_ALL
-from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
-from trueness.stats import Interval, Undefined, mean_intervals, t_interval, within
+from trueness.protocols.cell import Cell, of_each
+from trueness.protocols.quantity import ACCURACY, Quantity
+from trueness.protocols.result import Abstention, Result, ResultWarning, Score
+from trueness.stats import Interval, mean_intervals, t_interval
 from trueness.stats.undefined import Bools, Floats
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def agreement(
     """
     if len(scores) < 2:
         raise ValueError("agreement needs two methods")
-    cell = Cell(
+    cell = AgreementCell(
         dataset,
         model,
         "corrected",
@@ -59,13 +61,13 @@ def agreement(
     return summarise([cell])
 
 
-def summarise(cells: Sequence[Cell], tables: Mapping[str, pd.DataFrame] | None = None) -> Result:
+def summarise(cells: Sequence[AgreementCell], tables: Mapping[str, pd.DataFrame] | None = None) -> Result:
     """The result of one or of many cells."""
     import pandas as pd
 
     def labelled(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
         filled = [
-            frame.assign(dataset=cell.dataset, model=cell.model, variant=cell.variant)
+            frame.assign(**cell.place, variant=cell.variant)
             for cell, frame in zip(cells, frames, strict=True)
             if len(frame)
         ]
@@ -82,9 +84,9 @@ def summarise(cells: Sequence[Cell], tables: Mapping[str, pd.DataFrame] | None =
     }
     return Result(
         records=records,
-        scores=tuple(score for cell in cells for score in cell_scores(cell)),
-        warnings=(_VALIDITY, *_merged([warning for cell in cells for warning in warnings(cell)])),
-        abstentions=tuple(_merged([item for cell in cells for item in abstentions(cell)])),
+        scores=of_each(cells, cell_scores),
+        warnings=(_VALIDITY, *_merged(of_each(cells, warnings))),
+        abstentions=tuple(_merged(of_each(cells, abstentions))),
         tables={name: table for name, table in drawn.items() if len(table)},
     )
 
@@ -101,7 +103,7 @@ def _merged(items: Sequence[Said]) -> list[Said]:
     ]
 
 
-def cell_scores(cell: Cell) -> Iterator[Score]:
+def cell_scores(cell: AgreementCell) -> Iterator[Score]:
     """Every pair and measure, then each method against itself."""
     measures = measure_names(cell.records)
     parts: list[tuple[str, str, pd.DataFrame]] = []
@@ -126,30 +128,14 @@ def cell_scores(cell: Cell) -> Iterator[Score]:
             yield from _score(cell, rows, name, method, interval)
 
 
-def _score(cell: Cell, rows: pd.DataFrame, measure: str, method: str, interval: Interval) -> Iterator[Score]:
-    if isinstance(interval.value, Undefined):
-        return
-    fields = bounds(interval)
+def _score(cell: AgreementCell, rows: pd.DataFrame, measure: str, method: str, interval: Interval) -> Iterator[Score]:
     texts, left = int(rows["instance"].nunique()), int(rows[measure].isna().sum())
-    notes = [
+    notes = (
         f"undefined for {left} of {len(rows)} instances, which are left out" if left else "",
         f"{texts} texts, {cell.seeds} seeds" if cell.seeds > 1 else "",
-        fields["note"],
-    ]
-    fields["note"] = "; ".join(note for note in notes if note)
-    yield Score(
-        quantity=measure,
-        dataset=cell.dataset,
-        model=cell.model,
-        method=method,
-        variant=cell.variant,
-        target=cell.target,
-        value=interval.value,
-        direction="neither",
-        null=0.0,
-        best=1.0,
-        **fields,
     )
+    note = "; ".join(note for note in notes if note)
+    yield from Quantity(measure, null=0.0, best=1.0).score(cell, method, interval, variant=cell.variant, note=note)
 
 
 _VALIDITY = ResultWarning(
@@ -159,19 +145,15 @@ _VALIDITY = ResultWarning(
 )
 
 
-def warnings(cell: Cell) -> Iterator[ResultWarning]:
+def warnings(cell: AgreementCell) -> Iterator[ResultWarning]:
     """Reasons to read the cell with care."""
-
-    def warn(code: str, message: str) -> ResultWarning:
-        return ResultWarning(code=code, where=cell.where, message=message)
-
     related = [
         f"{one} and {other}"
         for one, other in itertools.combinations(cell.methods, 2)
         if set(cell.machinery.get(one, ())) & set(cell.machinery.get(other, ()))
     ]
     if related:
-        yield warn("shared-machinery", f"that these agree is partly by construction: {', '.join(related)}")
+        yield cell.warn("shared-machinery", f"that these agree is partly by construction: {', '.join(related)}")
     band = NULL_BAND * null_deviation(cell.records["length"])
     unrelated = []
     for (one, other), rows in cell.records.groupby(["first", "second"], sort=False):
@@ -181,57 +163,44 @@ def warnings(cell: Cell) -> Iterator[ResultWarning]:
             unrelated.append(f"{one} and {other}")
     if unrelated:
         text = f"more than {NEARLY_ALL:.0%} of the taus are what unrelated rankings of that length give: "
-        yield warn("within-null-band", text + ", ".join(unrelated))
+        yield cell.warn("within-null-band", text + ", ".join(unrelated))
     if any(share > SATURATED for share in cell.saturation):
         shares = ", ".join(f"{share:.0%}" for share in cell.saturation)
-        yield warn(
+        yield cell.warn(
             "flow-saturated",
             f"attention flow is all that the first layer lets through for {shares} of the tokens (by seed): for those "
             "it is the first layer's attention again",
         )
     for some in cell.groups():
-        yield warn(
+        yield cell.warn(
             "cannot-be-told-apart",
             f"{', '.join(some)} agree with one another no less than the more stable of any two agrees with itself "
             f"under {_against(cell)}",
         )
 
 
-def _against(cell: Cell) -> str:
+def _against(cell: AgreementCell) -> str:
     return SEED if (cell.own["against"] == SEED).any() else DRAW
 
 
-def abstentions(cell: Cell) -> Iterator[Abstention]:
+def abstentions(cell: AgreementCell) -> Iterator[Abstention]:
     """What was asked and has no answer."""
     for method, reason in cell.refused.items():
-        yield Abstention(quantity=method, where=cell.where, reason=reason.rstrip("."))
+        yield cell.abstain(method, reason.rstrip("."))
     without = [method for method in cell.methods if method in cell.without_sign]
     if without:
         reason = f"{', '.join(without)} {'has' if len(without) == 1 else 'have'} no sign"
-        yield Abstention(quantity="agreement of signs", where=cell.where, reason=reason)
+        yield cell.abstain("agreement of signs", reason)
     for one, other in itertools.combinations(cell.methods, 2):
         rows = cell.pair(one, other)
         for measure in measure_names(cell.records):
             if rows[measure].isna().all():
-                where, reason = f"{cell.where}, {one} and {other}", "it is undefined for every instance"
-                yield Abstention(quantity=measure, where=where, reason=reason)
+                yield cell.abstain(measure, "it is undefined for every instance", f"{one} and {other}")
 
 
 def accuracies(table: pd.DataFrame) -> Iterator[Score]:
     """Test accuracy over seeds, with learned and with uniform attention."""
     for (dataset, model, uniform), rows in table.groupby(["dataset", "model", "uniform"], sort=False):
-        interval = within(t_interval(rows["accuracy"].to_numpy()), 0.0, 1.0)
-        assert not isinstance(interval.value, Undefined)
-        yield Score(
-            quantity="accuracy",
-            dataset=str(dataset),
-            model=str(model),
-            method="uniform attention" if uniform else "learned attention",
-            variant="corrected",
-            target="the gold class",
-            value=interval.value,
-            direction="higher is better",
-            null=None,
-            best=1.0,
-            **bounds(interval),
-        )
+        cell = Cell(str(dataset), str(model), target="the gold class")
+        method = "uniform attention" if uniform else "learned attention"
+        yield from ACCURACY.score(cell, method, t_interval(rows["accuracy"].to_numpy()))

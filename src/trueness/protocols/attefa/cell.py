@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, Point, attefa, attefa_star
+from trueness.protocols.cell import Cell
 from trueness.protocols.result import Result
 from trueness.stats import Interval, Undefined, t_interval
 from trueness.stats.divergence import LN2
@@ -22,26 +23,22 @@ PUBLISHED, TWIN, RETRAINED = "twin@attefa2022", "twin", "retrained"
 model's own training from another seed."""
 MAIN = 1.0
 """The weight of equation 4."""
+WHOLE = "the whole prediction"
+"""What two models are compared by."""
 UNIFORM_MODEL, LEARNED_MODEL = "uniform attention", "base model"
 
 
 @dataclass(frozen=True)
-class Cell:
+class TwinCell(Cell):
     """All runs against one base model."""
 
-    dataset: str
-    model: str
     base: Mapping[str, Any]
     """What `Base.facts` found."""
     runs: pd.DataFrame
     """As `Base.measure` made them, with method, weight, seed and epoch."""
     metrics: pd.DataFrame
     """Test performance of other models on the same dataset: `what`, `seed`, `value`."""
-
-    @property
-    def where(self) -> str:
-        """The cell, in words."""
-        return f"{self.dataset}, {self.model}"
+    target: str = field(default=WHOLE, kw_only=True)
 
     def of(self, method: str, weight: float | None = None) -> pd.DataFrame:
         """The runs made in one way."""
@@ -102,7 +99,7 @@ class Cell:
         return chosen
 
 
-def cells_of(result: Result) -> list[Cell]:
+def cells_of(result: Result) -> list[TwinCell]:
     """The cells of a study that has run."""
     found = []
     for base in rows(result.tables["bases"]):
@@ -113,7 +110,7 @@ def cells_of(result: Result) -> list[Cell]:
         )
         # A table has no place for None.
         base["ceiling"] = None if base["ceiling"] is None or math.isnan(base["ceiling"]) else base["ceiling"]
-        found.append(Cell(**here, base=base, runs=runs, metrics=metrics))
+        found.append(TwinCell(**here, base=base, runs=runs, metrics=metrics))
     return found
 
 

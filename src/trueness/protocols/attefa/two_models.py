@@ -10,11 +10,18 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
 from trueness.models.text_model import TextModel
 from trueness.models.twins import Apartness, Reference
+from trueness.protocols.attefa.cell import WHOLE
 from trueness.protocols.attefa.comparisons import Base
 from trueness.protocols.attefa.score import attefa, health
-from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
+from trueness.protocols.attefa.summary import ATTEFA
+from trueness.protocols.cell import Cell
+from trueness.protocols.quantity import Quantity
+from trueness.protocols.result import Abstention, Result, ResultWarning
 from trueness.stats import Interval, Reason, Undefined, t_interval
 from trueness.stats.divergence import LN2
+
+CHANGE = Quantity("change of prediction (total variation)", null=0.0)
+DIVERGENCE = Quantity("divergence of attention (Jensen-Shannon)", null=0.0)
 
 
 def compare_attention(base: TextModel, other: TextModel, examples: Sequence[TextExample]) -> Result:
@@ -44,33 +51,18 @@ def compare_attention(base: TextModel, other: TextModel, examples: Sequence[Text
         }
     )
     score = attefa(change, divergence)
+    cell, method = Cell(f"{len(examples)} examples", "base model", target=WHOLE), "the other model"
     scores = [
-        _score("change of prediction (total variation)", t_interval(apart.change), 0.0, facts["constant"]),
-        _score("divergence of attention (Jensen-Shannon)", t_interval(apart.divergence), 0.0, facts["ceiling"] or LN2),
+        *CHANGE.score(cell, method, t_interval(apart.change), best=facts["constant"]),
+        *DIVERGENCE.score(cell, method, t_interval(apart.divergence), best=facts["ceiling"] or LN2),
     ]
     missing = []
     if isinstance(score, Undefined):
         missing.append(Abstention(quantity="AtteFa", where="both models", reason=score.reason.value))
     else:
         nothing = Undefined(Reason.NOT_A_MEAN)
-        scores.append(_score("AtteFa", Interval(score, nothing, nothing, len(examples), len(examples), 0.95), 0.0, 1.0))
+        scores += ATTEFA.score(cell, method, Interval(score, nothing, nothing, len(examples), len(examples), 0.95))
     warnings = health("the other model", apart, predicted[1], ceiling=facts["ceiling"], base_share=facts["one_class"])
     note = "it bounds how freely attention can be moved; it does not measure the faithfulness of the base model"
     warnings.append(ResultWarning(code="another-model", where="AtteFa", message=note))
     return Result(records, tuple(scores), tuple(warnings), tuple(missing))
-
-
-def _score(quantity: str, interval: Interval, null: float, best: float) -> Score:
-    return Score(
-        quantity=quantity,
-        dataset=f"{interval.n} examples",
-        model="base model",
-        method="the other model",
-        variant="corrected",
-        target="the whole prediction",
-        value=float(interval.value),
-        direction="higher is better" if quantity == "AtteFa" else "neither",
-        null=null,
-        best=best,
-        **bounds(interval),
-    )

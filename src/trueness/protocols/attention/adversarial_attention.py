@@ -13,12 +13,21 @@ from trueness.models.text_model import TextModel
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.search import Search, improved, search
 from trueness.protocols.attention.tables import SATURATED
-from trueness.protocols.attention.view import View
-from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
-from trueness.stats import Undefined, t_interval
+from trueness.protocols.attention.view import AttentionView
+from trueness.protocols.cell import Cell
+from trueness.protocols.quantity import Quantity
+from trueness.protocols.result import Abstention, Result, ResultWarning
+from trueness.stats import t_interval
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+QUANTITIES = {
+    "divergence": Quantity("largest divergence within epsilon", "lower is better", best=0.0),
+    "deciding": Quantity("words that could carry the decision alone"),
+    "alone": Quantity("words that alone give the same output"),
+}
 
 
 def adversarial_attention(model: TextModel, examples: Sequence[TextExample], epsilon: float = 0.01) -> Result:
@@ -31,29 +40,12 @@ def adversarial_attention(model: TextModel, examples: Sequence[TextExample], eps
     records = _records(model, examples, epsilon)
     exact = bool(records["exact"].all())
     method = "exact" if exact else "best found"
-    scores = []
-    for quantity, column, best in (
-        ("largest divergence within epsilon", "divergence", 0.0),
-        ("words that could carry the decision alone", "deciding", None),
-        ("words that alone give the same output", "alone", None),
-    ):
-        interval = t_interval(records[column])
-        if not isinstance(interval.value, Undefined):
-            scores.append(
-                Score(
-                    quantity=quantity,
-                    dataset=f"{len(records)} examples",
-                    model="the model",
-                    method=method,
-                    variant="corrected",
-                    target="the predicted class",
-                    value=interval.value,
-                    direction="lower is better" if best is not None else "neither",
-                    null=None,
-                    best=best,
-                    **bounds(interval),
-                )
-            )
+    cell = Cell(f"{len(records)} examples", "the model")
+    scores = [
+        score
+        for column, quantity in QUANTITIES.items()
+        for score in quantity.score(cell, method, t_interval(records[column]))
+    ]
     where = f"epsilon {epsilon:g}"
     saturated = float((records["divergence"] > SATURATED).mean()) if len(records) else 0.0
     warnings = []
@@ -70,7 +62,7 @@ def _records(model: TextModel, examples: Sequence[TextExample], epsilon: float) 
 
     batch = model.batch(examples)
     with inspecting(model.network):
-        view = View(model.network, batch)
+        view = AttentionView(model.network, batch)
         found = strongest_adversary(view, epsilon)
         if not found.exact:
             found = improved(found, search(view, Search("text", epsilon=epsilon)), epsilon)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from trueness.protocols.attention.view import View
+from trueness.protocols.attention.view import AttentionView
 from trueness.stats.differentiable import total_variation
 from trueness.stats.divergence import LN2
 
@@ -70,7 +70,7 @@ class Adversary:
     exact: bool
 
 
-def strongest_adversary(view: View, epsilon: float, *, max_bytes: int = 256 << 20) -> Adversary:
+def strongest_adversary(view: AttentionView, epsilon: float, *, max_bytes: int = 256 << 20) -> Adversary:
     """The strongest adversarial attention of every instance.
 
     Exact for two classes and a linear head. Otherwise the best feasible one found among single tokens and pairs, with
@@ -124,7 +124,7 @@ def slab(probability: Tensor, other: Tensor, epsilon: float) -> tuple[Tensor, Te
     return low, high
 
 
-def _within_odds(view: View, first: Tensor, second: Tensor, epsilon: float, max_bytes: int) -> Vertices:
+def _within_odds(view: AttentionView, first: Tensor, second: Tensor, epsilon: float, max_bytes: int) -> Vertices:
     rows = torch.arange(len(first), device=first.device)
     p, q = view.probability[rows, first], view.probability[rows, second]
     low, high = slab(p, q, epsilon)
@@ -211,7 +211,7 @@ def _best_pair(
     return best, picked[rows, row], column, weight[rows, row, column]
 
 
-def _best_mixture(view: View, epsilon: float, max_bytes: int) -> Vertices:
+def _best_mixture(view: AttentionView, epsilon: float, max_bytes: int) -> Vertices:
     """The best feasible single token or mixture of two that a grid of weights finds; for any head."""
     size = view.features.shape[-1]
     rows, width = view.mask.shape
@@ -222,7 +222,7 @@ def _best_mixture(view: View, epsilon: float, max_bytes: int) -> Vertices:
     return Vertices.joined(parts)
 
 
-def _mixtures(view: View, part: slice, partners: int, epsilon: float) -> Vertices:
+def _mixtures(view: AttentionView, part: slice, partners: int, epsilon: float) -> Vertices:
     attention, mask, features = view.attention[part], view.mask[part], view.features[part]
     rows, width, size = features.shape
     order = attention.masked_fill(~mask, torch.inf).argsort(dim=-1)[:, :partners]

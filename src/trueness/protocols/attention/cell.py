@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trueness.protocols.attention.correlation import PAIRS
+from trueness.protocols.cell import Cell
 from trueness.stats import Interval, Reason, Undefined, t_interval
 
 if TYPE_CHECKING:
@@ -19,20 +20,13 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Cell:
-    """All seeds of one dataset and one model."""
+class AttentionCell(Cell):
+    """Tests of attention, of all seeds."""
 
-    dataset: str
-    model: str
     records: pd.DataFrame
     spread: pd.DataFrame
     metrics: pd.DataFrame
     epsilon: float
-
-    @property
-    def where(self) -> str:
-        """The cell, in words."""
-        return f"{self.dataset}, {self.model}"
 
     @property
     def seeds(self) -> int:

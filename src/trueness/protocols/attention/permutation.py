@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trueness.protocols.attention.view import View
+from trueness.protocols.attention.view import AttentionView
 from trueness.stats.differentiable import total_variation
 
 _BISECTIONS = 20  # halvings of [0, 1]: to a millionth, far below the error of the normal approximation
@@ -39,7 +39,7 @@ def _random_orders(mask: Tensor, number: int, generator: torch.Generator) -> Ten
     return drawn.masked_fill_(~mask[:, None], 2.0).argsort(dim=-1)
 
 
-def sampled_median(view: View, number: int = 100, *, seed: int = 0, max_bytes: int = 256 << 20) -> Tensor:
+def sampled_median(view: AttentionView, number: int = 100, *, seed: int = 0, max_bytes: int = 256 << 20) -> Tensor:
     """(batch,) median total variation of the output over random permutations of the attention: [0, 1].
 
     Near 0: the output does not depend on which token has which weight. The encoder is not run again, and with a linear
@@ -83,7 +83,7 @@ class PermutedLogit:
         return torch.where(self.deviation > 0, change + step / 2, constant)
 
 
-def permuted_logit(view: View) -> PermutedLogit:
+def permuted_logit(view: AttentionView) -> PermutedLogit:
     """The permuted log-odds in closed form (Hoeffding 1951), for two classes and a linear head.
 
     With z the log-odds of each of T tokens alone: E = mean(z), Var = sum (alpha - 1/T)^2 sum (z - mean z)^2 / (T - 1).

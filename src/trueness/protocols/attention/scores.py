@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
-from trueness.protocols.attention.cell import Cell
+from trueness.protocols.attention.cell import AttentionCell
 from trueness.protocols.attention.correlation import PAIRS
-from trueness.protocols.result import Score, Variant, bounds
-from trueness.stats import Interval, Reason, Undefined, t_interval, within
+from trueness.protocols.quantity import Quantity, share
+from trueness.protocols.result import Score, Variant
+from trueness.stats import Interval, Reason, Undefined, t_interval
+from trueness.stats.divergence import LN2
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SIGNIFICANT = 0.05
 NULL_BAND = 1.96
-TARGET = "the predicted class"
 
-Direction = Literal["higher is better", "lower is better", "neither"]
-
-
-class Kind(NamedTuple):
-    """How a quantity is read: which way is better, what nothing and what the best gets, and the range it can have."""
-
-    direction: Direction
-    null: float | None
-    best: float | None
-    least: float
-    most: float
-
-
-TAU = Kind("higher is better", 0.0, 1.0, -1.0, 1.0)
-SPREAD = Kind("neither", None, None, 0.0, 1.0)
-CHANGE = Kind("higher is better", 0.0, None, 0.0, 1.0)
-DIVERGENCE = Kind("lower is better", None, 0.0, 0.0, math.log(2))
-COUNT = Kind("neither", None, None, 0.0, math.inf)
+TAU = Quantity("Kendall tau", "higher is better", 0.0, 1.0, -1.0, 1.0)
+OVERLAP = Quantity("rank-biased overlap", "higher is better", 0.0, 1.0, -1.0, 1.0)
+SHARE = share("share significant", "higher is better", SIGNIFICANT, 1.0)
+DEVIATION = share("deviation of Kendall tau")
+INSIDE = share("share within the null band", "lower is better", 0.95, 0.0)
+CEILING = share("noise ceiling of Kendall tau")
+CHANGE = share("median change of output when attention is permuted", "higher is better", 0.0)
+DIVERGENCE = Quantity("largest divergence within epsilon", "lower is better", None, 0.0, 0.0, LN2)
+DECIDING = Quantity("tokens that could carry the decision alone", least=0.0)
+ALONE = Quantity("tokens that alone give the same output", least=0.0)
+BETWEEN_SEEDS = Quantity("divergence between seeds", least=0.0, most=LN2)
 
 
-def scores(cell: Cell) -> Iterator[Score]:
+def scores(cell: AttentionCell) -> Iterator[Score]:
     """Everything that has a value and an interval."""
     for pair in PAIRS:
         yield from _agreement(cell, pair)
@@ -53,23 +46,21 @@ def variant_of(pair: str) -> Variant:
     return "as-published" if all(name.endswith("@jw2019") for name in others) else "corrected"
 
 
-def _agreement(cell: Cell, pair: str) -> Iterator[Score]:
+def _agreement(cell: AttentionCell, pair: str) -> Iterator[Score]:
     variant = variant_of(pair)
-    share = Kind("higher is better", SIGNIFICANT, 1.0, 0.0, 1.0)
     for name, part in cell.classes():
-        of = "" if name == "all" else f", predicted class {name}"
         tau, p = part[f"tau: {pair}"], part[f"p: {pair}"]
         significant = (p <= SIGNIFICANT).astype(float).where(p.notna())
-        yield from _score(cell, f"Kendall tau{of}", pair, tau, variant, TAU)
-        yield from _score(cell, f"share significant{of}", pair, significant, variant, share)
         deviation = t_interval(tau.groupby(part["seed"]).std(ddof=0).dropna())
-        yield from _made(cell, f"deviation of Kendall tau{of}", pair, deviation, variant, SPREAD)
+        of = f"predicted class {name}" if name != "all" else None
+        yield from _mean(cell, TAU.of(of), pair, tau, variant)
+        yield from _mean(cell, SHARE.of(of), pair, significant, variant)
+        yield from DEVIATION.of(of).score(cell, pair, deviation, variant=variant, after=f"over {deviation.n} seeds")
     tau = cell.records[f"tau: {pair}"]
     inside = (tau.abs() <= NULL_BAND * cell.records["null_deviation"]).astype(float).where(tau.notna())
-    null_band = Kind("lower is better", 0.95, 0.0, 0.0, 1.0)
-    yield from _score(cell, "share within the null band", pair, inside, variant, null_band)
+    yield from _mean(cell, INSIDE, pair, inside, variant)
     if f"overlap: {pair}" in cell.records:
-        yield from _score(cell, "rank-biased overlap", pair, cell.records[f"overlap: {pair}"], variant, TAU)
+        yield from _mean(cell, OVERLAP, pair, cell.records[f"overlap: {pair}"], variant)
     ceiling = cell.ceiling(pair)
     if ceiling is not None:
         note = (
@@ -78,20 +69,17 @@ def _agreement(cell: Cell, pair: str) -> Iterator[Score]:
         )
         nothing = Undefined(Reason.NOT_A_MEAN)
         fixed = Interval(ceiling, nothing, nothing, cell.seeds, cell.seeds, 0.95)
-        yield from _made(cell, "noise ceiling of Kendall tau", pair, fixed, variant, SPREAD, note)
+        yield from CEILING.score(cell, pair, fixed, variant=variant, after=note)
 
 
-def _permutation(cell: Cell) -> Iterator[Score]:
-    quantity = "median change of output when attention is permuted"
-    yield from _score(cell, quantity, "permutations", cell.records["permutation"], "as-published", CHANGE)
+def _permutation(cell: AttentionCell) -> Iterator[Score]:
+    yield from _mean(cell, CHANGE, "permutations", cell.records["permutation"], "as-published")
     if "permutation_closed" in cell.records and cell.records["permutation_closed"].notna().any():
-        method = "closed form (normal approximation)"
-        yield from _score(cell, quantity, method, cell.records["permutation_closed"], "corrected", CHANGE)
+        yield from _mean(cell, CHANGE, "closed form (normal approximation)", cell.records["permutation_closed"])
 
 
-def _adversary(cell: Cell) -> Iterator[Score]:
-    quantity, frame = "largest divergence within epsilon", cell.records
-    allowed = f"epsilon {cell.epsilon:g}"
+def _adversary(cell: AttentionCell) -> Iterator[Score]:
+    frame, allowed = cell.records, f"epsilon {cell.epsilon:g}"
     rows: list[tuple[str, str, Variant, str]] = [
         ("search@jw2019", "search@jw2019", "as-published", "counted up to a change of 0.05, as the authors' code does"),
         ("search", "search", "corrected", allowed),
@@ -101,63 +89,39 @@ def _adversary(cell: Cell) -> Iterator[Score]:
         rows.append(("upper bound", f"upper {cell.epsilon:g}", "corrected", allowed))
     for method, column, variant, note in rows:
         if column in frame and frame[column].notna().any():
-            yield from _score(cell, quantity, method, frame[column], variant, DIVERGENCE, note)
-    for quantity, column, note in (
-        (
-            "tokens that could carry the decision alone",
-            "deciding",
-            "all attention on one of them leads to the same class",
-        ),
-        ("tokens that alone give the same output", "alone", allowed),
-    ):
-        yield from _score(cell, quantity, "exact", frame[column].astype(float), "corrected", COUNT, note)
+            yield from _mean(cell, DIVERGENCE, method, frame[column], variant, note)
+    note = "all attention on one of them leads to the same class"
+    yield from _mean(cell, DECIDING, "exact", frame["deciding"].astype(float), note=note)
+    yield from _mean(cell, ALONE, "exact", frame["alone"].astype(float), note=allowed)
     if "divergence between seeds" in cell.spread:
         interval = t_interval(cell.spread["divergence between seeds"].dropna())
-        kind = Kind("neither", None, None, 0.0, math.log(2))
-        for score in _made(cell, "divergence between seeds", "retraining", interval, "corrected", kind):
-            yield score.model_copy(
-                update={"n": cell.seeds, "note": f"over {interval.n} instances, pairs of seeds averaged"}
-            )
+        about = {"n": cell.seeds, "note": f"over {interval.n} instances, pairs of seeds averaged"}
+        yield from (score.model_copy(update=about) for score in BETWEEN_SEEDS.score(cell, "retraining", interval))
 
 
-def _performance(cell: Cell) -> Iterator[Score]:
-    name = str(cell.metrics["metric"].iloc[0]) if len(cell.metrics) else "accuracy"
-    share, gain = Kind("higher is better", None, 1.0, 0.0, 1.0), Kind("higher is better", 0.0, None, -1.0, 1.0)
-    learned, uniform = t_interval(cell.metric(cell.model)), t_interval(cell.metric(cell.uniform))
-    yield from _made(cell, f"test {name}", "learned attention", learned, "as-published", share)
-    yield from _made(cell, f"test {name}", "uniform attention", uniform, "corrected", share)
-    yield from _made(cell, f"test {name}", "gain over uniform attention", cell.gain(), "corrected", gain)
+def _performance(cell: AttentionCell) -> Iterator[Score]:
+    name = f"test {cell.metrics['metric'].iloc[0] if len(cell.metrics) else 'accuracy'}"
+    test = share(name, "higher is better", best=1.0)
+    gain = Quantity(name, "higher is better", 0.0, None, -1.0, 1.0)
+    rows: list[tuple[Quantity, str, Interval, Variant]] = [
+        (test, "learned attention", t_interval(cell.metric(cell.model)), "as-published"),
+        (test, "uniform attention", t_interval(cell.metric(cell.uniform)), "corrected"),
+        (gain, "gain over uniform attention", cell.gain(), "corrected"),
+    ]
+    for quantity, method, interval, variant in rows:
+        yield from quantity.score(cell, method, interval, variant=variant, after=f"over {interval.n} seeds")
 
 
-def _score(
-    cell: Cell, quantity: str, method: str, values: pd.Series, variant: Variant, kind: Kind, note: str = ""
+def _mean(
+    cell: AttentionCell,
+    quantity: Quantity,
+    method: str,
+    values: pd.Series,
+    variant: Variant = "corrected",
+    note: str = "",
 ) -> Iterator[Score]:
     """The mean of a column over seeds and instances; none where there is no value."""
     interval = cell.interval(values)
-    over = (
-        f"{interval.n} seeds of {interval.clusters} instances" if interval.n > 1 else f"{interval.clusters} instances"
-    )
-    yield from _made(cell, quantity, method, interval, variant, kind, f"over {over}" + (f"; {note}" if note else ""))
-
-
-def _made(
-    cell: Cell, quantity: str, method: str, interval: Interval, variant: Variant, kind: Kind, note: str = ""
-) -> Iterator[Score]:
-    if isinstance(interval.value, Undefined):
-        return
-    limits = bounds(within(interval, kind.least, kind.most))
-    note = note or f"over {interval.n} seeds"
-    limits["note"] = "; ".join(text for text in (limits["note"], note) if text)
-    yield Score(
-        quantity=quantity,
-        dataset=cell.dataset,
-        model=cell.model,
-        method=method,
-        variant=variant,
-        target=TARGET,
-        value=float(interval.value),
-        direction=kind.direction,
-        null=kind.null,
-        best=kind.best,
-        **limits,
-    )
+    seeds = f"{interval.n} seeds of " if interval.n > 1 else ""
+    over = f"over {seeds}{interval.clusters} instances"
+    yield from quantity.score(cell, method, interval, variant=variant, after=f"{over}; {note}" if note else over)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from trueness.protocols.attention.adversary import Adversary
-from trueness.protocols.attention.view import View
+from trueness.protocols.attention.view import AttentionView
 from trueness.stats.differentiable import jensen_shannon, total_variation
 
 
@@ -50,7 +50,7 @@ class Found:
         return value.clamp(min=0.0), torch.where(value > 0, at, -1)
 
 
-def search(view: View, how: Search, *, seed: int = 0) -> Found:
+def search(view: AttentionView, how: Search, *, seed: int = 0) -> Found:
     """Search adversarial attention for every instance; the noise it starts from is fixed by the seed."""
     rows, width = view.mask.shape
     generator = torch.Generator().manual_seed(seed)

@@ -21,8 +21,8 @@ _MOST_PAIRS = 45  # all pairs of ten seeds
 def seed_spread(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> pd.DataFrame:
     """Per instance: Kendall's tau of each score with itself under the next seed, and the divergence of attention.
 
-    Each run holds `sizes` and the scores of all tokens one after another, as `Trial.tokens`. The tau is a test-retest
-    reliability.
+    Each run holds `sizes` and the scores of all tokens one after another, as `AttentionTrial.tokens`. The tau is a
+    test-retest reliability.
     """
     import pandas as pd
 

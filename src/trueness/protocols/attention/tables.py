@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness.protocols.attention.cell import Cell
+from trueness.protocols.attention.cell import AttentionCell
 from trueness.protocols.attention.correlation import PAIRS
 from trueness.protocols.attention.scores import SIGNIFICANT
 
@@ -16,15 +16,14 @@ SATURATED = 0.68
 _BINS = {"tau": np.linspace(-1, 1, 41), "divergence": np.linspace(0, 0.7, 36), "change": np.linspace(0, 1, 41)}
 
 
-def correlations(cell: Cell) -> Iterator[dict[str, Any]]:
+def correlations(cell: AttentionCell) -> Iterator[dict[str, Any]]:
     """Table 2, seed by seed: mean and spread of tau, and the significant share."""
     for pair in PAIRS:
         for name, part in cell.classes():
             for _, run in part.groupby("seed"):
                 tau, p = run[f"tau: {pair}"].dropna(), run[f"p: {pair}"].dropna()
                 yield {
-                    "dataset": cell.dataset,
-                    "model": cell.model,
+                    **cell.place,
                     "pair": pair,
                     "class": name,
                     "seed": int(run["seed"].iloc[0]),
@@ -36,7 +35,7 @@ def correlations(cell: Cell) -> Iterator[dict[str, Any]]:
                 }
 
 
-def histograms(cell: Cell) -> Iterator[dict[str, Any]]:
+def histograms(cell: AttentionCell) -> Iterator[dict[str, Any]]:
     """Shares of instances by value, for Figures 2 and 7."""
     columns = [(f"tau: {pair}", f"tau: {pair}", "tau") for pair in PAIRS]
     columns += [(name, column, "divergence") for name, column in _divergences(cell)]
@@ -49,7 +48,8 @@ def histograms(cell: Cell) -> Iterator[dict[str, Any]]:
             for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
                 if count:
                     yield {
-                        **_place(cell, quantity),
+                        **cell.place,
+                        "quantity": quantity,
                         "class": name,
                         "low": round(float(low), 4),
                         "high": round(float(high), 4),
@@ -57,7 +57,7 @@ def histograms(cell: Cell) -> Iterator[dict[str, Any]]:
                     }
 
 
-def densities(cell: Cell) -> Iterator[dict[str, Any]]:
+def densities(cell: AttentionCell) -> Iterator[dict[str, Any]]:
     """Counts of instances by largest attention weight and value, for Figures 6 and 8."""
     rows = [("permutation", "permutation", "change")]
     rows += [(name, column, "divergence") for name, column in _divergences(cell)]
@@ -72,7 +72,8 @@ def densities(cell: Cell) -> Iterator[dict[str, Any]]:
         for row, column_ in zip(*np.nonzero(counts), strict=True):
             inside = counts[row].sum()
             yield {
-                **_place(cell, quantity),
+                **cell.place,
+                "quantity": quantity,
                 "attention_low": round(float(weights[row]), 3),
                 "attention_high": round(float(weights[row + 1]), 3),
                 "low": round(float(edges[column_]), 4),
@@ -82,7 +83,7 @@ def densities(cell: Cell) -> Iterator[dict[str, Any]]:
             }
 
 
-def curve(cell: Cell) -> Iterator[dict[str, Any]]:
+def curve(cell: AttentionCell) -> Iterator[dict[str, Any]]:
     """The strongest adversary over epsilon."""
     for column in map(str, cell.records.columns):
         if column.startswith("adversary ") and cell.records[column].notna().any():
@@ -91,7 +92,8 @@ def curve(cell: Cell) -> Iterator[dict[str, Any]]:
                 continue  # a search cannot keep an output exactly
             values = cell.records[column]
             yield {
-                **_place(cell, "exact" if cell.exact else "best found"),
+                **cell.place,
+                "quantity": "exact" if cell.exact else "best found",
                 "epsilon": float(epsilon),
                 "mean": float(values.mean()),
                 "lower_quartile": float(values.quantile(0.25)),
@@ -102,10 +104,6 @@ def curve(cell: Cell) -> Iterator[dict[str, Any]]:
             }
 
 
-def _place(cell: Cell, quantity: str) -> dict[str, str]:
-    return {"dataset": cell.dataset, "model": cell.model, "quantity": quantity}
-
-
-def _divergences(cell: Cell) -> list[tuple[str, str]]:
+def _divergences(cell: AttentionCell) -> list[tuple[str, str]]:
     names = [("exact" if cell.exact else "best found", cell.adversary), ("search@jw2019", "search@jw2019")]
     return [(name, column) for name, column in names if column in cell.records and cell.records[column].notna().any()]

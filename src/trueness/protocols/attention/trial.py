@@ -22,7 +22,7 @@ from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.correlation import correlations
 from trueness.protocols.attention.permutation import permuted_logit, sampled_median
 from trueness.protocols.attention.search import Found, Search, improved, search
-from trueness.protocols.attention.view import View
+from trueness.protocols.attention.view import AttentionView
 from trueness.stats.undefined import Floats
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Trial:
+class AttentionTrial:
     """The outcome for one model."""
 
     records: pd.DataFrame
@@ -60,7 +60,9 @@ class Trial:
     examples: pd.DataFrame
 
 
-def attention_trial(model: TextModel, examples: Sequence[TextExample], how: Settings, *, seed: int = 0) -> Trial:
+def attention_trial(
+    model: TextModel, examples: Sequence[TextExample], how: Settings, *, seed: int = 0
+) -> AttentionTrial:
     """Correlation, permutation and adversarial attention of every example, and the scores themselves."""
     import pandas as pd
 
@@ -79,12 +81,12 @@ def attention_trial(model: TextModel, examples: Sequence[TextExample], how: Sett
     flat.sort(key=lambda item: item[0])
     tokens = {name: np.concatenate([scores[name] for _, scores in flat]).astype(np.float32) for name in flat[0][1]}
     tokens["sizes"] = records["length"].to_numpy(np.int32)
-    return Trial(records, tokens, _shown(model, examples, records, tokens, how))
+    return AttentionTrial(records, tokens, _shown(model, examples, records, tokens, how))
 
 
 def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int) -> tuple[Columns, dict[str, Floats]]:
     with inspecting(network):
-        view = View(network, batch)
+        view = AttentionView(network, batch)
     kind = batch.tokens.device.type
     scores = {
         "attention": view.attention,
@@ -117,7 +119,7 @@ def _full_gradient(network: AttentiveClassifier, batch: Batch) -> Tensor:
     return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
 
 
-def _permutations(view: View, how: Settings, seed: int) -> Columns:
+def _permutations(view: AttentionView, how: Settings, seed: int) -> Columns:
     columns = {"permutation": _numpy(sampled_median(view, how.permutations, seed=seed))}
     if view.exact:
         closed = permuted_logit(view)
@@ -130,7 +132,7 @@ def _permutations(view: View, how: Settings, seed: int) -> Columns:
     return columns
 
 
-def _adversaries(view: View, how: Settings, searched: Found | None) -> tuple[Columns, Floats]:
+def _adversaries(view: AttentionView, how: Settings, searched: Found | None) -> tuple[Columns, Floats]:
     """The strongest adversary over epsilon, and its attention at the main one."""
     columns: Columns = {}
     attention = view.attention
@@ -155,7 +157,7 @@ def _adversaries(view: View, how: Settings, searched: Found | None) -> tuple[Col
     return columns, _numpy(attention)
 
 
-def _searches(view: View, how: Settings, seed: int) -> tuple[Columns, Found]:
+def _searches(view: AttentionView, how: Settings, seed: int) -> tuple[Columns, Found]:
     code = search(view, Search("code", steps=how.search_steps), seed=seed)
     text = search(view, Search("text", steps=how.search_steps, epsilon=how.epsilon), seed=seed)
     return {

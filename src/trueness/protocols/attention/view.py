@@ -9,7 +9,7 @@ from trueness.data.batches import Batch
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 
 
-class View:
+class AttentionView:
     """Encoder states, attention and output of a batch, computed once; attention and outputs in double precision."""
 
     def __init__(self, model: AttentiveClassifier, batch: Batch) -> None:

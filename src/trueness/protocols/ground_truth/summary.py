@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueness.protocols.cell import Cell, of_each
 from trueness.protocols.claim_helpers import FEWEST_SEEDS
-from trueness.protocols.result import Abstention, Result, ResultWarning, Score, bounds
-from trueness.stats import Interval, Undefined, t_interval, within
+from trueness.protocols.quantity import ACCURACY, Quantity, share
+from trueness.protocols.result import Abstention, Result, ResultWarning, Score
+from trueness.stats import Undefined, t_interval, within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,31 +22,31 @@ LEVEL = 0.01
 """Of the test that a model's accuracy exceeds the bound."""
 MISLED = 1.5
 """Decoys that get so many times their share of the words mislead."""
-_READ: dict[str, tuple[Literal["higher is better", "lower is better"], float | None, float]] = {
-    "AUROC": ("higher is better", 0.5, 1.0),
-    "attribution share": ("higher is better", None, 1.0),
-    "precision": ("higher is better", None, 1.0),
-    "top token": ("higher is better", None, 1.0),
-    "mean rank": ("lower is better", 0.5, 0.0),
+AUROC = share("AUROC", "higher is better", 0.5, 1.0)
+SHARE = share("attribution share", "higher is better", best=1.0)
+PRECISION = share("precision", "higher is better", best=1.0)
+TOP = share("top token", "higher is better", best=1.0)
+RANK = share("mean rank", "lower is better", 0.5, 0.0)
+DECOYS = share("decoy share", "lower is better", best=0.0)
+SELECTION = {
+    "selected": share("selected words"),
+    "precision": share("precision of the selection", "higher is better"),
+    "recall": share("recall of the selection", "higher is better"),
+    "share of the possible": share("selected evidence, of the possible", "higher is better", best=1.0),
+    "decoys": share("decoys in the selection", "lower is better", best=0.0),
 }
+"""Of rationales, by column of `pooled`."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class PlantedCell(Cell):
     """One planting of one dataset and one kind of model, over seeds."""
 
-    dataset: str
-    model: str
     records: pd.DataFrame
     """seed, method, label, and the measures, of models that used the evidence."""
     facts: tuple[dict[str, Any], ...]
     """Of every model: seed, accuracy, bound, p_value, least_share, proven, refused."""
     classes: tuple[str, ...]
-
-    @property
-    def where(self) -> str:
-        """In words."""
-        return f"{self.dataset}, {self.model}"
 
     @property
     def proven(self) -> list[dict[str, Any]]:
@@ -64,52 +66,50 @@ class Cell:
         return means
 
 
-def summarise(cells: Sequence[Cell]) -> Result:
+def summarise(cells: Sequence[PlantedCell]) -> Result:
     """The result of a study or of a dry run."""
     import pandas as pd
 
-    records = [cell.records.assign(dataset=cell.dataset, model=cell.model) for cell in cells if len(cell.records)]
+    records = [cell.records.assign(**cell.place) for cell in cells if len(cell.records)]
     facts = [
-        {"dataset": cell.dataset, "model": cell.model, **{name: fact[name] for name in fact if name != "refused"}}
+        {**cell.place, **{name: fact[name] for name in fact if name != "refused"}}
         for cell in cells
         for fact in cell.facts
     ]
     return Result(
         records=pd.concat(records, ignore_index=True) if records else pd.DataFrame({"method": []}),
-        scores=tuple(score for cell in cells for score in scores(cell)),
-        warnings=tuple(warning for cell in cells for warning in warnings(cell)),
-        abstentions=tuple(item for cell in cells for item in abstentions(cell)),
+        scores=of_each(cells, scores),
+        warnings=of_each(cells, warnings),
+        abstentions=of_each(cells, abstentions),
         tables={
             "usage": pd.DataFrame(facts),
-            "ranking": pd.DataFrame([row for cell in cells for row in ranking(cell)]),
+            "ranking": pd.DataFrame(of_each(cells, ranking)),
         },
     )
 
 
-def scores(cell: Cell) -> Iterator[Score]:
+def scores(cell: PlantedCell) -> Iterator[Score]:
     """The models' accuracy, then every explainer, best first."""
+
+    def make(quantity: Quantity, method: str, values: pd.Series, null: float | None = None) -> Iterator[Score]:
+        return quantity.score(cell, method, t_interval(values), null=null)
+
     if cell.facts:
-        found = t_interval([fact["accuracy"] for fact in cell.facts])
         blind = float(np.mean([fact["bound"] for fact in cell.facts]))
-        yield from _score(cell, "accuracy", "the model", within(found, 0, 1), "higher is better", blind, 1.0)
+        yield from ACCURACY.score(cell, "the model", t_interval([fact["accuracy"] for fact in cell.facts]), null=blind)
     for method in [row["method"] for row in ranking(cell)]:
         size = float(cell.by_seed(method, "evidence size").mean())
-        for measure, (direction, null, best) in _READ.items():
-            interval = within(t_interval(cell.by_seed(method, measure)), 0, 1)
-            yield from _score(cell, measure, method, interval, direction, size if null is None else null, best)
+        for measure in (AUROC, SHARE, PRECISION, TOP, RANK):
+            null = size if measure.null is None else None
+            yield from make(measure, method, cell.by_seed(method, measure.name), null)
         for label, name in enumerate(cell.classes):
-            some = cell.by_seed(method, "attribution share", label)
-            here = float(cell.by_seed(method, "evidence size", label).mean()) if len(some) else 0.0
-            quantity = f"attribution share, class {name}"
-            yield from _score(cell, quantity, method, within(t_interval(some), 0, 1), "higher is better", here, 1.0)
+            here = float(cell.by_seed(method, "evidence size", label).mean())
+            yield from make(SHARE.of(f"class {name}"), method, cell.by_seed(method, SHARE.name, label), here)
         if method == "rationale":
             yield from _selection(cell)
-        decoys = cell.by_seed(method, "decoy share")
-        some_size = float(cell.by_seed(method, "decoy size").mean())
-        if len(decoys) and some_size > 0:
-            yield from _score(
-                cell, "decoy share", method, within(t_interval(decoys), 0, 1), "lower is better", some_size, 0.0
-            )
+        size = float(cell.by_seed(method, "decoy size").mean())
+        if size > 0:
+            yield from make(DECOYS, method, cell.by_seed(method, DECOYS.name), size)
 
 
 def pooled(records: pd.DataFrame) -> pd.DataFrame:
@@ -140,49 +140,19 @@ def pooled(records: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _selection(cell: Cell) -> Iterator[Score]:
+def _selection(cell: PlantedCell) -> Iterator[Score]:
     """Of a rationale: by chance precision is the evidence's share of the words, and recall the rate of selection."""
-    found = pooled(cell.records.assign(dataset=cell.dataset, model=cell.model))
+    found = pooled(cell.records.assign(**cell.place))
     size, rate = float(found["evidence size"].mean()), float(found["selected"].mean())
     alike = float(found["decoy size"].mean())
-    for quantity, column, direction, null, best in (
-        ("selected words", "selected", "neither", None, None),
-        ("precision of the selection", "precision", "higher is better", size, min(1.0, size / max(rate, 1e-9))),
-        ("recall of the selection", "recall", "higher is better", rate, min(1.0, rate / max(size, 1e-9))),
-        ("selected evidence, of the possible", "share of the possible", "higher is better", max(size, rate), 1.0),
-        ("decoys in the selection", "decoys", "lower is better", alike, 0.0),
-    ):
-        interval = within(t_interval(found[column].dropna()), 0, 1)
-        yield from _score(cell, quantity, "rationale", interval, direction, null, best)  # type: ignore[arg-type]
+    nulls = {"precision": size, "recall": rate, "share of the possible": max(size, rate), "decoys": alike}
+    bests = {"precision": min(1.0, size / max(rate, 1e-9)), "recall": min(1.0, rate / max(size, 1e-9))}
+    for column, quantity in SELECTION.items():
+        interval = t_interval(found[column].dropna())
+        yield from quantity.score(cell, "rationale", interval, null=nulls.get(column), best=bests.get(column))
 
 
-def _score(
-    cell: Cell,
-    quantity: str,
-    method: str,
-    interval: Interval,
-    direction: Literal["higher is better", "lower is better", "neither"],
-    null: float | None,
-    best: float | None,
-) -> Iterator[Score]:
-    if isinstance(interval.value, Undefined):
-        return
-    yield Score(
-        quantity=quantity,
-        dataset=cell.dataset,
-        model=cell.model,
-        method=method,
-        variant="corrected",
-        target="the predicted class",
-        value=interval.value,
-        direction=direction,
-        null=null,
-        best=best,
-        **bounds(interval),
-    )
-
-
-def ranking(cell: Cell) -> list[dict[str, Any]]:
+def ranking(cell: PlantedCell) -> list[dict[str, Any]]:
     """Explainers by how surely they find the evidence: by the lower end of AUROC over models (of one model, by it)."""
     rows = []
     for method in cell.methods:
@@ -193,8 +163,7 @@ def ranking(cell: Cell) -> list[dict[str, Any]]:
         low = interval.value if isinstance(interval.low, Undefined) else interval.low
         rows.append(
             {
-                "dataset": cell.dataset,
-                "model": cell.model,
+                **cell.place,
                 "method": method,
                 "AUROC": interval.value,
                 "low": low,
@@ -208,20 +177,20 @@ def ranking(cell: Cell) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-float(str(row["low"])), -float(str(row["AUROC"])), str(row["method"])))
 
 
-def warnings(cell: Cell) -> Iterator[ResultWarning]:
+def warnings(cell: PlantedCell) -> Iterator[ResultWarning]:
     """Reasons to read the cell with care."""
     proven = len(cell.proven)
     if 0 < proven < FEWEST_SEEDS:
         message = f"{proven} models used the evidence: with fewer than {FEWEST_SEEDS} the ranking may be chance"
-        yield ResultWarning(code="few-models", where=cell.where, message=message)
+        yield cell.warn("few-models", message)
     for method in cell.methods:
         share, size = (float(cell.by_seed(method, name).mean()) for name in ("decoy share", "decoy size"))
         if size > 0 and share > MISLED * size and method != "random":
             message = f"{method} gives decoys {share / size:.1f} times their share of the words: they tell nothing"
-            yield ResultWarning(code="decoys-attributed", where=cell.where, message=message)
+            yield cell.warn("decoys-attributed", message)
 
 
-def abstentions(cell: Cell) -> Iterator[Abstention]:
+def abstentions(cell: PlantedCell) -> Iterator[Abstention]:
     """Models that need not have used the evidence, and explainers that a model cannot support."""
     missing = [fact for fact in cell.facts if not fact["proven"]]
     if missing:
@@ -230,7 +199,7 @@ def abstentions(cell: Cell) -> Iterator[Abstention]:
             f"{len(missing)} of {len(cell.facts)} models need not have used the evidence: accuracy {values}, and "
             f"{missing[0]['bound']:.2f} is expected without it (exact binomial, {LEVEL:.0%})"
         )
-        yield Abstention(quantity="all measures", where=cell.where, reason=reason)
+        yield cell.abstain("all measures", reason)
     refused = {name: why for fact in cell.facts for name, why in fact["refused"].items()}
     for name, why in refused.items():
-        yield Abstention(quantity=name, where=cell.where, reason=why.rstrip("."))
+        yield cell.abstain(name, why.rstrip("."))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import BASELINE
 from trueness.protocols.roar.hiding import Amount, choose
 from trueness.protocols.roar.leak import largest_class
+from trueness.protocols.roar.removal import Order, removal
 from trueness.protocols.roar.summary import summarise
 
 Array = npt.NDArray[Any]
@@ -27,13 +29,12 @@ Predict = Callable[[Any, Array], Array]
 """The classes that a model gives to inputs."""
 Explain = Callable[[Any, Array, Array], Array]
 """How important every place of every input is to a model, for the class given."""
-Order = Literal["recursive", "plain"]
 Target = Literal["gold", "predicted"]
 Channels = Literal["first", "last"]
 
 
 def follow(
-    trial: Trial,
+    trial: ArrayTrial,
     explainers: Mapping[str, Explain],
     seeds: Sequence[int],
     shares: Sequence[float],
@@ -43,6 +44,8 @@ def follow(
     model: str,
 ) -> Result:
     """The curves of all explainers and of random masks, with the scores and guards that texts have."""
+    import pandas as pd
+
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
     for seed in seeds:
@@ -55,16 +58,36 @@ def follow(
         for method, explain in {BASELINE: None, **explainers}.items():
             if any(row["method"] == method for row in refused):
                 continue
-            chain = _Chain(trial, seed, explain)
+            explained = _Explained(trial, seed, explain)
+            points = removal(
+                whole,
+                trial.masks(full=False),
+                shares,
+                ["plain"] if explain is None else orders,
+                explain=explained,
+                hide=_hide,
+                train=functools.partial(trial.retrain, seed),
+            )
             try:
-                found = list(chain.points(whole, shares, ["plain"] if explain is None else orders))
-                rows += [{**here, "method": method, **point} for point in found]
+                rows += [
+                    {**here, "method": method, "order": order, "step": step, **measured}
+                    for order, step, _, measured in points
+                ]
             except _RefusedError as error:
                 refused.append({**here, "method": method, "order": "explained", "step": 0, "reason": str(error)})
     if len(refused) == len(explainers):
         reasons = "; ".join(f"{row['method']}: {row['reason']}" for row in refused)
         raise UserError(f"No explainer could be followed: {reasons}.")
-    return _result(rows, refused, shares, trial.target, dataset)
+    return summarise(
+        pd.DataFrame(rows),
+        pd.DataFrame(),
+        pd.DataFrame(refused, columns=["dataset", "model", "method", "order", "step", "seed", "reason"]),
+        pd.DataFrame(),
+        amounts=shares,
+        unit="share",
+        target=trial.target,
+        metrics={dataset: "accuracy"},
+    )
 
 
 class _RefusedError(Exception):
@@ -72,7 +95,7 @@ class _RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Trial:
+class ArrayTrial:
     """What is the same for all seeds and methods."""
 
     splits: Mapping[str, Split]
@@ -130,30 +153,16 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class _Chain:
-    """One method and seed: train, explain, hide."""
+class _Explained:
+    """How important every place is to a model, by one method and seed."""
 
-    trial: Trial
+    trial: ArrayTrial
     seed: int
     explain: Explain | None
     """None at random."""
 
-    def points(self, whole: Any, steps: Sequence[float], orders: Sequence[Order]) -> Iterator[dict[str, Any]]:
-        """Performance at each step, from the model that saw everything; the first step of both orders is one."""
-        nothing = self.trial.masks(full=False)
-        once = {name: self._importance(whole, name, mask) for name, mask in nothing.items()}
-        hidden = {name: _hide(once[name], mask, steps[0]) for name, mask in nothing.items()}
-        first = (hidden, *self.trial.retrain(self.seed, hidden))
-        for order in orders:
-            hidden, model, measured = first
-            yield {"order": order, "step": 1, **measured}
-            for step, share in enumerate(steps[1:], start=2):
-                scores = once
-                if order == "recursive":
-                    scores = {name: self._importance(model, name, mask) for name, mask in hidden.items()}
-                hidden = {name: _hide(scores[name], mask, share) for name, mask in hidden.items()}
-                model, measured = self.trial.retrain(self.seed, hidden)
-                yield {"order": order, "step": step, **measured}
+    def __call__(self, model: Any, hidden: Mapping[str, Bools]) -> dict[str, Array]:
+        return {name: self._importance(model, name, mask) for name, mask in hidden.items()}
 
     def _importance(self, model: Any, name: str, hidden: Bools) -> Array:
         """(examples, places): the higher, the sooner hidden."""
@@ -177,26 +186,11 @@ class _Chain:
         return found if trial.signed else np.abs(found)
 
 
-def _hide(importance: Array, hidden: Bools, share: float) -> Bools:
+def _hide(importance: Mapping[str, Array], hidden: Mapping[str, Bools], share: float) -> dict[str, Bools]:
     """What is hidden, and then the most important of the rest: that share of all places, rounded down."""
-    scores, before = (torch.from_numpy(values.reshape(len(values), -1)) for values in (importance, hidden))
-    count = Amount(share).of(torch.full((len(before),), before.shape[1]))
-    return choose(scores, torch.ones_like(before), before, count).numpy().reshape(hidden.shape)
-
-
-def _result(
-    rows: list[dict[str, Any]], refused: list[dict[str, Any]], steps: Sequence[float], target: Target, dataset: str
-) -> Result:
-    import pandas as pd
-
-    columns = ["dataset", "model", "method", "order", "step", "seed", "reason"]
-    return summarise(
-        pd.DataFrame(rows),
-        pd.DataFrame(),
-        pd.DataFrame(refused, columns=columns),
-        pd.DataFrame(),
-        amounts=steps,
-        unit="share",
-        target=target,
-        metrics={dataset: "accuracy"},
-    )
+    found = {}
+    for name, mask in hidden.items():
+        scores, before = (torch.from_numpy(values.reshape(len(values), -1)) for values in (importance[name], mask))
+        count = Amount(share).of(torch.full((len(before),), before.shape[1]))
+        found[name] = choose(scores, torch.ones_like(before), before, count).numpy().reshape(mask.shape)
+    return found

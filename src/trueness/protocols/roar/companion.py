@@ -20,7 +20,7 @@ from trueness.models.network import TextNetwork
 from trueness.models.training import View
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
-from trueness.protocols.roar.out_of_distribution import Usual, inner_values
+from trueness.protocols.roar.out_of_distribution import ReferenceValues, inner_values
 from trueness.protocols.roar.step import Coded, Maker, method_of, nothing
 
 UNUSUAL = 0.05
@@ -58,7 +58,7 @@ def measure(
         test, dev = (coded.by(coder, name) for name in ("test", "dev"))
         # What is usual differs with the amount: development texts under random masks of the same one.
         random = hide(network, Random(seed + 1), dev, nothing("dev", dev), amounts, target=target)
-        usual = [Usual(inner_values(network, dev.hidden(mask))) for mask in random]
+        usual = [ReferenceValues(inner_values(network, dev.hidden(mask))) for mask in random]
         ends = [evaluate(network, test, classes), evaluate(network, test.hidden(test.maskable), classes)]
         ranges = _ranges(network, test, bounded, beam, target)
         for explainer in explainers:

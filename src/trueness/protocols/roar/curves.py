@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from trueness.protocols.result import bounds
+from trueness.protocols.cell import Cell
+from trueness.protocols.quantity import columns
 from trueness.stats import Interval, area_between_curves, t_interval, within
 from trueness.stats.undefined import Floats
 
@@ -30,11 +31,9 @@ SMALL_DENOMINATOR = 0.05
 
 
 @dataclass(frozen=True)
-class Setting:
+class RemovalCell(Cell):
     """All curves of one dataset and one kind of model."""
 
-    dataset: str
-    model: str
     metric: str
     unit: str
     amounts: Floats
@@ -50,11 +49,6 @@ class Setting:
     """The curves once more as accuracy, if they are of another metric."""
     hidden: Floats = field(default_factory=lambda: np.zeros(0))
     """(inner steps) the share of all test tokens that random masks hide, where it was measured."""
-
-    @property
-    def where(self) -> str:
-        """In words."""
-        return f"{self.dataset}, {self.model}"
 
     def methods(self, order: str) -> list[str]:
         """Those that were followed under an order, the baseline left out."""
@@ -85,9 +79,9 @@ def over_seeds(values: Floats) -> Interval:
     return t_interval(values[np.isfinite(values)])
 
 
-def settings_of(
-    points: pd.DataFrame, amounts: Sequence[float], unit: str, metrics: Mapping[str, str]
-) -> Iterator[Setting]:
+def cells_of(
+    points: pd.DataFrame, amounts: Sequence[float], unit: str, metrics: Mapping[str, str], target: str = "gold"
+) -> Iterator[RemovalCell]:
     """From points with their performance; what is not complete is left out."""
     inner = len(amounts)
     axis = np.array([0.0, *amounts, *([1.0] if unit == "share" else [])])
@@ -113,7 +107,7 @@ def settings_of(
                     _table(some, seeds, "largest-class"),
                 )
         metric = metrics[str(dataset)]
-        yield Setting(
+        yield RemovalCell(
             dataset=str(dataset),
             model=str(model),
             metric=metric,
@@ -125,6 +119,7 @@ def settings_of(
             unusual=unusual,
             accuracies={} if metric == "accuracy" else _curves(here, seeds, "accuracy", inner, unit),
             hidden=hidden,
+            target=f"the {target} class",
         )
 
 
@@ -159,16 +154,13 @@ def _curves(here: pd.DataFrame, seeds: list[Any], column: str, inner: int, unit:
     return dict(sorted(found.items(), key=lambda item: item[0][0] == MASKED))  # the companion's last
 
 
-def bands(setting: Setting) -> Iterator[dict[str, Any]]:
+def bands(cell: RemovalCell) -> Iterator[dict[str, Any]]:
     """Mean performance of every curve at each step, with its interval over seeds."""
-    for (order, method), curve in setting.curves.items():
-        for step, amount in enumerate(setting.amounts):
-            interval = within(t_interval(curve[:, step]), 0, 1)
-            limits = bounds(interval)
+    for (order, method), curve in cell.curves.items():
+        for step, amount in enumerate(cell.amounts):
             yield {
-                **{"dataset": setting.dataset, "model": setting.model, "metric": setting.metric},
-                "unit": setting.unit,
-                **{"method": method, "order": order, "step": step, "amount": float(amount)},
-                **{"mean": float(curve[:, step].mean()), "low": limits["low"], "high": limits["high"]},
-                "n": curve.shape[0],
+                **cell.place,
+                **{"metric": cell.metric, "unit": cell.unit, "method": method, "order": order, "step": step},
+                "amount": float(amount),
+                **columns(within(t_interval(curve[:, step]), 0, 1)),
             }

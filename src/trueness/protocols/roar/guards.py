@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from trueness.protocols.cell import Cell
 from trueness.protocols.claim_helpers import FEWEST_SEEDS, decide, shown
 from trueness.protocols.result import Abstention, ResultWarning
-from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, SMALL_DENOMINATOR, Setting, over_seeds
+from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, SMALL_DENOMINATOR, RemovalCell, over_seeds
 from trueness.stats import Interval, area_between_curves, t_interval
 from trueness.stats.undefined import Floats
 
@@ -29,83 +30,82 @@ UNUSUAL = 0.05
 """More masked texts by this than under random masks look unusual to the companion."""
 
 
-def warnings(settings: Sequence[Setting], target: str, trained_before: Sequence[str] = ()) -> Iterator[ResultWarning]:
+def warnings(cells: Sequence[RemovalCell], target: str, trained_before: Sequence[str] = ()) -> Iterator[ResultWarning]:
     """Reasons to read the curves with care."""
     for model in trained_before:
         message = "it was a classifier before: what it learnt from whole texts is not lost when it is trained again"
         yield ResultWarning(code="trained-before", where=model, message=message)
-    if target == "gold" and settings:
+    if target == "gold" and cells:
         message = "explanations of the gold class can tell the label by what they hide; practice does not know it"
         yield ResultWarning(code="gold-label", where="all methods", message=message)
-    for setting in settings:
-        if len(setting.seeds) < FEWEST_SEEDS:
-            message = f"{len(setting.seeds)} seeds: claims need at least {FEWEST_SEEDS}"
-            yield ResultWarning(code="few-seeds", where=setting.where, message=message)
-        yield from _repeated(setting)
-        yield from _blind(setting)
-        if setting.unit == "share":
-            yield from _small_denominators(setting)
-        for order, method in setting.curves:
-            yield from _of_curve(setting, order, method)
-        if setting.unit == "share":
-            yield from _foils(setting)
-        for method in setting.unusual:
+    for cell in cells:
+        if len(cell.seeds) < FEWEST_SEEDS:
+            message = f"{len(cell.seeds)} seeds: claims need at least {FEWEST_SEEDS}"
+            yield cell.warn("few-seeds", message)
+        yield from _repeated(cell)
+        yield from _blind(cell)
+        if cell.unit == "share":
+            yield from _small_denominators(cell)
+        for order, method in cell.curves:
+            yield from _of_curve(cell, order, method)
+        if cell.unit == "share":
+            yield from _foils(cell)
+        for method in cell.unusual:
             if method != BASELINE:
-                yield from _unusual(setting, method)
+                yield from _unusual(cell, method)
 
 
-def _repeated(setting: Setting) -> Iterator[ResultWarning]:
+def _repeated(cell: RemovalCell) -> Iterator[ResultWarning]:
     """Steps that hide no more than the one before: texts are too short for them, or inputs too small."""
-    more = np.diff(setting.hidden, prepend=0.0) > 0
-    same = [f"{amount:g}" for amount, new in zip(setting.amounts[1:], more, strict=False) if not new]
+    more = np.diff(cell.hidden, prepend=0.0) > 0
+    same = [f"{amount:g}" for amount, new in zip(cell.amounts[1:], more, strict=False) if not new]
     if same:
         message = f"the steps {', '.join(same)} hide no more than those before: they measure the same again"
-        yield ResultWarning(code="repeated-steps", where=setting.where, message=message)
+        yield cell.warn("repeated-steps", message)
 
 
-def _blind(setting: Setting) -> Iterator[ResultWarning]:
+def _blind(cell: RemovalCell) -> Iterator[ResultWarning]:
     """Classifiers of masks that say the same whatever they see."""
-    alone = [values for values, _ in setting.masks.values()]
+    alone = [values for values, _ in cell.masks.values()]
     if alone and np.ptp(np.concatenate([values.ravel() for values in alone])) == 0:
         message = (
             "the classifiers of masks learnt nothing, so that no leak can be found: train them for longer (of texts: "
             "leak=150)"
         )
-        yield ResultWarning(code="blind-to-leaks", where=setting.where, message=message)
+        yield cell.warn("blind-to-leaks", message)
 
 
-def _small_denominators(setting: Setting) -> Iterator[ResultWarning]:
+def _small_denominators(cell: RemovalCell) -> Iterator[ResultWarning]:
     """Where it is so with most seeds there is an abstention instead."""
-    for order in ("plain", MASKED) if setting.methods(MASKED) else ("plain",):
-        if setting.fragile(order).any() and not setting.empty(order):
+    for order in ("plain", MASKED) if cell.methods(MASKED) else ("plain",):
+        if cell.fragile(order).any() and not cell.empty(order):
             message = (
-                f"{_cost_little(setting, order)}: faithfulness would divide by little, and leaves them out but for the "
+                f"{_cost_little(cell, order)}: faithfulness would divide by little, and leaves them out but for the "
                 "value as published"
             )
-            where = f"{setting.where}, {order}" if order == MASKED else setting.where
-            yield ResultWarning(code="small-denominator", where=where, message=message)
+            yield cell.warn("small-denominator", message, *([order] if order == MASKED else []))
 
 
-def _cost_little(setting: Setting, order: str) -> str:
+def _cost_little(cell: RemovalCell, order: str) -> str:
     return (
-        f"with {setting.fragile(order).sum()} of {len(setting.seeds)} seeds random masks cost less than "
-        f"{SMALL_DENOMINATOR} {setting.metric} over the whole curve"
+        f"with {cell.fragile(order).sum()} of {len(cell.seeds)} seeds random masks cost less than "
+        f"{SMALL_DENOMINATOR} {cell.metric} over the whole curve"
     )
 
 
-def _of_curve(setting: Setting, order: str, method: str) -> Iterator[ResultWarning]:
-    where = f"{setting.where}, {method}, {order}" if method != BASELINE else f"{setting.where}, {method}"
+def _of_curve(cell: RemovalCell, order: str, method: str) -> Iterator[ResultWarning]:
+    where = (method, order) if method != BASELINE else (method,)
     if order != MASKED:  # there nothing is trained that could learn from masks
-        yield from _rising(setting, setting.curves[order, method], where)
-    if setting.unit == "share":
+        yield from _rising(cell, cell.curves[order, method], *where)
+    if cell.unit == "share":
         # Of macro-F1, a model that says one class whatever it sees gets so little that hardly any curve is below it.
-        yield from _below_floor((setting.accuracies or setting.curves)[order, method], where)
-    if (order, method) in setting.masks and method != BASELINE:
-        yield from _mask_leak(setting, order, method, where)
+        yield from _below_floor(cell, (cell.accuracies or cell.curves)[order, method], *where)
+    if (order, method) in cell.masks and method != BASELINE:
+        yield from _mask_leak(cell, order, method)
 
 
-def _rising(setting: Setting, curve: Floats, where: str) -> Iterator[ResultWarning]:
-    inner = curve[:, :-1] if setting.unit == "share" else curve  # the last one, with everything hidden, is no step
+def _rising(cell: RemovalCell, curve: Floats, *where: str) -> Iterator[ResultWarning]:
+    inner = curve[:, :-1] if cell.unit == "share" else curve  # the last one, with everything hidden, is no step
     pairs = itertools.combinations(range(inner.shape[1]), 2)
     found = _largest({(one, other): inner[:, other] - inner[:, one] for one, other in pairs}, above=RISE)
     if found is not None:
@@ -114,10 +114,10 @@ def _rising(setting: Setting, curve: Floats, where: str) -> Iterator[ResultWarni
             f"performance is higher at step {other} than at step {one}, by {shown(interval)}, though more is hidden: "
             "what is hidden, or what is left, tells the label, or training is unsteady"
         )
-        yield ResultWarning(code="rising-curve", where=where, message=message)
+        yield cell.warn("rising-curve", message, *where)
 
 
-def _below_floor(curve: Floats, where: str) -> Iterator[ResultWarning]:
+def _below_floor(cell: RemovalCell, curve: Floats, *where: str) -> Iterator[ResultWarning]:
     found = _largest({step: curve[:, -1] - curve[:, step] for step in range(curve.shape[1] - 1)}, above=RISE)
     if found is not None:
         step, interval = found
@@ -125,12 +125,12 @@ def _below_floor(curve: Floats, where: str) -> Iterator[ResultWarning]:
             f"at step {step} accuracy is lower than with everything hidden, by {shown(interval)}: what is left "
             "misleads the model, which counts as faithfulness"
         )
-        yield ResultWarning(code="below-floor", where=where, message=message)
+        yield cell.warn("below-floor", message, *where)
 
 
-def _mask_leak(setting: Setting, order: str, method: str, where: str) -> Iterator[ResultWarning]:
-    alone, largest = setting.masks[order, method]
-    reference = np.maximum(largest, setting.masks.get(("plain", BASELINE), (largest, largest))[0])
+def _mask_leak(cell: RemovalCell, order: str, method: str) -> Iterator[ResultWarning]:
+    alone, largest = cell.masks[order, method]
+    reference = np.maximum(largest, cell.masks.get(("plain", BASELINE), (largest, largest))[0])
     found = _largest(dict(enumerate((alone - reference).T, start=1)), above=LEAK)
     if found is not None:
         step, excess = found
@@ -138,12 +138,12 @@ def _mask_leak(setting: Setting, order: str, method: str, where: str) -> Iterato
             f"at step {step} the masks alone tell the label with accuracy {alone[:, step - 1].mean():.3f}, "
             f"{shown(excess)} above random masks and the largest class: the curve is too high by an unknown part"
         )
-        yield ResultWarning(code="mask-leak", where=where, message=message)
+        yield cell.warn("mask-leak", message, method, order)
 
 
-def _unusual(setting: Setting, method: str) -> Iterator[ResultWarning]:
-    share = setting.unusual[method]
-    beyond = share - setting.unusual.get(BASELINE, np.zeros_like(share))
+def _unusual(cell: RemovalCell, method: str) -> Iterator[ResultWarning]:
+    share = cell.unusual[method]
+    beyond = share - cell.unusual.get(BASELINE, np.zeros_like(share))
     found = _largest(dict(enumerate(beyond.T, start=1)), above=UNUSUAL)
     if found is not None:
         step, excess = found
@@ -152,7 +152,7 @@ def _unusual(setting: Setting, method: str) -> Iterator[ResultWarning]:
             f"under masks, {shown(excess)} more than under random masks: its curve may show surprise instead of "
             "importance"
         )
-        yield ResultWarning(code="unusual-texts", where=f"{setting.where}, {method}", message=message)
+        yield cell.warn("unusual-texts", message, method)
 
 
 def _largest(differences: Mapping[Place, Floats], above: float) -> tuple[Place, Interval] | None:
@@ -163,44 +163,37 @@ def _largest(differences: Mapping[Place, Floats], above: float) -> tuple[Place, 
     return max(sure, key=lambda one: float(one[1].value)) if sure else None
 
 
-def _foils(setting: Setting) -> Iterator[ResultWarning]:
+def _foils(cell: RemovalCell) -> Iterator[ResultWarning]:
     """Blurred copies that are not less faithful than what they were made of."""
     for order in FAITHFULNESS:
-        for foil in setting.methods(order):
+        for foil in cell.methods(order):
             method = foil.removeprefix("blurred[").removesuffix("]")
-            if (
-                method == foil
-                or method not in setting.methods(order)
-                or len(setting.amounts) < 3
-                or setting.empty(order)
-            ):
+            if method == foil or method not in cell.methods(order) or len(cell.amounts) < 3 or cell.empty(order):
                 continue
-            gap = over_seeds(setting.faithfulness(order, foil) - setting.faithfulness(order, method))
+            gap = over_seeds(cell.faithfulness(order, foil) - cell.faithfulness(order, method))
             less = decide(gap, below=0)
             if less or gap.n < FEWEST_SEEDS:
                 continue
             what = "is at least as faithful" if less is False else "cannot be told from it"
             message = f"its blurred copy {what} (difference {shown(gap)}): exactness is not measured"
-            yield ResultWarning(code="blurred-foil", where=f"{setting.where}, {method}, {order}", message=message)
+            yield cell.warn("blurred-foil", message, method, order)
 
 
-def abstentions(settings: Sequence[Setting], refused: pd.DataFrame, unit: str) -> Iterator[Abstention]:
+def abstentions(cells: Sequence[RemovalCell], refused: pd.DataFrame, unit: str) -> Iterator[Abstention]:
     """What a model cannot support, and what cannot be computed."""
     first = refused[refused["order"] == "explained"].drop_duplicates(["dataset", "model", "method"])
     for row in first.to_dict(orient="records"):
-        where = f"{row['dataset']}, {row['model']}"
-        yield Abstention(quantity=str(row["method"]), where=where, reason=str(row["reason"]).rstrip("."))
+        yield Cell(row["dataset"], row["model"]).abstain(str(row["method"]), str(row["reason"]).rstrip("."))
     if unit == "tokens":
         reason = "counted in tokens the curves end before everything is hidden; read them as curves"
         yield Abstention(quantity="faithfulness", where="all datasets", reason=reason)
         return
-    for setting in settings:
-        for order in [order for order in FAITHFULNESS if setting.methods(order)]:
-            if setting.empty(order):
-                reason = _cost_little(setting, order)
-                yield Abstention(quantity=FAITHFULNESS[order], where=setting.where, reason=reason)
+    for cell in cells:
+        for order in [order for order in FAITHFULNESS if cell.methods(order)]:
+            if cell.empty(order):
+                yield cell.abstain(FAITHFULNESS[order], _cost_little(cell, order))
                 continue
-            baseline = setting.baseline(order)
-            for cause, count in area_between_curves(setting.amounts, baseline, baseline).value.reasons().items():
-                text = f"{cause.value} (of {count} of {len(setting.seeds)} seeds, which are left out)"
-                yield Abstention(quantity=FAITHFULNESS[order], where=setting.where, reason=text)
+            baseline = cell.baseline(order)
+            for cause, count in area_between_curves(cell.amounts, baseline, baseline).value.reasons().items():
+                text = f"{cause.value} (of {count} of {len(cell.seeds)} seeds, which are left out)"
+                yield cell.abstain(FAITHFULNESS[order], text)

@@ -35,8 +35,8 @@ def inner_values(network: TextNetwork, split: EncodedSplit) -> list[Tensor]:
     return [torch.cat(part)[back] for part in parts]
 
 
-class Usual:
-    """What is usual, from the inner values on reference texts: half of them fit, the other half calibrate."""
+class ReferenceValues:
+    """Inner values on usual texts, against which others are held: half of them fit, the other half calibrate."""
 
     def __init__(self, layers: list[Tensor]) -> None:
         order = np.random.default_rng(0).permutation(len(layers[0]))  # texts may lie sorted by their label

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -11,9 +12,10 @@ import numpy.typing as npt
 
 from trueness.data.vectors import VectorDataset, Vectors
 from trueness.models.linear import LinearModel
+from trueness.protocols.roar.removal import Order, removal
 
-Order = Literal["recursive-roar", "roar", "ground-truth", "worst-case", "random"]
-ORDERS: tuple[Order, ...] = get_args(Order)
+RemovalOrder = Literal["recursive-roar", "roar", "ground-truth", "worst-case", "random"]
+ORDERS: tuple[RemovalOrder, ...] = get_args(RemovalOrder)
 Explain = Callable[[LinearModel], npt.NDArray[np.float64]]
 Train = Callable[[Vectors], LinearModel]
 _ROUNDING = 1e-9  # 3/16 * 16 must count 3 features, not 2
@@ -30,7 +32,7 @@ class Point:
 
 
 def removal_curve(
-    dataset: VectorDataset, train: Train, explain: Explain, *, order: Order, ratios: Sequence[float], seed: int
+    dataset: VectorDataset, train: Train, explain: Explain, *, order: RemovalOrder, ratios: Sequence[float], seed: int
 ) -> list[Point]:
     """Retrain without ever more features and measure test accuracy; lower means the features removed mattered more.
 
@@ -38,23 +40,27 @@ def removal_curve(
     model that has all features; `recursive-roar` ranks again at every step, by the model that has those left.
     `ground-truth` removes the evidence first, `worst-case` last, `random` in an order drawn from `seed`.
     """
-    everything = np.arange(dataset.width)
-    model, remaining = train(dataset.train), everything
     queue = _reference_order(dataset, order, seed)
-    if queue is None:
-        queue = _ranked(explain(model), remaining)
-    removed: list[int] = []
-    points = []
-    for step, ratio in enumerate(ratios):
-        new = int(ratio * dataset.width + _ROUNDING) - len(removed)
-        if new > 0:
-            if order == "recursive-roar" and removed:
-                queue = _ranked(explain(model), remaining)
-            removed, queue = removed + queue[:new], queue[new:]
-            remaining = np.setdiff1d(everything, removed)
-            model = train(dataset.train.keep(remaining))
-        points.append(Point(step, float(ratio), tuple(removed), model.accuracy(dataset.test.keep(remaining))))
-    return points
+
+    def left(removed: tuple[int, ...]) -> npt.NDArray[np.intp]:
+        return np.setdiff1d(np.arange(dataset.width), removed)
+
+    def ranked(model: LinearModel, removed: tuple[int, ...]) -> list[int]:
+        return _ranked(explain(model), left(removed)) if queue is None else queue
+
+    def hide(columns: list[int], removed: tuple[int, ...], ratio: float) -> tuple[int, ...]:
+        more = max(int(ratio * dataset.width + _ROUNDING) - len(removed), 0)
+        return (*removed, *[column for column in columns if column not in removed][:more])
+
+    @functools.lru_cache(maxsize=1)  # a step may remove no more than the one before
+    def retrain(removed: tuple[int, ...]) -> tuple[LinearModel, float]:
+        model = train(dataset.train.keep(left(removed)) if removed else dataset.train)
+        return model, model.accuracy(dataset.test.keep(left(removed)))
+
+    nothing: tuple[int, ...] = ()
+    again: list[Order] = ["recursive" if order == "recursive-roar" else "plain"]
+    points = removal(retrain(nothing)[0], nothing, ratios, again, explain=ranked, hide=hide, train=retrain)
+    return [Point(step - 1, float(ratios[step - 1]), removed, accuracy) for _, step, removed, accuracy in points]
 
 
 def _ranked(scores: npt.NDArray[np.float64], columns: npt.NDArray[np.intp]) -> list[int]:
@@ -63,7 +69,7 @@ def _ranked(scores: npt.NDArray[np.float64], columns: npt.NDArray[np.intp]) -> l
     return order
 
 
-def _reference_order(dataset: VectorDataset, order: Order, seed: int) -> list[int] | None:
+def _reference_order(dataset: VectorDataset, order: RemovalOrder, seed: int) -> list[int] | None:
     """The removal order that needs no explanation; None where one is needed."""
     if order == "ground-truth":
         return [int(column) for column in np.argsort(~dataset.evidence, kind="stable")]
