@@ -86,7 +86,7 @@ def _explainer(name: str) -> str:
 
 def attentive(name: str) -> str:
     """Refuse a model without attention of its own."""
-    if TEXT_MODELS[name][1] not in ("additive", "dot"):
+    if TEXT_MODELS[name].attends != "one":
         raise ValueError(f"{name} has no attention of its own to test; use additive or dot")
     return name
 

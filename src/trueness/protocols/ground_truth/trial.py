@@ -11,9 +11,8 @@ import numpy as np
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
 from trueness.data.examples import TextExample
+from trueness.models.classifier import Classifier
 from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
-from trueness.models.transformer import words_of
 from trueness.protocols.agreement.explaining import explain_all
 from trueness.protocols.ground_truth.summary import LEVEL, PLANTED
 from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at
@@ -67,14 +66,12 @@ def marks_of(coder: Coder, examples: Sequence[TextExample], which: str, width: i
 
 
 def trial(
-    network: TextNetwork,
-    coder: Coder,
+    model: Classifier,
     test: Sequence[TextExample],
     explainers: Sequence[str],
     *,
     bound: float,
     instances: int,
-    device: str,
     shown: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """One row per explainer and instance, and what is known of the model: its usage of the evidence, and refusals.
@@ -84,7 +81,8 @@ def trial(
     """
     import pandas as pd
 
-    whole = EncodedSplit(test, coder, device)
+    network, coder = model.network, model.coder
+    whole = EncodedSplit(test, coder, model.device)
     predicted = np.zeros(len(test), dtype=int)
     with inspecting(network):
         for rows, batch in whole.in_order():
@@ -96,13 +94,13 @@ def trial(
         return pd.DataFrame(), facts
     examples = test[:instances]
     predicted, gold = predicted[:instances], gold[:instances]
-    found = explain_all(network, EncodedSplit(examples, coder, device), explainers, refuse=False)
+    found = explain_all(network, EncodedSplit(examples, coder, model.device), explainers, refuse=False)
     facts["refused"] = found.refused
     evidence, decoys = (marks_of(coder, examples, which, found.mask.shape[1]) for which in ("evidence", "decoys"))
     facts["shown"] = [
         {
             "instance": row,
-            "words": words_of(coder, examples[row]),
+            "words": model.words_of(examples[row]),
             "predicted": int(predicted[row]),
             "gold": int(gold[row]),
             "rows": {
