@@ -282,6 +282,6 @@ def recognise(folder: str | Path, family: Any = None) -> tuple[Family, dict[str,
 
 
 def load_model(folder: str | Path, device: str = "cpu", family: Any = None) -> Classifier:
-    """Any saved text classifier; nothing in its folder is executed. Somebody else's `family` is given: name or class."""
+    """Any saved text classifier; nothing in its folder is executed. Somebody else's family is given: name or class."""
     found, config = recognise(folder, family)
     return found.load(Path(folder), config, device)
