@@ -1,5 +1,7 @@
 """Masking a split by gradients against the same text by text; on a GPU also a step of five seeds against one by one."""
 
+import functools
+
 import numpy as np
 import torch
 
@@ -9,9 +11,10 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.preparation import Preparation
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.families import train_many
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.hiding import Amount, hide
-from trueness.protocols.roar.step import Maker, nothing, retrain
+from trueness.protocols.roar.step import nothing, retrain
 
 WORDS, TEXTS, TOKENS = 2000, 400, 20
 SEEDS = (0, 1, 2, 3, 4)
@@ -54,10 +57,10 @@ def main() -> None:
 def _together(texts: list[TextExample], vocabulary: Vocabulary, device: str) -> None:
     splits = {"train": texts * 8, "dev": texts, "test": texts}
     data = TextDataset("benchmark", ("0", "1"), splits, vocabulary, Preparation())
-    maker = Maker("bilstm-additive", Recipe(epochs=4))
+    trainer = functools.partial(train_many, "bilstm-additive", recipe=Recipe(epochs=4))
 
     def step(seeds: tuple[int, ...]) -> None:
-        retrain(maker, data, seeds, [nothing] * len(seeds), device, leak=True)
+        retrain(trainer, data, seeds, [nothing] * len(seeds), device, leak=True)
 
     def one_by_one() -> None:
         for seed in SEEDS:

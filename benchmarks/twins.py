@@ -10,8 +10,8 @@ from benchmarks.report import line
 from trueness.data import RawExample
 from trueness.data.dataset import prepare
 from trueness.data.preparation import Preparation
+from trueness.models.families import train
 from trueness.models.recipes import Recipe
-from trueness.models.training import train
 from trueness.models.twins import train_twins
 
 JOBS = [(seed, weight) for seed, weight in itertools.product(range(3), (0.3, 1.0, 3.0))]

@@ -55,7 +55,7 @@ def test_the_adversary_of_new_texts(model):
         with pytest.raises(UserError, match=message):
             call()
     uniform = tn.train("average-uniform", DATA, recipe=replace(QUICK, epochs=1), hidden=8, embedding=8)
-    with pytest.raises(UserError, match="nothing to contradict"):
+    with pytest.raises(UserError, match="needs a model with one attention of its own"):
         tn.adversarial_attention(uniform, ["x"])
 
 

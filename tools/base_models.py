@@ -53,7 +53,7 @@ def train_one(job: tuple[str, str, str, int], root: str, vectors: str | None, de
     from trueness.data.batches import EncodedSplit
     from trueness.data.text_datasets import load_text
     from trueness.models.evaluation import evaluate
-    from trueness.models.training import train
+    from trueness.models.families import train
 
     dataset, recipe, model, seed = job
     data = load_text(dataset, root=root)

@@ -47,7 +47,6 @@ __all__ = [
     "explain",
     "explainer",
     "fine_tune",
-    "load_classifier",
     "load_dataset",
     "load_model",
     "load_study",

@@ -15,7 +15,7 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -30,6 +30,7 @@ _FILES = "trueness_file_"
 """How modules are called that were read from a file by its path."""
 _loaded: dict[str, Path] = {}
 _imported: dict[str, str] = {}
+_remembered: dict[str, Source] = {}
 _beside: contextvars.ContextVar[Path | None] = contextvars.ContextVar("beside", default=None)
 
 
@@ -77,6 +78,16 @@ class Reference(str):
     def identity(self) -> dict[str, Any]:
         """What of it belongs to a key."""
         return {"outside": str(self), "sources": [source.identity for source in self.sources]}
+
+
+def remember(sources: Iterable[Source]) -> None:
+    """From now on these names are found where they were found before: in a worker, which has other folders."""
+    _remembered.update({source.name: source for source in sources})
+
+
+def remembered(name: str) -> Source | None:
+    """Where something of that name was found before this process began."""
+    return _remembered.get(name)
 
 
 def is_address(name: str) -> bool:

@@ -140,6 +140,8 @@ class Registry(Generic[T]):
         if entry is not None and entry.source is None:
             source = None if entry.maker is None else plugins.home(entry.maker)
             return None if source is None else dataclasses.replace(source, name=name)
+        if (known := plugins.remembered(name)) is not None:
+            return known
         if plugins.is_address(name) and self._adapt is not None:
             if entry is None or plugins.is_there(name):
                 return plugins.find(name)[1]

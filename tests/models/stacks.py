@@ -9,12 +9,18 @@ import torch
 from tests.models.test_attentive import VOCABULARY
 from trueness.data import TextExample
 from trueness.models import stack
+from trueness.models.attentive import AttentiveClassifier
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.evaluation import Evaluation
 from trueness.models.loop import Loop
-from trueness.models.training import build as fresh
+from trueness.models.training import build
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
+
+
+def fresh(config, seed):
+    """A network of that shape, fixed by the seed."""
+    return build(lambda: AttentiveClassifier(config), seed)
 
 
 def pairs(count=40):
@@ -28,7 +34,14 @@ def pairs(count=40):
 
 def loops_of(config, recipe, splits, objectives, seeds, device):
     return [
-        Loop(fresh(config, seed, None).to(device), recipe, split, objective, Evaluation(split, config.classes), seed)
+        Loop(
+            fresh(config, seed).to(device),
+            recipe,
+            split,
+            objective,
+            Evaluation(split, config.classes),
+            seed,
+        )
         for seed, split, objective in zip(seeds, splits, objectives, strict=True)
     ]
 

@@ -8,7 +8,7 @@ from trueness.models.attentive import AttentiveClassifier
 from trueness.models.cuda_graphs import CrossEntropy, GraphStepper, Stepper, rounded_up
 from trueness.models.loop import optimiser_of
 from trueness.models.recipes import Recipe
-from trueness.models.training import model_config
+from trueness.models.training import attentive_config
 
 
 def test_rounding_adds_at_most_an_eighth_and_leaves_few_widths():
@@ -22,7 +22,7 @@ def test_rounding_adds_at_most_an_eighth_and_leaves_few_widths():
 
 def small_network():
     torch.manual_seed(0)
-    return AttentiveClassifier(model_config("bilstm-additive", DATA, Recipe(), **SMALL))
+    return AttentiveClassifier(attentive_config(DATA, Recipe(), **SMALL))
 
 
 def test_padding_to_a_rounded_width_changes_nothing():

@@ -56,7 +56,7 @@ def test_the_learning_rate_rises_and_falls():
 
 def test_a_tuned_model_is_saved_and_explained(pretrained, data, tmp_path):
     tuned = fine_tune(pretrained, data, recipe=QUICK)
-    loaded = tn.load_classifier(tuned.save(tmp_path / "tuned"))
+    loaded = tn.load_model(tuned.save(tmp_path / "tuned"))
     (found,) = tn.explain(loaded, ["a good film"], "leave-one-out-mask")
     assert found.predicted == "1"
     assert max(zip(found.scores, found.tokens, strict=True))[1] == "good"
@@ -68,7 +68,7 @@ def test_a_model_for_something_else_becomes_a_classifier(data, tmp_path):
     made.save_pretrained(tmp_path / "pretrained")
     tokenizer().save_pretrained(tmp_path / "pretrained")
     tuned = fine_tune(tmp_path / "pretrained", data, recipe=FineTuning(epochs=1, batch_size=8))
-    assert tn.load_classifier(tuned.save(tmp_path / "tuned")).classes == data.classes
+    assert tn.load_model(tuned.save(tmp_path / "tuned")).classes == data.classes
 
 
 @pytest.mark.parametrize("family", FAMILIES)

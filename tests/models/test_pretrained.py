@@ -77,7 +77,7 @@ def test_a_damaged_file_is_told(tmp_path):
     file = saved(model("bert").float(), tmp_path) / "model.safetensors"
     file.write_bytes(file.read_bytes()[:500])
     with pytest.raises(UserError, match="cannot be read as a transformer"):
-        tn.load_classifier(tmp_path)
+        tn.load_model(tmp_path)
 
 
 @pytest.mark.parametrize(

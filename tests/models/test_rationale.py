@@ -165,7 +165,7 @@ def test_training_ends_at_the_accuracy_and_the_rate(method):
     data = with_splits(plant(dataset(200), "token"))
     how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.02, stop_at=0.9)
     model = train_rationale(method, data, selection=0.12, recipe=how, hidden=6, embedding=6)
-    found = _Measure(EncodedSplit(data["dev"], model.vocabulary), 0.12, 1.0)(model.network)
+    found = _Measure(EncodedSplit(data["dev"], model.coder), 0.12, 1.0)(model.network)
     assert found["accuracy"] >= 0.9
     assert abs(found["selected"] - 0.12) <= 0.01
 

@@ -3,13 +3,12 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tests.models.stacks import DEVICES
+from tests.models.stacks import DEVICES, fresh
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
 from trueness.data.batches import EncodedSplit
 from trueness.models.products import input_gates
 from trueness.models.recurrence import recurrence, together
-from trueness.models.training import build as fresh
 
 LENGTHS = torch.tensor([7, 1, 4])
 
@@ -74,7 +73,7 @@ def test_gradients_are_those_of_differences():
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("encoder", ["bilstm", "cnn", "average"])
 def test_models_mapped_over_are_the_models(encoder, device):
-    networks = [fresh(build(encoder).config, seed, None).to(device) for seed in range(3)]
+    networks = [fresh(build(encoder).config, seed).to(device) for seed in range(3)]
     split = EncodedSplit(texts(), VOCABULARY, device)
     batch = split.batch([0, 3, 5, 7])
     names = [name for name, _ in networks[0].named_parameters()]

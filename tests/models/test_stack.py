@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.models.stacks import DEVICES, check, loops_of, pairs, separately, stack_of
+from tests.models.stacks import DEVICES, check, fresh, loops_of, pairs, separately, stack_of
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
 from trueness.data import TextDataset, TextExample
@@ -16,13 +16,12 @@ from trueness.models import stack
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
+from trueness.models.families import train_many
 from trueness.models.loop import Loop
 from trueness.models.rationale import RationaleClassifier
 from trueness.models.rationale_objective import RationaleObjective
 from trueness.models.recipes import Recipe
 from trueness.models.scheduling import run_loops
-from trueness.models.training import build as fresh
-from trueness.models.training import train_many
 from trueness.models.twins import Reference, TwinObjective
 
 
@@ -180,7 +179,14 @@ def test_training_stops_model_by_model(monkeypatch):
 
     recipe = Recipe(epochs=4, patience=1, select="accuracy", skip_first=False)
     loops = [
-        Loop(fresh(config, seed, None), recipe, split, CrossEntropy(split), functools.partial(measure, seed), seed)
+        Loop(
+            fresh(config, seed),
+            recipe,
+            split,
+            CrossEntropy(split),
+            functools.partial(measure, seed),
+            seed,
+        )
         for seed in (0, 1)
     ]
     run_loops(loops, [Checkpoint(None, {}) for _ in loops])

@@ -12,11 +12,12 @@ from trueness.data.preparation import Preparation
 from trueness.errors import UserError
 from trueness.models import checkpoint, training
 from trueness.models import loop as loops
+from trueness.models.attentive import AttentiveClassifier
 from trueness.models.cuda_graphs import CrossEntropy, Stepper
 from trueness.models.evaluation import evaluate, predict, tokens_at_once
+from trueness.models.families import load_model, train, train_many
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.text_model import load_model
-from trueness.models.training import model_config, train
+from trueness.models.training import attentive_config
 
 SMALL = {"embedding": 8, "hidden": 8}
 QUICK = Recipe(epochs=4, batch_size=16, learning_rate=0.02)
@@ -127,8 +128,8 @@ def test_the_loss_of_jain_and_wallace():
         "uneven", {s: [*DATA_RAW(s, 0)[:20], *DATA_RAW(s, 1)[:5]] for s in ("train", "dev")}, Preparation()
     )
     recipe = replace(RECIPES["jw2019"], batch_size=25)
-    config = model_config("bilstm-additive", uneven, recipe, embedding=8, hidden=8)
-    network = training.build(config, 0, None)
+    config = attentive_config(uneven, recipe, embedding=8, hidden=8)
+    network = training.build(lambda: AttentiveClassifier(config), 0)
     split = EncodedSplit(uneven["train"], uneven.vocabulary)
     objective = CrossEntropy(split, weigh_positive=recipe.weigh_positive)
     stepper = Stepper(network, recipe, split, loops.optimiser_of(network.named_parameters(), recipe), objective)
@@ -147,7 +148,7 @@ def DATA_RAW(split, label):
 
 
 def test_weight_decay_spares_the_exempt_parts():
-    network = training.build(model_config("bilstm-additive", DATA, QUICK, **SMALL), 0, None)
+    network = training.build(lambda: AttentiveClassifier(attentive_config(DATA, QUICK, **SMALL)), 0)
     groups = loops.optimiser_of(network.named_parameters(), Recipe(exempt=("attention",))).param_groups
     assert [group["weight_decay"] for group in groups] == [1e-5, 0.0]
     assert len(groups[1]["params"]) == len(list(network.attention.parameters()))
@@ -182,7 +183,7 @@ def test_checkpoints(tmp_path):
     again = load_model(model.save(tmp_path / "model"))
     split = EncodedSplit(DATA["test"], DATA.vocabulary)
     assert np.array_equal(predict(model.network, split)[0], predict(again.network, split)[0])
-    assert (again.classes, again.vocabulary, again.history) == (model.classes, model.vocabulary, model.history)
+    assert (again.classes, again.coder, again.history) == (model.classes, model.coder, model.history)
     examples = again.read(["x good y"])
     assert again.network(again.batch(examples)).logits.shape == (1, 2)
     with pytest.raises(UserError, match="has no tokens"):
@@ -222,7 +223,7 @@ def test_broken_checkpoints(tmp_path):
 
 
 def test_names_and_divergence_are_refused():
-    with pytest.raises(UserError, match="no model named 'transformer'"):
+    with pytest.raises(UserError, match="fine-tuned from a pretrained one and needs pretrained=FOLDER"):
         train("transformer", DATA)
     with pytest.raises(UserError, match="no recipe named 'jw2018'; did you mean jw2019"):
         train("bilstm-additive", DATA, recipe="jw2018")
@@ -248,19 +249,19 @@ def test_evaluation_agrees_with_scikit_learn():
 def test_every_recipe_builds_a_model():
     for name in RECIPES:
         data = corpus(20, pairs="pair" in name or "babi" in name)
-        assert model_config("bilstm-additive", data, RECIPES[name]).hidden in (32, 128, 200)
+        assert attentive_config(data, RECIPES[name]).hidden in (32, 128, 200)
         assert RECIPES.describe(name)
 
 
 def test_models_trained_together_equal_those_trained_alone(tmp_path):
     recipe = replace(QUICK, epochs=3, patience=1)
     states = [tmp_path / "a", tmp_path / "b"]
-    together = training.train_many("bilstm-additive", DATA, [3, 4], recipe=recipe, states=states, **SMALL)
+    together = train_many("bilstm-additive", DATA, [3, 4], recipe=recipe, states=states, **SMALL)
     for seed, model in zip((3, 4), together, strict=True):
         alone = train("bilstm-additive", DATA, recipe=recipe, seed=seed, **SMALL)
         assert alone.history == model.history
         assert all(torch.equal(tensor, weights(alone)[name]) for name, tensor in weights(model).items())
-    assert training.train_many("bilstm-additive", DATA, [], recipe=recipe, **SMALL) == []
+    assert train_many("bilstm-additive", DATA, [], recipe=recipe, **SMALL) == []
 
 
 def test_frozen_parts_stay_as_they_begin():

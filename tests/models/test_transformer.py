@@ -161,15 +161,15 @@ def test_a_saved_folder_is_read_and_others_are_refused(tmp_path):
     with torch.no_grad():
         expected = Transformer(made)(batch).logits
         assert torch.allclose(loaded.network(batch).logits, expected, atol=1e-5)
-    (found,) = tn.explain(tn.load_classifier(tmp_path), ["a goodness odd film"], "lime")
+    (found,) = tn.explain(tn.load_model(tmp_path), ["a goodness odd film"], "lime")
     assert found.tokens == ("a", "goodness", "odd", "film")
     assert found.known == (True, True, False, True)
     assert found.note == "a word's score is the sum of its parts'"
     assert found.target in ("LABEL_0", "LABEL_1", "LABEL_2")
-    (long,) = tn.explain(tn.load_classifier(tmp_path), ["good film " * 60], "gradient")
+    (long,) = tn.explain(tn.load_model(tmp_path), ["good film " * 60], "gradient")
     assert "58 words were cut off" in long.note
-    with pytest.raises(UserError, match="is a transformer, and this needs"):
-        tn.load_model(tmp_path)
+    with pytest.raises(UserError, match=r"one attention of its own.*the attention of transformer is: layers"):
+        tn.adversarial_attention(tn.load_model(tmp_path), ["good film"])
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(UserError, match="no safetensors"):
         load_transformer(tmp_path)

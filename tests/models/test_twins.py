@@ -6,8 +6,8 @@ import torch
 
 from tests.models.test_training import DATA, QUICK, SMALL
 from trueness.data.batches import EncodedSplit
+from trueness.models.families import train
 from trueness.models.recipes import Recipe
-from trueness.models.training import train
 from trueness.models.twins import Apartness, Reference, TwinObjective, train_twins
 
 LN2 = math.log(2)

@@ -8,7 +8,6 @@ from scipy.stats import kendalltau
 import trueness as tn
 from tests.papers.conftest import rows_of
 from trueness.errors import UserError
-from trueness.papers.agreement.study import TRANSFORMER
 from trueness.studies import KINDS
 
 METHODS = ["attention", "attention-rollout", "lime", "integrated-gradients", "deep-lift", "gradient-shap"]
@@ -49,8 +48,8 @@ def test_every_pair_is_measured_for_every_model_and_variant(agreement_run, folde
         for name, variant, methods, flow in (
             ("bilstm-additive", "corrected", 4, 0),  # no rollout, no DeepLIFT
             ("bilstm-additive", "as-published", 5, 0),
-            (TRANSFORMER, "corrected", 6, 6),
-            (TRANSFORMER, "as-published", 5, 5),
+            ("transformer", "corrected", 6, 6),
+            ("transformer", "as-published", 5, 5),
         ):
             here = records[
                 (records["dataset"] == dataset) & (records["model"] == name) & (records["variant"] == variant)
@@ -63,7 +62,7 @@ def test_every_pair_is_measured_for_every_model_and_variant(agreement_run, folde
 def test_both_texts_of_a_pair_are_explained(agreement_run, folders):
     records = agreement_run.to_pandas()
     lengths = records[records["variant"] == "corrected"].groupby(["dataset", "model"])["length"].max()
-    for name in ("bilstm-additive", TRANSFORMER):
+    for name in ("bilstm-additive", "transformer"):
         assert lengths[folders[1], name] > lengths[folders[0], name] + 3
 
 
@@ -71,13 +70,13 @@ def test_scores_are_means_over_seeds_and_texts(agreement_run, folders):
     (score,) = [
         score
         for score in agreement_run.scores
-        if (score.dataset, score.model, score.variant) == (folders[0], TRANSFORMER, "corrected")
+        if (score.dataset, score.model, score.variant) == (folders[0], "transformer", "corrected")
         and (score.quantity, score.method) == ("Kendall tau", "attention-rollout and lime")
     ]
     records = agreement_run.to_pandas()
     some = records[
         (records["dataset"] == folders[0])
-        & (records["model"] == TRANSFORMER)
+        & (records["model"] == "transformer")
         & (records["variant"] == "corrected")
         & (records["first"] == "attention-rollout")
         & (records["second"] == "lime")
@@ -136,7 +135,7 @@ def test_a_saved_folder_and_a_csv_are_enough(pretrained, tmp_path):
         "agreement", store=tmp_path / "store", workers=1, instances=8, slow_instances=0, examples=1, **settings
     )
     assert {(score.dataset, score.model) for score in run.scores} == {("mine.csv", "tiny")}
-    loaded = tn.load_classifier(pretrained)
+    loaded = tn.load_model(pretrained)
     first = int(np.random.default_rng(0).permutation(10)[0])  # instances are drawn once, by a fixed seed
     text = (tmp_path / "mine.csv").read_text().splitlines()[1 + first].rsplit(",", 1)[0]
     assert run.result.tables["strips"]["words"].iloc[0][0] == text.split()[0]

@@ -11,8 +11,8 @@ from tests.data.test_planting import dataset as texts
 from trueness.data.planting import plant, with_splits
 from trueness.engine.driver import TasksFailedError
 from trueness.errors import UserError
+from trueness.models.families import train
 from trueness.models.recipes import RECIPES
-from trueness.models.training import train
 from trueness.papers.ground_truth.figures import _best, figures
 from trueness.protocols.ground_truth.summary import PLANTED
 from trueness.report.figure import in_order

@@ -1,3 +1,4 @@
+import functools
 import json
 import shutil
 import subprocess
@@ -11,8 +12,9 @@ import trueness as tn
 from tests.papers.conftest import rows_of
 from trueness.data.text_datasets import load_text
 from trueness.errors import UserError
+from trueness.models.families import train_many
 from trueness.protocols.roar.hiding import Amount
-from trueness.protocols.roar.step import Maker, everything, hide_next, nothing, retrain
+from trueness.protocols.roar.step import everything, hide_next, nothing, retrain
 from trueness.report.page import read_result
 from trueness.studies import KINDS
 from trueness.studies.loading import load_study
@@ -38,13 +40,13 @@ def roar_run(folder, tmp_path_factory):
 
 def test_the_study_is_train_explain_mask_again(roar_run, folder):
     data = load_text(str(folder))
-    maker = Maker("bilstm-additive", "dry-run", shape=SETTINGS["shape"])
-    (whole,) = retrain(maker, data, [1], [nothing], "cpu", leak=False)
-    (empty,) = retrain(maker, data, [1], [everything], "cpu", leak=False)
+    trainer = functools.partial(train_many, "bilstm-additive", recipe="dry-run", **SETTINGS["shape"])
+    (whole,) = retrain(trainer, data, [1], [nothing], "cpu", leak=False)
+    (empty,) = retrain(trainer, data, [1], [everything], "cpu", leak=False)
     now, curve = whole, [whole.measured["macro-f1"]]
     for amount in STEPS:
         mask = hide_next(now, "input-x-gradient", [Amount(amount)], seed=1, target="gold", signed=False)[0]
-        (now,) = retrain(maker, data, [1], [lambda name, split, mask=mask: mask[name]], "cpu", leak=True)
+        (now,) = retrain(trainer, data, [1], [lambda name, split, mask=mask: mask[name]], "cpu", leak=True)
         curve.append(now.measured["macro-f1"])
     records = roar_run.to_pandas()
     mine = records[(records["method"] == "input-x-gradient") & (records["order"] == "recursive")]
@@ -56,7 +58,7 @@ def test_the_study_is_train_explain_mask_again(roar_run, folder):
     assert ends["all hidden"] == pytest.approx(empty.measured["macro-f1"])
     # Plain ROAR explains the first model only; its first step is Recursive ROAR's.
     masks = hide_next(whole, "input-x-gradient", [Amount(each) for each in STEPS], seed=1, target="gold", signed=False)
-    (plain,) = retrain(maker, data, [1], [lambda name, split: masks[1][name]], "cpu", leak=False)
+    (plain,) = retrain(trainer, data, [1], [lambda name, split: masks[1][name]], "cpu", leak=False)
     other = records[(records["method"] == "input-x-gradient") & (records["order"] == "plain")]
     other = other[other["seed"] == 1].sort_values("step")["performance"].tolist()
     assert other == pytest.approx([curve[1], plain.measured["macro-f1"]])

@@ -15,7 +15,6 @@ from trueness.api.texts import compare_attention as compare_attention
 from trueness.api.texts import evaluate as evaluate
 from trueness.api.texts import explain as explain
 from trueness.api.texts import fine_tune as fine_tune
-from trueness.api.texts import load_classifier as load_classifier
 from trueness.api.texts import load_dataset as load_dataset
 from trueness.api.texts import load_model as load_model
 from trueness.api.texts import train as train

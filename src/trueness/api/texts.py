@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from trueness.data import TextExample
     from trueness.explainers import Explainer
+    from trueness.models.classifier import Classifier
     from trueness.models.finetuning import FineTuning
     from trueness.models.recipes import Recipe
-    from trueness.models.text_model import TextModel
     from trueness.models.transformer import TransformerModel
     from trueness.protocols.result import Result
 
@@ -46,17 +46,17 @@ def train(
     device: str = "cpu",
     state: str | Path | None = None,
     **shape: Any,
-) -> TextModel:
+) -> Classifier:
     """Train a text classifier: `tn.train("bilstm-additive", "movie-sentences")`.
 
     `data` is a dataset or the name of one. `recipe` names how to train (see `trueness list recipe`); `shape` sets the
     model's sizes (`hidden=32`). With `state`, a folder, an interrupted training continues where it stopped.
     """
-    from trueness.models import training
+    from trueness.models import families
 
     check_device(device)
     loaded = load_text(data, root=root) if isinstance(data, str) else data
-    return training.train(model, loaded, recipe=recipe, seed=seed, device=device, vectors=vectors, state=state, **shape)
+    return families.train(model, loaded, recipe=recipe, seed=seed, device=device, vectors=vectors, state=state, **shape)
 
 
 def fine_tune(
@@ -79,24 +79,18 @@ def fine_tune(
     return tune(pretrained, loaded, recipe=recipe, seed=seed, device=device)
 
 
-def load_model(path: str | Path, device: str = "cpu") -> TextModel:
-    """A text classifier that `train` made and `save` wrote, from its folder."""
-    from trueness.models import text_model
+def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> Classifier:
+    """Any text classifier from its folder: what `save` wrote, or a transformer as `save_pretrained` leaves it.
+
+    A model of somebody else's `family` is loaded with it given: its name or its class.
+    """
+    from trueness.models import families
 
     check_device(device)
-    return text_model.load_model(path, device)
+    return families.load_model(path, device, family)
 
 
-def load_classifier(path: str | Path, device: str = "cpu") -> TextModel | TransformerModel:
-    """Any text classifier from its folder: one of ours, or a transformer as `save_pretrained` leaves it."""
-    from trueness.models import text_model
-    from trueness.models.transformer import load_transformer
-
-    check_device(device)
-    return (load_transformer if text_model.is_transformer(path) else text_model.load_model)(path, device)
-
-
-def evaluate(model: TextModel | TransformerModel, data: TextDataset, split: str | None = None) -> dict[str, float]:
+def evaluate(model: Classifier, data: TextDataset, split: str | None = None) -> dict[str, float]:
     """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1."""
     from trueness.data.batches import EncodedSplit
     from trueness.models import evaluation
@@ -106,7 +100,7 @@ def evaluate(model: TextModel | TransformerModel, data: TextDataset, split: str 
 
 
 def explain(
-    model: TextModel | TransformerModel,
+    model: Classifier,
     texts: Sequence[str] | Sequence[TextExample],
     explainer: AnyExplainer = "attention",
     *,
@@ -159,7 +153,7 @@ def explain(
 
 
 def agreement(
-    model: TextModel | TransformerModel,
+    model: Classifier,
     data: TextDataset | Sequence[str],
     explainers: Sequence[AnyExplainer] = ("attention", "input-x-gradient", "integrated-gradients", "leave-one-out"),
     *,
@@ -205,7 +199,7 @@ def agreement(
 
 
 def adversarial_attention(
-    model: TextModel,
+    model: Classifier,
     texts: Sequence[str] | Sequence[TextExample],
     *,
     others: Sequence[str] | None = None,
@@ -220,8 +214,6 @@ def adversarial_attention(
 
     if not 0 <= epsilon <= 1:
         raise UserError(f"epsilon is a change of probability between 0 and 1, not {epsilon}.")
-    if model.network.attention is None:
-        raise UserError(f"This model has {model.network.config.attention} attention: there is nothing to contradict.")
     examples = _examples(model, texts, others)
     if not examples:
         raise UserError("There is no text.")
@@ -229,7 +221,7 @@ def adversarial_attention(
     return AdversarialAttention(found.records, found.scores, found.warnings, found.abstentions)
 
 
-def compare_attention(base: TextModel, other: TextModel, data: TextDataset, split: str | None = None) -> Result:
+def compare_attention(base: Classifier, other: Classifier, data: TextDataset, split: str | None = None) -> Result:
     """Do two models predict the same while attending elsewhere? Both distances and the AtteFa score that they show."""
     from trueness.protocols.attefa.two_models import compare_attention as compare
 
@@ -255,7 +247,7 @@ def _named(explainer: AnyExplainer) -> tuple[str, Explainer]:
 
 
 def _examples(
-    model: TextModel | TransformerModel, texts: Sequence[str] | Sequence[TextExample], others: Sequence[str] | None
+    model: Classifier, texts: Sequence[str] | Sequence[TextExample], others: Sequence[str] | None
 ) -> list[TextExample]:
     """New texts are read as the model's training data were; examples are taken as they are."""
     given = [text for text in texts if isinstance(text, str)]

@@ -97,7 +97,7 @@ def explain_command(
     from trueness.report.heatmap import heatmap_page
 
     _same_number(text, other)
-    loaded = api.load_classifier(model)
+    loaded = api.load_model(model)
     names = explainer or ["attention", "input-x-gradient", "leave-one-out"]
     found = [
         explanation for name in names for explanation in api.explain(loaded, text, name, others=other, target=target)
@@ -151,7 +151,7 @@ def agree_command(
 
     names = explainer or ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
     found = api.agreement(
-        api.load_classifier(model), load_text(data, root=root), names, split=split, instances=instances, repeat=repeat
+        api.load_model(model), load_text(data, root=root), names, split=split, instances=instances, repeat=repeat
     )
     put(as_json, found, lambda result: result.to_json(), show.result)
 

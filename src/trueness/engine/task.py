@@ -98,6 +98,12 @@ class Task:
             for name, value in self.inputs.items()
         }
 
+    @functools.cached_property
+    def sources(self) -> frozenset[plugins.Source]:
+        """All that lies outside the package and has a part in this task, or in one it reads from."""
+        found = set(_sources([self.parameters, self.type.address]))
+        return frozenset(found.union(*(item.sources for item in self.upstream())))
+
     def upstream(self) -> Iterator[Task]:
         """The tasks this one reads from."""
         for value in self.inputs.values():
@@ -111,6 +117,14 @@ class Task:
 def _short(value: Any, limit: int = 40) -> str:
     text = repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _sources(value: Any) -> Iterator[plugins.Source]:
+    if isinstance(value, plugins.Reference):
+        yield from value.sources
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _sources(item)
 
 
 def walk(targets: Iterable[Task]) -> list[Task]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from trueness import plugins
 from trueness.engine.files import StoreError
 from trueness.engine.store import Store, machine
 from trueness.engine.task import Task, find_task_type
@@ -33,6 +34,8 @@ class Request:
     inputs: Mapping[str, str | list[str]]
     content: Mapping[str, Any]
     shown: str
+    sources: tuple[plugins.Source, ...] = ()
+    """Where things outside the package are found that the task, or what it reads, was made with."""
 
     @classmethod
     def of(cls, task: Task, store: Store) -> Request:
@@ -45,6 +48,7 @@ class Request:
             inputs=task.input_keys,
             content=task.content,
             shown=str(task),
+            sources=tuple(task.sources),
         )
 
 
@@ -96,6 +100,7 @@ def _compute(store: Store, request: Request) -> Outcome:
     begin = time.perf_counter()
     _parts.clear()
     try:
+        plugins.remember(request.sources)
         kind = find_task_type(request.address)
         inputs = {
             name: store.get(keys) if isinstance(keys, str) else [store.get(key) for key in keys]

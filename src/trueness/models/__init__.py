@@ -1,8 +1,8 @@
 """Classifiers and how they are trained."""
 
 from trueness.models import logistic as _logistic  # registers its models
-from trueness.models.linear import LinearModel
-from trueness.models.registry import TEXT_MODELS, VECTOR_MODELS
+from trueness.models.families import TEXT_MODELS
+from trueness.models.linear import VECTOR_MODELS, LinearModel
 
 del _logistic
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Literal, cast
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -15,7 +17,7 @@ from trueness.errors import UserError
 from trueness.models import attention as attentions
 from trueness.models.embedding import Embedding
 from trueness.models.encoders import CNN, Activation, Average, BiLSTM
-from trueness.models.network import Prediction, TextNetwork
+from trueness.models.network import Attends, Prediction, TextNetwork
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,9 @@ class AttentiveClassifier(TextNetwork):
         super().__init__()
         if config.one_logit and config.classes != 2:
             raise UserError(f"one_logit needs two classes, not {config.classes}.")
-        self.config = config
+        self.config, self.shape = config, asdict(config)
+        self.family = f"{config.encoder}-{config.attention}"
+        self.pairs = config.head != "linear"
         self.embedding = Embedding(config.vocabulary, config.embedding, padding_idx=PAD)
         self.encoder = _encoder(config)
         size = self.encoder.size
@@ -77,16 +81,12 @@ class AttentiveClassifier(TextNetwork):
         kinds = {"additive": attentions.Additive, "dot": attentions.Dot}
         kind = kinds.get(config.attention)
         self.attention = kind(size, size if query else None) if kind is not None else None
+        self.attends = "one" if kind is not None else cast(Attends, config.attention)
 
     @property
     def linear(self) -> bool:
         """Whether the logits are linear in the attended state, so that `token_logits` exists."""
         return self.config.head == "linear"
-
-    @property
-    def classes(self) -> int:
-        """How many there are."""
-        return self.config.classes
 
     @property
     def kind(self) -> AttentiveConfig | None:
@@ -96,6 +96,12 @@ class AttentiveClassifier(TextNetwork):
     def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # the same for all lengths
         """Embeddings, states, gates and workspace, and what differentiating them takes."""
         return (12 if gradients else 8) * (self.config.embedding + self.encoder.size)
+
+    def take_vectors(self, table: npt.NDArray[np.float32]) -> None:
+        """Begin with these vectors, of the other text as well."""
+        super().take_vectors(table)
+        if self.config.head == "query" and self.query_embedding is not None:
+            self.query_embedding.load_state_dict({"weight": torch.from_numpy(table)})
 
     def encode(self, embeddings: Tensor, batch: Batch) -> Tensor:
         """(batch, tokens, hidden)."""
@@ -189,6 +195,16 @@ class AttentiveClassifier(TextNetwork):
         states = self.encode(self.embed(batch) if embeddings is None else embeddings, batch)
         weights = self.attend(states, batch, auxiliary=auxiliary) if attention is None else attention
         return Prediction(self.decode(states, weights, batch, auxiliary=auxiliary), weights, states)
+
+
+def attentive(network: TextNetwork) -> AttentiveClassifier:
+    """The network as one whose attention can be looked at and exchanged, or a refusal."""
+    if not isinstance(network, AttentiveClassifier) or network.attends != "one":
+        raise UserError(
+            f"This needs a model with one attention of its own, such as bilstm-additive; the attention of "
+            f"{network.family or type(network).__name__} is: {network.attends}."
+        )
+    return network
 
 
 def _encoder(config: AttentiveConfig) -> BiLSTM | CNN | Average:

@@ -13,7 +13,7 @@ from trueness.data.batches import Batch, EncodedSplit
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recipes import Recipe
 
-Shape = tuple[int, ...]
+BatchShape = tuple[int, ...]
 """Models, if they are several; rows, tokens of the text, tokens of the other text."""
 
 Objective = Callable[[Prediction, Batch, Tensor], Tensor]
@@ -81,10 +81,10 @@ class GraphStepper:
         # Steps are many small kernels one after the other: they go before the large ones of explanations, which another
         # process may compute at the same time (where processes share a GPU through NVIDIA's MPS).
         self._stream = torch.cuda.Stream(device, priority=-1) if self._records else None  # type: ignore[no-untyped-call]
-        self._seen: set[Shape] = set()
-        self._refused: set[Shape] = set()
+        self._seen: set[BatchShape] = set()
+        self._refused: set[BatchShape] = set()
         """For which there was no memory; they are tried again after every epoch."""
-        self._graphs: dict[Shape, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
+        self._graphs: dict[BatchShape, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
         self._pool: tuple[int, int] | None = None
 
     def step(self, index: Tensor, widths: tuple[int, int]) -> None:

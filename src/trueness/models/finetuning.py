@@ -20,7 +20,7 @@ from trueness.models.cuda_graphs import CrossEntropy, Stepper
 from trueness.models.evaluation import evaluate
 from trueness.models.pretrained import find_pretrained, longest_text, open_folder
 from trueness.models.recipes import Recipe
-from trueness.models.training import View
+from trueness.models.training import SplitView
 from trueness.models.transformer import Subwords, Transformer, TransformerModel
 from trueness.registry import Registry
 
@@ -70,7 +70,7 @@ def fine_tune(
     device: str = "cpu",
     progress: Callable[[dict[str, float]], None] | None = None,
     uniform: bool = False,
-    view: View | None = None,
+    view: SplitView | None = None,
 ) -> TransformerModel:
     """A classifier of `data` from a pretrained model in a folder, as it was after its best epoch.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from trueness.data.vectors import Vectors
+from trueness.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -29,3 +31,14 @@ class LinearModel:
 def constant_model(examples: Vectors) -> LinearModel:
     """The model that sees no features: it predicts the more frequent class."""
     return LinearModel(np.zeros(examples.features.shape[1]), 1.0 if examples.labels.mean() > 0.5 else -1.0)
+
+
+class VectorTrainer(Protocol):
+    """Trains a classifier of vectors."""
+
+    def __call__(self, examples: Vectors, /) -> LinearModel:
+        """Train on the examples."""
+        ...
+
+
+VECTOR_MODELS: Registry[VectorTrainer] = Registry("model")

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueness.data.vectors import Vectors
-from trueness.models.linear import LinearModel, constant_model
-from trueness.models.registry import VECTOR_MODELS
+from trueness.models.linear import VECTOR_MODELS, LinearModel, constant_model
 
 
 def logistic_regression(examples: Vectors) -> LinearModel:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Batch
+from trueness.errors import UserError
+
+Attends = Literal["one", "layers", "uniform", "frozen", "none"]
+"""Which attention a model has: one of its own over the tokens, layers of it, equal weights, weights given from outside,
+or none."""
 
 
 @dataclass(frozen=True)
@@ -23,16 +32,22 @@ class Prediction:
 
 
 class TextNetwork(nn.Module):
-    """A text classifier: our attentive ones, or a transformer."""
+    """A text classifier: our attentive ones, a transformer, or anyone's, see `docs/models.md`."""
 
     embedding: nn.Embedding
     recurrent = False
     """Whether cuDNN must be in training mode to differentiate it."""
+    attends: Attends = "none"
+    pairs: bool | None = False
+    """Whether it reads pairs of texts; None: both pairs and single texts."""
+    family = ""
+    """The name of the family that made it, and `shape` what it was made with."""
+    shape: Mapping[str, Any]
 
     @property
     def classes(self) -> int:
         """How many there are."""
-        raise NotImplementedError
+        return int(self.shape["classes"])
 
     @property
     def padding(self) -> int:
@@ -44,9 +59,18 @@ class TextNetwork(nn.Module):
         """What models that can be trained as one have in common, see `stack`; None where they cannot."""
         return None
 
-    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:
+    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # some depend on it
         """About how many numbers a look at a text so long holds for each of its tokens: to bound memory."""
-        raise NotImplementedError
+        outputs = sum(len(weight) for weight in self.parameters() if weight is not self.embedding.weight)
+        return (8 if gradients else 4) * (self.embedding.embedding_dim + outputs)
+
+    @torch.no_grad()
+    def take_vectors(self, table: npt.NDArray[np.float32]) -> None:
+        """Begin with these vectors (words, size) of the vocabulary."""
+        if self.embedding.weight.shape != table.shape:
+            found, wanted = tuple(self.embedding.weight.shape), table.shape
+            raise UserError(f"The embedding of {type(self).__name__} has shape {found}, the word vectors {wanted}.")
+        self.embedding.weight.copy_(torch.from_numpy(table))
 
     def embed(self, batch: Batch) -> Tensor:
         """(batch, tokens, embedding) of the words alone."""

@@ -14,6 +14,7 @@ from trueness.data.sequences import Sequences
 from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
+from trueness.models.classifier import Classifier
 from trueness.models.network import Prediction, TextNetwork
 
 
@@ -44,6 +45,24 @@ class JoinedPairs:
         return Coded(parts[0] + parts[1], None, types, None, explained)
 
 
+@dataclass(frozen=True)
+class JoinedModel(Classifier):
+    """A classifier of pairs that explains both texts."""
+
+    def words_of(self, example: TextExample) -> list[str]:
+        """Those of both texts."""
+        return [*example.tokens, *(example.tokens_b or ())]
+
+
+def joined(model: Classifier) -> Classifier:
+    """The same model with both texts of a pair explained if it treats them alike; any other as it is."""
+    network, coder = model.network, model.coder
+    if not isinstance(network, AttentiveClassifier) or network.config.head != "concat":
+        return model
+    assert isinstance(coder, Vocabulary)
+    return JoinedModel(BothTexts(network), JoinedPairs(coder), model.classes, model.preparation)
+
+
 class BothTexts(TextNetwork):
     """A model of pairs that encodes and attends both texts alike, as a model of their joined sequence.
 
@@ -56,18 +75,13 @@ class BothTexts(TextNetwork):
         super().__init__()
         if model.config.head != "concat":
             raise UserError(f"A model with a {model.config.head} head does not treat both texts alike.")
-        self.model = model
+        self.model, self.shape, self.attends, self.pairs = model, model.shape, model.attends, True
         self.train(model.training)
 
     @property
     def embedding(self) -> torch.nn.Embedding:  # type: ignore[override]
         """The table of word embeddings."""
         return self.model.embedding
-
-    @property
-    def classes(self) -> int:
-        """How many there are."""
-        return self.model.classes
 
     def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:
         """As the model of two texts."""

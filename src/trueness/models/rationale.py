@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from torch import Tensor, nn
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.coding import PAD
 from trueness.data.dataset import TextDataset
-from trueness.data.vocabulary import Vocabulary
 from trueness.models import stack
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.encoders import BiLSTM
@@ -29,6 +27,8 @@ from trueness.models.network import Prediction, TextNetwork
 from trueness.models.rationale_objective import Method, RationaleObjective
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.scheduling import run_loops
+from trueness.models.text_model import TextModel
+from trueness.models.training import trained
 
 LOW, HIGH = -0.1, 1.1
 """HardKuma stretches a Kumaraswamy variable to this support, and cuts it to [0, 1]."""
@@ -74,7 +74,7 @@ class RationaleClassifier(TextNetwork):
     ) -> None:
         super().__init__()
         self.method = method
-        self._classes = classes
+        self.shape = {"vocabulary": vocabulary, "classes": classes}
         self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
         self.selector = BiLSTM(embedding, hidden)
         self.memory = nn.LSTMCell(2 * hidden + 1, 30) if dependent else None
@@ -83,11 +83,6 @@ class RationaleClassifier(TextNetwork):
         self.output = nn.Linear(2 * hidden, classes)
         self.draws = False
         """Whether selections are drawn in training mode: cuDNN needs that mode for gradients, too."""
-
-    @property
-    def classes(self) -> int:
-        """How many there are."""
-        return self._classes
 
     @property
     def kind(self) -> tuple[Any, ...] | None:
@@ -154,23 +149,7 @@ class RationaleClassifier(TextNetwork):
         return chosen, rate, torch.zeros_like(rate)
 
 
-@dataclass(frozen=True)
-class RationaleModel:
-    """A trained rationale model with what it takes to read texts."""
-
-    network: RationaleClassifier
-    vocabulary: Vocabulary
-    classes: tuple[str, ...]
-
-    @property
-    def coder(self) -> Vocabulary:
-        """How it reads texts."""
-        return self.vocabulary
-
-
-def train_rationale(
-    method: Method, data: TextDataset, *, selection: float, seed: int = 0, **how: Any
-) -> RationaleModel:
+def train_rationale(method: Method, data: TextDataset, *, selection: float, seed: int = 0, **how: Any) -> TextModel:
     """A rationale model that is trained to select that share of the words, as it was after its best epoch.
 
     For what else can be said see `train_rationales`.
@@ -192,7 +171,7 @@ def train_rationales(
     device: str = "cpu",
     hidden: int = 100,
     embedding: int = 100,
-) -> list[RationaleModel]:
+) -> list[TextModel]:
     """A rationale model for each share of words to select and seed: stacked on a GPU, one by one on a CPU."""
     how = RECIPES[recipe] if isinstance(recipe, str) else recipe
     train, dev = (EncodedSplit(data[split], data.vocabulary, device) for split in ("train", "dev"))
@@ -203,8 +182,7 @@ def train_rationales(
         torch.manual_seed(seed)
         network = RationaleClassifier(len(data.vocabulary), len(data.classes), method, **shape)
         if vectors is not None:
-            with torch.no_grad():
-                network.embedding.weight.copy_(torch.from_numpy(vectors))
+            network.take_vectors(vectors)
         network.to(device).draws = True
         objective = RationaleObjective(method, selection, weight, by_text=by_text)
         return Loop(network, how, train, objective, _Measure(dev, selection, weight), seed)
@@ -218,7 +196,7 @@ def train_rationales(
             run_loops(loops, [Checkpoint(None, {}) for _ in loops])
         for loop in loops:
             loop.network.draws = False
-            found.append(RationaleModel(loop.finish(), data.vocabulary, data.classes))
+            found.append(trained(loop, data))
     return found
 
 

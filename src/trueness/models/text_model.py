@@ -1,9 +1,9 @@
-"""A trained text classifier with all it needs to read new text, and its checkpoint: safetensors and JSON, no code."""
+"""Classifiers of our own vocabulary, and their checkpoint: safetensors and JSON, no code."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,56 +13,23 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextExample
-from trueness.data.preparation import Preparation, tokenise
+from trueness.data.preparation import Preparation
 from trueness.data.vocabulary import Vocabulary
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
-from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.classifier import Classifier
+from trueness.models.network import TextNetwork
 
 FORMAT = 1
 _CONFIG, _WEIGHTS = "config.json", "weights.safetensors"
 
 
 @dataclass(frozen=True)
-class TextModel:
-    """A network, its words and classes, how text was prepared, and how training went."""
+class TextModel(Classifier):
+    """A network that was trained from scratch."""
 
-    network: AttentiveClassifier = field(repr=False)
-    vocabulary: Vocabulary = field(repr=False)
-    classes: tuple[str, ...]
-    preparation: Preparation
-    history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
-    notes: tuple[str, ...] = ()
-
-    @property
-    def coder(self) -> Vocabulary:
-        """What turns words into numbers."""
-        return self.vocabulary
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.network.output.weight.device
-
-    def batch(self, examples: Sequence[TextExample]) -> Batch:
-        """Examples as one batch on the model's device, in their order."""
-        return EncodedSplit(examples, self.vocabulary, self.device).batch(range(len(examples)))
-
-    def read(self, texts: Sequence[str], others: Sequence[str] | None = None) -> list[TextExample]:
-        """New texts (or pairs) as examples; their labels are unknown and set to 0."""
-        pairs = self.network.config.head != "linear"
-        if pairs != (others is not None):
-            raise UserError("The model reads pairs of texts." if pairs else "The model reads one text, not pairs.")
-        examples = []
-        for number, text in enumerate(texts, start=1):
-            tokens = tokenise(text, self.preparation)
-            if not tokens:
-                raise UserError(f"Text {number} has no tokens.")
-            other = None if others is None else tuple(tokenise(others[number - 1], self.preparation))
-            examples.append(TextExample(tuple(tokens), 0, other))
-        return examples
+    coder: Vocabulary = field(repr=False)
 
     def unusual(self, example: TextExample) -> str:
         """In what an example differs from those the model was trained on; empty where it does not."""
@@ -75,22 +42,18 @@ class TextModel:
 
     def known(self, example: TextExample) -> tuple[bool, ...]:
         """Whether each word is in the vocabulary; unknown words share one vector."""
-        return tuple(token in self.vocabulary.numbers for token in example.tokens)
-
-    def word_scores(self, example: TextExample, scores: Sequence[float]) -> tuple[float, ...]:
-        """One score per word, from those of a batch's row, which has a begin marker in front."""
-        return tuple(scores[1 : len(example.tokens) + 1])
+        return tuple(token in self.coder.numbers for token in example.tokens)
 
     def config(self) -> dict[str, Any]:
-        """All but the weights, as plain JSON."""
+        """All but the weights and the family, as plain JSON."""
         return {
             "format": FORMAT,
-            "network": asdict(self.network.config),
+            "network": dict(self.network.shape),
             "classes": list(self.classes),
             "preparation": asdict(self.preparation),
             "history": [dict(row) for row in self.history],
             "notes": list(self.notes),
-            "words": list(self.vocabulary.words),
+            "words": list(self.coder.words),
         }
 
     def weights(self) -> dict[str, Tensor]:
@@ -100,72 +63,55 @@ class TextModel:
     def save(self, folder: str | Path) -> Path:
         """Write config.json and weights.safetensors; the config last, so that a folder with one is complete."""
         path = Path(folder)
+        if not self.network.family:
+            raise UserError(f"A {type(self.network).__name__} is of no family that could load it again.")
+        config = {"family": self.network.family, **self.config()}
         with disk(f"the model {path}", full="free some space", refused="choose another folder"):
             path.mkdir(parents=True, exist_ok=True)
             write_atomically(path / _WEIGHTS, save(self.weights()))
-            write_atomically(path / _CONFIG, json.dumps(self.config(), ensure_ascii=False, indent=1).encode())
+            write_atomically(path / _CONFIG, json.dumps(config, ensure_ascii=False, indent=1).encode())
         return path
 
 
-def load_model(folder: str | Path, device: str | torch.device = "cpu") -> TextModel:
-    """Read a checkpoint; nothing in it is executed."""
-    path = Path(folder)
-    config = _read_config(path)
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """The weights that `TextModel.save` wrote."""
     try:
-        weights = load_file(path / _WEIGHTS)
+        return load_file(folder / _WEIGHTS)
     except (OSError, SafetensorError) as error:
-        raise UserError(f"{path / _WEIGHTS} is missing or unreadable ({error}).") from error
-    return assemble(config, weights, device, source=path)
-
-
-def is_transformer(folder: str | Path) -> bool:
-    """Whether a folder holds a Hugging Face transformer rather than a model of ours."""
-    try:
-        config = json.loads((Path(folder) / _CONFIG).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(config, dict) and "model_type" in config
+        raise UserError(f"{folder / _WEIGHTS} is missing or unreadable ({error}).") from error
 
 
 def assemble(
+    build: Callable[..., TextNetwork],
     config: Mapping[str, Any],
     weights: Mapping[str, Tensor],
-    device: str | torch.device = "cpu",
-    *,
-    source: str | Path = "the model",
+    device: str | torch.device,
+    source: str | Path,
 ) -> TextModel:
-    """The model whose `config()` and `weights()` these are; `source` names it in errors."""
+    """The model whose `config()` and `weights()` these are, its network built anew; `source` names it in errors."""
+    if config.get("format") != FORMAT:
+        raise UserError(f"{source} has model format {config.get('format')}, this trueness reads {FORMAT}.")
     try:
-        network = AttentiveClassifier(AttentiveConfig(**config["network"]))
+        network = build(**config["network"])
         how = dict(config["preparation"])
         how["classes"] = tuple(how["classes"]) if how["classes"] is not None else None
-        preparation = Preparation(**how)
         vocabulary = Vocabulary(tuple(config["words"]))
-        classes = tuple(config["classes"])
-        extra: dict[str, Any] = {"history": tuple(config["history"]), "notes": tuple(config["notes"])}
+        model = TextModel(
+            network,
+            vocabulary,
+            tuple(config["classes"]),
+            Preparation(**how),
+            tuple(config["history"]),
+            tuple(config["notes"]),
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{source}: {_CONFIG} does not describe a model of this version ({error}).") from error
-    if len(vocabulary) != network.config.vocabulary:
-        raise UserError(f"{source}: {len(vocabulary)} words for a network of {network.config.vocabulary}.")
+    if len(vocabulary) != network.shape["vocabulary"]:
+        raise UserError(f"{source}: {len(vocabulary)} words for a network of {network.shape['vocabulary']}.")
     try:
         network.load_state_dict(dict(weights))
     except RuntimeError as error:
         first = str(error).split("\n")[1].strip() if "\n" in str(error) else str(error)
         raise UserError(f"{source}: the weights do not fit {_CONFIG}: {first}") from error
-    return TextModel(network.to(device).eval(), vocabulary, classes, preparation, **extra)
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    if not (path / _CONFIG).is_file():
-        raise UserError(f"{path} is not a model: it has no {_CONFIG}.")
-    try:
-        config = json.loads((path / _CONFIG).read_bytes())
-    except ValueError as error:
-        raise UserError(f"{path / _CONFIG} is not valid JSON ({error}).") from error
-    if isinstance(config, dict) and "model_type" in config:
-        raise UserError(f"{path} is a transformer, and this needs a model with one attention (trueness train).")
-    if not isinstance(config, dict) or "format" not in config:
-        raise UserError(f"{path / _CONFIG} does not describe a model of trueness.")
-    if config["format"] != FORMAT:
-        raise UserError(f"{path} has model format {config['format']}, this trueness reads {FORMAT}.")
-    return config
+    network.to(device).eval()
+    return model

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from trueness.data.batches import Batch, EncodedSplit
-from trueness.data.coding import Coded, Coder
+from trueness.data.batches import Batch
+from trueness.data.coding import Coded
 from trueness.data.examples import TextExample
-from trueness.engine import disk
+from trueness.engine import Stored, disk
 from trueness.errors import UserError
+from trueness.models.classifier import Classifier
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.pretrained import longest_text, open_folder
 
@@ -37,11 +40,16 @@ class Transformer(TextNetwork):
     `attention` of a prediction is the first token's row of the last layer, averaged over heads.
     """
 
+    attends = "layers"
+    pairs = None
+    family = "transformer"
+
     def __init__(self, model: Any, *, uniform: bool = False) -> None:
         """With `uniform` every token attends equally to all, in every head: what attention adds is what is lost."""
         super().__init__()
         self.model = model
         self._uniform = uniform
+        self.shape = {"classes": int(model.config.num_labels)}
         accepted = set(inspect.signature(model.forward).parameters)
         if "inputs_embeds" not in accepted:
             raise UserError(f"{type(model).__name__} takes no embeddings, so that it cannot be explained.")
@@ -57,11 +65,6 @@ class Transformer(TextNetwork):
         """The table of word embeddings."""
         table: torch.nn.Embedding = self.model.get_input_embeddings()
         return table
-
-    @property
-    def classes(self) -> int:
-        """How many there are."""
-        return int(self.model.config.num_labels)
 
     def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:
         """A state and a row of every head in every layer, and one layer's work; with gradients every layer's."""
@@ -157,15 +160,6 @@ class Subwords:
         return Coded(coded["input_ids"], None, coded.get("token_type_ids"), words, explained)
 
 
-def words_of(coder: Coder, example: TextExample) -> list[str]:
-    """The explained tokens of a text as a person reads them: its words, or the parts that a transformer reads."""
-    if not isinstance(coder, Subwords):
-        return list(example.tokens)
-    coded = coder.code(example)
-    parts = coder.tokenizer.convert_ids_to_tokens(list(coded.tokens))
-    return [part for part, explained in zip(parts, coded.explained or (), strict=True) if explained]
-
-
 def by_word(
     scores: npt.NDArray[np.float64], words: npt.ArrayLike, count: int, rule: WordRule = "sum"
 ) -> npt.NDArray[np.float64]:
@@ -180,33 +174,23 @@ def by_word(
 
 
 @dataclass(frozen=True)
-class TransformerModel:
-    """A transformer with its tokeniser and classes: reads new text, as a `TextModel` does."""
+class TransformerModel(Classifier):
+    """A transformer with its tokeniser; new text is split into words at white space."""
 
-    network: Transformer
-    coder: Subwords
-    classes: tuple[str, ...]
+    network: Transformer = field(repr=False)
+    coder: Subwords = field(repr=False)
     rule: WordRule = "sum"
     """How scores of parts become scores of words."""
 
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.network.embedding.weight.device
+    def words_of(self, example: TextExample) -> list[str]:
+        """The explained parts of words, as the tokeniser writes them."""
+        coded = self.coder.code(example)
+        parts = self.coder.tokenizer.convert_ids_to_tokens(list(coded.tokens))
+        return [part for part, explained in zip(parts, coded.explained or (), strict=True) if explained]
 
-    def batch(self, examples: Sequence[TextExample]) -> Batch:
-        """Examples as one batch on the model's device, in their order."""
-        return EncodedSplit(examples, self.coder, self.device).batch(range(len(examples)))
-
-    def read(self, texts: Sequence[str], others: Sequence[str] | None = None) -> list[TextExample]:
-        """New texts (or pairs) as examples, split at white space; their labels are unknown and set to 0."""
-        examples = []
-        for number, text in enumerate(texts, start=1):
-            if not text.split():
-                raise UserError(f"Text {number} has no tokens.")
-            other = None if others is None else tuple(others[number - 1].split())
-            examples.append(TextExample(tuple(text.split()), 0, other))
-        return examples
+    def explaining_special(self) -> TransformerModel:
+        """The same with tokens such as [CLS] and [SEP] explained as well."""
+        return replace(self, coder=replace(self.coder, explain_special=True))
 
     def unusual(self, example: TextExample) -> str:
         """What to know of its explanation: parts of words put together, words cut off."""
@@ -235,6 +219,26 @@ class TransformerModel:
         """One score per word of the first text, from those of a batch's row."""
         words = self.coder.code(example).words or ()
         return tuple(by_word(np.asarray(scores), words, len(example.tokens), self.rule).tolist())
+
+
+def payloads_of(model: TransformerModel) -> dict[str, Any]:
+    """How a transformer is kept in a store: its weights, and its other files as text."""
+    state = model.network.model.state_dict()
+    with tempfile.TemporaryDirectory() as folder:
+        model.network.model.config.save_pretrained(folder)
+        model.coder.tokenizer.save_pretrained(folder)
+        files = {file.name: file.read_text(encoding="utf-8") for file in sorted(Path(folder).iterdir())}
+    return {"weights": {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}, "files": files}
+
+
+def read_payloads(stored: Stored, device: str | torch.device) -> TransformerModel:
+    """The transformer whose `payloads_of` a store holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in stored.read("files").items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        weights = {name: torch.from_numpy(array) for name, array in stored.read("weights").items()}
+        save_file(weights, Path(folder) / "model.safetensors", metadata={"format": "pt"})
+        return load_transformer(folder, device)
 
 
 def load_transformer(folder: str | Path, device: str | torch.device = "cpu") -> TransformerModel:

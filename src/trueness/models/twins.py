@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +15,15 @@ from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.dataset import TextDataset
-from trueness.models.attentive import AttentiveClassifier
+from trueness.models.attentive import AttentiveClassifier, attentive
 from trueness.models.checkpoint import Checkpoint
+from trueness.models.classifier import Classifier
 from trueness.models.cuda_graphs import Together, rounded_up
 from trueness.models.inspecting import inspecting
 from trueness.models.loop import Loop
-from trueness.models.network import Prediction
+from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recipes import RECIPES, Divergence, Recipe
 from trueness.models.scheduling import run_loops
-from trueness.models.text_model import TextModel
 from trueness.models.training import build
 from trueness.stats.differentiable import jensen_shannon, skewed_kl, total_variation
 from trueness.stats.divergence import LN2
@@ -39,10 +39,10 @@ class Reference:
     """(examples, tokens), zero beyond each text"""
 
     @classmethod
-    def of(cls, network: AttentiveClassifier, split: EncodedSplit) -> Reference:
+    def of(cls, network: TextNetwork, split: EncodedSplit) -> Reference:
         """Look at a whole split."""
         width = rounded_up(int(split.sizes.max()))
-        probability = torch.zeros(len(split), network.config.classes, device=split.device)
+        probability = torch.zeros(len(split), network.classes, device=split.device)
         attention = torch.zeros(len(split), width, device=split.device)
         with inspecting(network):
             for rows, batch in split.in_order():
@@ -126,7 +126,7 @@ class TwinObjective(Together):
 class Twin:
     """A model trained against a base model."""
 
-    model: TextModel
+    model: Classifier
     seed: int
     weight: float
     epoch: int
@@ -134,7 +134,7 @@ class Twin:
 
 
 def train_twins(
-    base: TextModel,
+    base: Classifier,
     data: TextDataset,
     jobs: Sequence[tuple[int, float]],
     *,
@@ -151,16 +151,17 @@ def train_twins(
     """
     how = RECIPES[recipe] if isinstance(recipe, str) else recipe
     splits = {split: EncodedSplit(data[split], data.vocabulary, device) for split in {"train", how.select_on}}
+    config = attentive(base.network).config
     watched = base.network if base.device == torch.device(device) else copy.deepcopy(base.network).to(device)
     looks = {name: Reference.of(watched, split) for name, split in splits.items()}
     loops, checkpoints = [], []
     for number, (seed, weight) in enumerate(jobs):
-        network = build(base.network.config, seed, vectors).to(device)
+        network = build(lambda: AttentiveClassifier(config), seed, vectors).to(device)
         objective = TwinObjective(looks["train"], weight, divergence)
         measure = _Measure(TwinObjective(looks[how.select_on], weight, divergence), splits[how.select_on])
         loops.append(Loop(network, how, splits["train"], objective, measure, seed))
         identity = {
-            "config": asdict(base.network.config),
+            "config": asdict(config),
             "recipe": asdict(how),
             "seed": seed,
             "twin": [str(weight), divergence],
@@ -171,9 +172,7 @@ def train_twins(
     notes = ("the epoch was chosen on the test split, as published",) if how.select_on == "test" else ()
     return [
         Twin(
-            TextModel(
-                loop.finish(), base.vocabulary, base.classes, base.preparation, tuple(loop.progress.history), notes
-            ),
+            replace(base, network=loop.finish(), history=tuple(loop.progress.history), notes=notes),
             seed,
             weight,
             loop.best_epoch,

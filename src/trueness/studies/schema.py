@@ -84,9 +84,9 @@ def _findable(name: str, info: ValidationInfo) -> str:
         raise ValueError(str(error)) from error
 
 
-def attentive(name: str) -> str:
+def attentive(name: str, info: ValidationInfo) -> str:
     """Refuse a model without attention of its own."""
-    if TEXT_MODELS[name][1] not in ("additive", "dot"):
+    if info.context is not RECORDED and TEXT_MODELS[name].attends != "one":
         raise ValueError(f"{name} has no attention of its own to test; use additive or dot")
     return name
 

@@ -1,4 +1,4 @@
-"""Tasks that studies of text share: prepare a dataset once, train a model on it."""
+"""The task that studies of text share: a dataset, prepared once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.engine import Stored, Task, task
-from trueness.engine.worker import current_device
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from trueness.data import TextDataset
-    from trueness.models.text_model import TextModel
 
 
 def dataset_task(name: str, vectors: str | None, needed: Sequence[str] = ()) -> Task:
@@ -116,62 +114,9 @@ def read_dataset(stored: Stored) -> TextDataset:
     return TextDataset(about["name"], tuple(about["classes"]), splits, vocabulary, Preparation(**how), notes)
 
 
-@task("text/train", version=1)
-def train(
-    inputs: Mapping[str, Stored],
-    *,
-    model: str,
-    recipe: str,
-    seeds: Sequence[int],
-    shape: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Text classifiers that differ by their seed, trained together, and their performance on the test split."""
-    from trueness.data.batches import EncodedSplit
-    from trueness.models.evaluation import evaluate
-    from trueness.models.training import train_many
-
-    data = read_dataset(inputs["dataset"])
-    test = data["test"]  # a missing split is better noticed before the training
-    table = read_vectors(inputs["dataset"])
-    trained = train_many(model, data, seeds, recipe=recipe, device=current_device(), vectors=table, **(shape or {}))
-    split = EncodedSplit(test, data.vocabulary, current_device())
-    networks = dict(zip(map(str, seeds), trained, strict=True))
-    return {
-        "models": {seed: network.config() for seed, network in networks.items()},
-        "weights": {
-            f"{seed} {name}": tensor.numpy()
-            for seed, network in networks.items()
-            for name, tensor in network.weights().items()
-        },
-        "test": {seed: evaluate(each.network, split, len(data.classes)) for seed, each in networks.items()},
-    }
-
-
-def training(
-    data: Task, *, model: str, recipe: str, seeds: Sequence[int], shape: Mapping[str, Any] | None = None
-) -> Task:
-    """The task that trains models on a prepared dataset; without changes of shape its key does not mention them."""
-    changes = {"shape": dict(shape)} if shape else {}
-    return train({"dataset": data}, model=model, recipe=recipe, seeds=seeds, **changes)
-
-
 def read_vectors(stored: Stored) -> npt.NDArray[np.float32] | None:
     """The word vectors that a `text/dataset` task left, if any."""
     return stored.read("vectors")["table"] if stored.holds("vectors") else None
-
-
-def read_model(stored: Stored, seed: int) -> TextModel:
-    """One of the models that a `text/train` task left, on this worker's device."""
-    import torch
-
-    from trueness.models.text_model import assemble
-
-    weights = {
-        name.removeprefix(f"{seed} "): torch.from_numpy(array)
-        for name, array in stored.read("weights").items()
-        if name.startswith(f"{seed} ")
-    }
-    return assemble(stored.read("models")[str(seed)], weights, current_device(), source=f"{stored.key}, seed {seed}")
 
 
 def small(records: pd.DataFrame) -> pd.DataFrame:

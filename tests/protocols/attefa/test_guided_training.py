@@ -6,7 +6,7 @@ from tests.models.test_training import DATA, QUICK, SMALL
 from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
 from trueness.models.evaluation import evaluate
-from trueness.models.training import train, train_many
+from trueness.models.families import train, train_many
 from trueness.models.twins import Reference
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.text_datasets import load_text
+from trueness.models.families import train
 from trueness.models.recipes import Recipe
-from trueness.models.training import train
 from trueness.models.twins import Apartness, Reference, train_twins
 from trueness.protocols.attefa.score import (
     Point,

@@ -5,7 +5,7 @@ from scipy.stats import kendalltau
 
 from tests.models.test_training import DATA, QUICK, SMALL, corpus
 from trueness.explainers import TEXT_EXPLAINERS
-from trueness.models.training import train
+from trueness.models.families import train
 from trueness.protocols.attention.adversarial_attention import adversarial_attention
 from trueness.protocols.attention.correlation import null_deviation
 from trueness.protocols.attention.seed_spread import padded, seed_spread

@@ -9,6 +9,7 @@ from scipy.stats import binom
 from tests.models.test_attentive import VOCABULARY, build
 from trueness.data import TextExample
 from trueness.explainers import TEXT_EXPLAINERS, explainer
+from trueness.models.text_model import TextModel
 from trueness.protocols.ground_truth.summary import PlantedCell, summarise
 from trueness.protocols.ground_truth.trial import marks_of, trial, usage
 
@@ -51,15 +52,15 @@ def test_an_explainer_that_returns_the_evidence_gets_everything():
             """Says nothing."""
             return torch.ones(batch.mask.shape, dtype=torch.float64)
 
-    how = {"bound": 0.5, "instances": 30, "device": "cpu"}
-    records, facts = trial(model, VOCABULARY, examples, ["oracle", "flat", "integrated-gradients"], **how)
+    how, classifier = {"bound": 0.5, "instances": 30}, TextModel(model, VOCABULARY, ("no", "yes"))
+    records, facts = trial(classifier, examples, ["oracle", "flat", "integrated-gradients"], **how)
     assert facts["accuracy"] == 1.0
     means = records.groupby("method")[["attribution share", "AUROC", "precision", "evidence size"]].mean()
     assert means.loc["oracle", ["attribution share", "AUROC", "precision"]].tolist() == [1, 1, 1]
     assert means.loc["integrated-gradients", "AUROC"] == 1
     assert means.loc["flat", "attribution share"] == pytest.approx(means.loc["flat", "evidence size"])
     assert len(records) == 3 * 30
-    nobody, unused = trial(model, VOCABULARY, [examples[0]] * 3, ["oracle"], **how)
+    nobody, unused = trial(classifier, [examples[0]] * 3, ["oracle"], **how)
     assert len(nobody) == 0
     assert not unused["proven"], "three right answers prove nothing"
 

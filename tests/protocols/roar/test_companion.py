@@ -6,7 +6,7 @@ import torch
 
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
-from tests.protocols.roar.test_step import MAKER, Words, one_decides
+from tests.protocols.roar.test_step import TRAIN, Words, one_decides
 from trueness.data import TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.explainers import TEXT_EXPLAINERS
@@ -151,7 +151,7 @@ def test_one_model_trained_under_masks_tells_good_explainers_from_bad(monkeypatc
     how = {"target": "gold", "signed": False, "bounded": 4, "beam": 2}
     amounts = [Amount(0.1), Amount(0.5)]
     perfect, random, refused = measure(
-        MAKER, data, [0], ["perfect", "random", "attention-rollout"], amounts, "cpu", **how
+        TRAIN, data, [0], ["perfect", "random", "attention-rollout"], amounts, "cpu", **how
     )
     assert perfect["test"][0]["accuracy"] > 0.95
     assert perfect["test"][1]["accuracy"] < 0.65

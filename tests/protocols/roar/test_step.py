@@ -1,5 +1,7 @@
 """Oracles: data in which it is known which tokens decide."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,14 +10,15 @@ import torch
 from trueness.data import TextDataset, TextExample, Vocabulary
 from trueness.data.preparation import Preparation
 from trueness.explainers import TEXT_EXPLAINERS, Random
+from trueness.models.families import train_many
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.hiding import Amount
-from trueness.protocols.roar.step import Coded, Maker, everything, hide_next, nothing, retrain
+from trueness.protocols.roar.step import Coded, everything, hide_next, nothing, retrain
 from trueness.protocols.roar.summary import summarise
 
 LENGTH, SEEDS, AMOUNTS = 10, (0, 1, 2), (0.1, 0.2, 0.5)
 RECIPE = Recipe(epochs=6, batch_size=32, learning_rate=0.02, select="accuracy")
-MAKER = Maker("average-uniform", RECIPE, shape={"hidden": 8, "embedding": 8})
+TRAIN = functools.partial(train_many, "average-uniform", recipe=RECIPE, hidden=8, embedding=8)
 
 
 def one_decides(*, twice, sizes=(320, 80, 400)):
@@ -83,9 +86,9 @@ def points_of(data, methods, orders=("recursive",), leak=False):
             where = {"dataset": "oracle", "model": "average-uniform", "method": method, "order": order, "step": step}
             points.append({**where, "seed": seed, **one.measured})
 
-    whole = retrain(MAKER, data, SEEDS, [nothing] * len(SEEDS), "cpu", leak=False)
+    whole = retrain(TRAIN, data, SEEDS, [nothing] * len(SEEDS), "cpu", leak=False)
     add(whole, "nothing hidden", "both", 0)
-    add(retrain(MAKER, data, SEEDS, [everything] * len(SEEDS), "cpu", leak=False), "all hidden", "both", 4)
+    add(retrain(TRAIN, data, SEEDS, [everything] * len(SEEDS), "cpu", leak=False), "all hidden", "both", 4)
     for method in ("random", *methods):
         for order in ("plain",) if method == "random" else orders:
             now = whole
@@ -96,7 +99,7 @@ def points_of(data, methods, orders=("recursive",), leak=False):
                     for seed, one in zip(SEEDS, model, strict=True)
                 ]
                 hidings = [lambda name, split, mask=mask: mask[name] for mask in masks]
-                now = retrain(MAKER, data, SEEDS, hidings, "cpu", leak=leak)
+                now = retrain(TRAIN, data, SEEDS, hidings, "cpu", leak=leak)
                 add(now, method, order, step)
     return pd.DataFrame(points)
 

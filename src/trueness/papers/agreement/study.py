@@ -10,7 +10,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
+from trueness.models import TEXT_MODELS
+from trueness.models.families import Family, recognise
 from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
+from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
 from trueness.studies.schema import (
     TextDatasetName,
     TextExplainers,
@@ -18,18 +21,12 @@ from trueness.studies.schema import (
     distinct,
 )
 from trueness.studies.text_tasks import dataset_task, small
-from trueness.studies.transformer_tasks import (
-    TRANSFORMER,
-    ModelsStudy,
-    performance,
-    trained_models,
-)
 
 Datasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct)]
 
 
 class AgreementStudy(ModelsStudy):
-    """A study of agreement: models of ours and a transformer, or one saved transformer and texts of the user's."""
+    """A study of agreement: models that are trained, or one saved classifier and texts of the user's."""
 
     datasets: Datasets
     explainers: TextExplainers
@@ -47,7 +44,7 @@ class AgreementStudy(ModelsStudy):
     examples: int = Field(ge=0, le=1000)
     """How many instances of each model are kept with their words."""
     model: str | None = None
-    """A saved Hugging Face classifier, which is not trained; then `data` has the texts."""
+    """A saved classifier, which is not trained; then `data` has the texts."""
     data: str | None = None
     """A file or folder of texts, or a dataset's name."""
 
@@ -67,17 +64,17 @@ def plan(study: AgreementStudy) -> Task:
     cells, trained = [], []
     at: dict[str, list[dict[str, Any]]] = {"cells": [], "trained": []}
     for name in study.datasets:
-        recipe = study.recipe_of(name)
         for model in study.models:
-            data = dataset_task(name, None if model == TRANSFORMER else study.vectors, ("train", "test"))
-            models = trained_models(study, data, model, recipe, uniform=study.uniform)
+            family = TEXT_MODELS[model]
+            data = dataset_task(name, None if family.pretrained else study.vectors, ("train", "test"))
+            models = trained_models(study, data, name, model, uniform=study.uniform)
             for uniform, by_seed in models.items():
                 tested = [performance({"model": one}) for one in dict.fromkeys(by_seed.values())]
                 trained += tested
                 at["trained"] += [{"dataset": name, "model": model, "uniform": uniform}] * len(tested)
             for variant in _variants(study):
                 inputs = [
-                    _explanations(study, {"dataset": data, "model": task_of}, seed=seed, model=model, variant=variant)
+                    _explanations(study, {"dataset": data, "model": task_of}, seed=seed, family=family, variant=variant)
                     for seed, task_of in models[False].items()
                 ]
                 cells.append(
@@ -89,7 +86,7 @@ def plan(study: AgreementStudy) -> Task:
 
 def _plan_given(study: AgreementStudy, model: str, data: str) -> Task:
     inputs = {"dataset": dataset_task(data, None)}
-    some = _explanations(study, inputs, seed=0, model=TRANSFORMER, variant="corrected", folder=Path(model))
+    some = _explanations(study, inputs, seed=0, family=recognise(model)[0], variant="corrected", folder=Path(model))
     one = cell({"explained": some}, seeds=[0], k=study.k)
     at = {"dataset": Path(data).name, "model": Path(model).resolve().name, "variant": "corrected"}
     return summary(
@@ -112,7 +109,7 @@ def _explanations(
     inputs: Mapping[str, Task],
     *,
     seed: int,
-    model: str,
+    family: Family,
     variant: str,
     folder: Path | None = None,
 ) -> list[Task]:
@@ -120,7 +117,7 @@ def _explanations(
     from trueness.explainers import TEXT_EXPLAINERS
 
     facts = {name: TEXT_EXPLAINERS[name].facts for name in study.explainers}
-    layers = model == TRANSFORMER
+    layers = family.attends == "layers"
     names = [name for name in facts if layers or "layers" not in facts[name].needs]
     slow = [name for name in names if facts[name].slow]
     if variant == "as-published":

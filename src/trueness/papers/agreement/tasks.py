@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
+from trueness.models.families import load_model
+from trueness.studies.model_tasks import read_model
 from trueness.studies.text_tasks import read_dataset
-from trueness.studies.transformer_tasks import read_any_model
-
-if TYPE_CHECKING:
-    from trueness.data.coding import Coder
-    from trueness.models.network import TextNetwork
 
 PUBLISHED = "@court2022"
 """How explainers are named that compute what the paper's code does."""
@@ -37,6 +34,7 @@ def explained(
 
     from trueness.data.batches import EncodedSplit
     from trueness.explainers import TEXT_EXPLAINERS
+    from trueness.models.pairs import joined
     from trueness.protocols.agreement.explaining import explain_all
 
     data = read_dataset(inputs["dataset"])
@@ -45,8 +43,10 @@ def explained(
     order = np.random.default_rng(0).permutation(len(texts))[:instances]
     chosen = [texts[row] for row in order]
     published = variant == "as-published"
-    network, coder, words = _network(inputs, seed, given, data.pairs, special=published)
-    split = EncodedSplit(chosen, coder, current_device())
+    model = read_model(inputs["model"], seed) if given is None else load_model(given, current_device())
+    model = joined(model.explaining_special() if published else model)
+    network = model.network
+    split = EncodedSplit(chosen, model.coder, current_device())
     suffix = PUBLISHED if published else ""
     asked = {name: f"{name}{suffix}" if f"{name}{suffix}" in TEXT_EXPLAINERS else name for name in names}
     methods = {other: TEXT_EXPLAINERS[other] for other in asked.values()}
@@ -54,7 +54,7 @@ def explained(
     redrawn = (
         explain_all(
             network,
-            EncodedSplit(chosen[:again], coder, current_device()),
+            EncodedSplit(chosen[:again], model.coder, current_device()),
             {name: methods[name] for name in found.scores},
             redraw=True,
             refuse=False,
@@ -75,7 +75,7 @@ def explained(
         "examples": [
             {
                 "instance": row,
-                "words": words(chosen[row]),
+                "words": model.words_of(chosen[row]),
                 "predicted": data.classes[predicted[row]] if predicted[row] < len(data.classes) else predicted[row],
                 "gold": data.classes[chosen[row].label],
             }
@@ -92,25 +92,6 @@ def explained(
     if redrawn is not None and redrawn.scores:
         payloads["again"] = {plain[name]: values.astype(np.float32) for name, values in redrawn.scores.items()}
     return payloads
-
-
-def _network(
-    inputs: Mapping[str, Stored], seed: int, given: Path | None, pairs: bool, *, special: bool
-) -> tuple[TextNetwork, Coder, Any]:
-    """The model, how it reads texts, and the tokens of a text as a person sees them."""
-    from dataclasses import replace
-
-    from trueness.models.pairs import BothTexts, JoinedPairs
-    from trueness.models.transformer import TransformerModel, load_transformer, words_of
-
-    model = read_any_model(inputs["model"], seed) if given is None else load_transformer(given, current_device())
-    if isinstance(model, TransformerModel):
-        coder = replace(model.coder, explain_special=special)
-        return model.network, coder, lambda example: words_of(coder, example)
-    if pairs and model.network.config.head == "concat":
-        joined = JoinedPairs(model.vocabulary)
-        return BothTexts(model.network), joined, lambda example: [*example.tokens, *(example.tokens_b or ())]
-    return model.network, model.coder, lambda example: words_of(model.coder, example)
 
 
 def read_scores(stored: Stored) -> tuple[dict[str, Any], Any]:

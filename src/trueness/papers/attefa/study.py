@@ -10,7 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
+from trueness.models import TEXT_MODELS
 from trueness.models.recipes import Divergence
+from trueness.studies.model_tasks import read_model, training
 from trueness.studies.schema import (
     AttentionModels,
     RecipeName,
@@ -21,7 +23,7 @@ from trueness.studies.schema import (
     as_list,
     distinct,
 )
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, read_vectors, training
+from trueness.studies.text_tasks import dataset_task, read_dataset, read_vectors
 
 KL_WEIGHT = 0.001
 """Of a guide's twin under Kullback-Leibler: of the order that Wiegreffe and Pinter report."""
@@ -88,10 +90,8 @@ def plan(study: AttefaStudy) -> Task:
                     more = {"divergence": study.divergence, "shape": {**study.shape}}
                     inputs["guides"].append(guides(both, base=base, **common, **more))
                     at["guides"].append(place)
-                if study.uniform:
-                    encoder = model.split("-")[0]
-                    flat = training(data, model=f"{encoder}-uniform", shape=study.shape, **common)
-                    inputs["uniform"].append(flat)
+                if study.uniform and (flat := TEXT_MODELS[model].uniform):
+                    inputs["uniform"].append(training(data, model=flat, shape=study.shape, **common))
                     at["uniform"].append(place)
     return summary(inputs, at=at)
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from trueness.engine import Stored, Task, task
+from trueness.models import TEXT_MODELS
 from trueness.models.recipes import RECIPES
+from trueness.studies.model_tasks import read_model, training
 from trueness.studies.schema import (
     AttentionModels,
     Ratio,
@@ -20,7 +22,7 @@ from trueness.studies.schema import (
     WordVectors,
     in_groups,
 )
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_model, small, training
+from trueness.studies.text_tasks import dataset_task, read_dataset, small
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +81,7 @@ def plan(study: AttentionStudy) -> Task:
         recipe = study.recipes.get(name, study.recipe)
         epsilon = study.epsilon if RECIPES[recipe].shape.get("head", "linear") == "linear" else study.epsilon_pairs
         epsilons[name] = epsilon
-        uniform = dict.fromkeys(f"{model.split('-')[0]}-uniform" for model in study.models)
+        uniform = dict.fromkeys(flat for model in study.models if (flat := TEXT_MODELS[model].uniform))
         for model in (*study.models, *uniform):
             models: dict[int, Task] = {}
             for some in in_groups(study.seeds, study.together):

@@ -13,7 +13,9 @@ from trueness.data.planting import PLANTINGS
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
 from trueness.errors import UserError
+from trueness.models import TEXT_MODELS
 from trueness.models.recipes import RECIPES
+from trueness.studies.model_tasks import AnyModel, ModelsStudy, read_model, trained_models
 from trueness.studies.schema import (
     NamedDatasets,
     Ratio,
@@ -32,7 +34,6 @@ from trueness.studies.text_tasks import (
     small,
     vectors_for,
 )
-from trueness.studies.transformer_tasks import TRANSFORMER, AnyModel, ModelsStudy, read_any_model, trained_models
 
 PlantingName = Annotated[str, known(PLANTINGS)]
 PlantingNames = Annotated[list[PlantingName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
@@ -90,7 +91,7 @@ def plan(study: GroundTruthStudy) -> Task:
                 frozen=any("embedding" in RECIPES[recipe].frozen for recipe in _recipes(study, name)),
             )
             for model in study.models:
-                models = trained_models(study, data, model, study.recipe_of(name))[False]
+                models = trained_models(study, data, name, model)[False]
                 for seed, trained in models.items():
                     inputs = {"dataset": data, "model": trained}
                     first = study.examples if seed == study.seeds[0] else 0
@@ -120,8 +121,8 @@ def plan(study: GroundTruthStudy) -> Task:
 
 def _recipes(study: GroundTruthStudy, dataset: str) -> list[str]:
     """By which models with word vectors are trained."""
-    ours = [study.recipe_of(dataset)] if set(study.models) - {TRANSFORMER} else []
-    return [*ours, *([study.rationale_recipe] if study.rationales else [])]
+    scratch = any(not TEXT_MODELS[model].pretrained for model in study.models)
+    return [*([study.recipe_of(dataset)] if scratch else []), *([study.rationale_recipe] if study.rationales else [])]
 
 
 @task("ground-truth/planted", version=2)
@@ -152,10 +153,9 @@ def trial(
     from trueness.protocols.ground_truth.trial import trial as measure
 
     data = read_dataset(inputs["dataset"])
-    model = read_any_model(inputs["model"], seed)
+    model = read_model(inputs["model"], seed)
     bound = inputs["dataset"].read("bound")["bound"]
-    how: dict[str, Any] = {"bound": bound, "instances": instances, "device": current_device(), "shown": examples}
-    records, facts = measure(model.network, model.coder, data["test"], explainers, **how)
+    records, facts = measure(model, data["test"], explainers, bound=bound, instances=instances, shown=examples)
     payloads: dict[str, Any] = {"facts": {**facts, "classes": list(data.classes)}}
     return {**payloads, "records": small(records)} if len(records) else payloads
 
@@ -176,13 +176,13 @@ def rationales(
     from trueness.models.rationale import train_rationales
     from trueness.protocols.ground_truth.trial import trial as measure
 
-    data, device = read_dataset(inputs["dataset"]), current_device()
-    common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": device, "by_text": by_text}
-    models = train_rationales(method, data, jobs, recipe=recipe, **common, **shape)
-    how: dict[str, Any] = {"instances": instances, "device": device, "bound": inputs["dataset"].read("bound")["bound"]}
+    data = read_dataset(inputs["dataset"])
+    common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": current_device(), **shape}
+    models = train_rationales(method, data, jobs, recipe=recipe, by_text=by_text, **common)
+    how: dict[str, Any] = {"instances": instances, "bound": inputs["dataset"].read("bound")["bound"]}
     payloads: dict[str, Any] = {}
     for part, (model, shown) in enumerate(zip(models, examples, strict=True)):
-        records, facts = measure(model.network, model.coder, data["test"], ["rationale"], shown=shown, **how)
+        records, facts = measure(model, data["test"], ["rationale"], shown=shown, **how)
         payloads[f"facts_{part}"] = {**facts, "classes": list(data.classes)}
         if len(records):
             payloads[f"records_{part}"] = small(records)

@@ -11,9 +11,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trueness.engine import Task
 from trueness.explainers import TEXT_EXPLAINERS
+from trueness.models import TEXT_MODELS
 from trueness.papers.recursive_roar.tasks import all_hidden, companion, hidden, retrained, summary
 from trueness.protocols.roar.curves import BASELINE, MASKED
 from trueness.protocols.roar.removal import Order
+from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
 from trueness.studies.schema import (
     NamedDatasets,
     TextExplainerName,
@@ -22,12 +24,6 @@ from trueness.studies.schema import (
     in_groups,
 )
 from trueness.studies.text_tasks import dataset_task
-from trueness.studies.transformer_tasks import (
-    TRANSFORMER,
-    ModelsStudy,
-    performance,
-    trained_models,
-)
 
 Orders = Annotated[list[Order], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 Explainers = Annotated[list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
@@ -93,11 +89,11 @@ def plan(study: RecursiveRoarStudy) -> Task:
         data = dataset_task(name, study.vectors, ("train", "dev", "test"))
         for model in study.models:
             where = {"dataset": Path(name).name, "model": model}
-            together = 1 if model == TRANSFORMER else study.together
+            together = 1 if TEXT_MODELS[model].pretrained else study.together
             for group in in_groups(study.seeds, together):
-                how = _how(study, name, model, group)
+                how = {"model": model, "seeds": group, **study.how(name, model)}
                 some = study.model_copy(update={"seeds": group})
-                base = trained_models(some, data, model, study.recipe_of(name))[False][group[0]]
+                base = trained_models(some, data, name, model)[False][group[0]]
                 add(performance({"model": base}), where, group, 0, method="nothing hidden", order="both")
                 add(all_hidden({"dataset": data}, **how), where, group, last, method="all hidden", order="both")
                 explain = {"target": study.target, "signed": study.signed, "unit": study.unit}
@@ -118,14 +114,16 @@ def plan(study: RecursiveRoarStudy) -> Task:
                 many = max(1, together // len(group))
                 for done, part, method, step, order in _retrained(study, data, first, {**how, **explain}, many):
                     add(done, where, group, step, part=part, method=method, order=order)
-    before = {"trained_before": [TRANSFORMER]} if TRANSFORMER in study.models and _trained_before(study) else {}
+    before = {"trained_before": names} if (names := _trained_before(study)) else {}
     return summary({"steps": steps}, at=at, amounts=study.steps, unit=study.unit, target=study.target, **before)
 
 
-def _trained_before(study: RecursiveRoarStudy) -> bool:
+def _trained_before(study: RecursiveRoarStudy) -> list[str]:
+    """The models that begin as a classifier."""
     from trueness.models.pretrained import find_pretrained, is_classifier
 
-    return is_classifier(find_pretrained(study.pretrained))
+    names = [model for model in study.models if TEXT_MODELS[model].pretrained]
+    return names if names and is_classifier(find_pretrained(study.pretrained)) else []
 
 
 def _retrained(
@@ -162,14 +160,3 @@ def _retrained(
         done = train(some, first, [])
         for part, (method, number) in enumerate(some):
             yield done, part, method, number + 1, "plain"
-
-
-def _how(study: RecursiveRoarStudy, dataset: str, model: str, seeds: Sequence[int]) -> dict[str, Any]:
-    """How models are made, as parameters of a task."""
-    if model == TRANSFORMER:
-        from trueness.models.pretrained import find_pretrained
-
-        folder = find_pretrained(study.pretrained)
-        return {"model": model, "recipe": study.fine_tuning, "pretrained": folder, "seeds": seeds, "shape": {}}
-    recipe = study.recipe_of(dataset)
-    return {"model": model, "recipe": recipe, "pretrained": None, "seeds": seeds, "shape": study.shape}

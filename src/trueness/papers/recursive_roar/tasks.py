@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device, part_of_task
+from trueness.models import TEXT_MODELS
+from trueness.studies.model_tasks import read_model
 from trueness.studies.text_tasks import read_dataset, read_vectors
-from trueness.studies.transformer_tasks import read_any_model
 
 if TYPE_CHECKING:
-    from trueness.protocols.roar.step import Hiding, Maker
+    from trueness.protocols.roar.step import Hiding, Trainer
 
 
-def _maker(stored: Stored, model: str, recipe: str, pretrained: str | Path | None, shape: Mapping[str, Any]) -> Maker:
-    from trueness.protocols.roar.step import Maker
-
-    folder = None if pretrained is None else Path(pretrained)
-    return Maker(model, recipe, read_vectors(stored), dict(shape), folder)
+def _trainer(
+    stored: Stored, model: str, recipe: str, pretrained: str | Path | None, shape: Mapping[str, Any]
+) -> Trainer:
+    how = {"recipe": recipe, "pretrained": pretrained, "vectors": read_vectors(stored), **shape}
+    return functools.partial(TEXT_MODELS[model].train, **how)
 
 
 @task("roar/hidden", version=2)
@@ -43,7 +45,7 @@ def hidden(
     masks: dict[str, Any] = {}
     facts: dict[str, Any] = {"sparsity": {}}
     for seed in seeds:
-        model = read_any_model(inputs["model"], seed)
+        model = read_model(inputs["model"], seed)
         splits = {name: coded.by(model.coder, name) for name in SPLITS}
         shown = {name: nothing(name, split) for name, split in splits.items()}
         trained = Trained(model.network, splits, shown, {})
@@ -97,9 +99,9 @@ def retrained(
     found: dict[str, Any] = {}
     if hidings:
         data = read_dataset(inputs["dataset"])
-        maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
+        trainer = _trainer(inputs["dataset"], model, recipe, pretrained, shape)
         every = [seed for job in jobs if "test" in job for seed in seeds]
-        trained = iter(retrain(maker, data, every, hidings, current_device(), leak=leak))
+        trained = iter(retrain(trainer, data, every, hidings, current_device(), leak=leak))
         more = [Amount(each, unit) for each in amounts]
         for number, (explainer, step, job) in enumerate(zip(explainers, at, jobs, strict=True)):
             if "refused" in job:
@@ -149,8 +151,8 @@ def all_hidden(
     from trueness.protocols.roar.step import everything, retrain
 
     data = read_dataset(inputs["dataset"])
-    maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
-    trained = retrain(maker, data, seeds, [everything for _ in seeds], current_device(), leak=False)
+    trainer = _trainer(inputs["dataset"], model, recipe, pretrained, shape)
+    trained = retrain(trainer, data, seeds, [everything for _ in seeds], current_device(), leak=False)
     metric = "accuracy" if data.pairs else "macro-f1"  # as the paper
     test = {str(seed): one.measured for seed, one in zip(seeds, trained, strict=True)}
     return {"facts": {"test": test, "metric": metric}}
@@ -178,10 +180,10 @@ def companion(
     from trueness.protocols.roar.hiding import Amount
 
     data = read_dataset(inputs["dataset"])
-    maker = _maker(inputs["dataset"], model, recipe, pretrained, shape)
+    trainer = _trainer(inputs["dataset"], model, recipe, pretrained, shape)
     steps = [Amount(each, unit) for each in amounts]
     how: dict[str, Any] = {"target": target, "signed": signed, "bounded": bounded, "beam": beam}
-    found = list(measure(maker, data, seeds, explainers, steps, current_device(), **how))
+    found = list(measure(trainer, data, seeds, explainers, steps, current_device(), **how))
     return {"facts": {"companion": found}}
 
 

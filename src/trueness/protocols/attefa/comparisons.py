@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
+from trueness.models.classifier import Classifier
 from trueness.models.evaluation import evaluate
-from trueness.models.text_model import TextModel
 from trueness.models.twins import Apartness, Reference
 from trueness.protocols.attefa.score import constant_change, type_ceiling
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 class Base:
     """A base model, looked at once on the examples by which others are measured."""
 
-    def __init__(self, model: TextModel, examples: Sequence[TextExample]) -> None:
+    def __init__(self, model: Classifier, examples: Sequence[TextExample]) -> None:
         self._model = model
-        self.split = EncodedSplit(examples, model.vocabulary, model.device)
+        self.split = EncodedSplit(examples, model.coder, model.device)
         self.look = Reference.of(model.network, self.split)
 
     def ceiling(self) -> float | None:
         """Mean of the largest divergence that any twin can reach; None where the encoder looks at the context."""
-        if self._model.network.config.encoder != "average":
+        if self._model.network.shape.get("encoder") != "average":
             return None
         found = []
         for rows, batch in self.split.in_order(1 << 14):
@@ -48,7 +48,7 @@ class Base:
             "examples": len(self.split),
         }
 
-    def measure(self, others: Sequence[tuple[Mapping[str, Any], TextModel]]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def measure(self, others: Sequence[tuple[Mapping[str, Any], Classifier]]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """One row per other model, and one per other model and example; `others` come with what names them."""
         import pandas as pd
 

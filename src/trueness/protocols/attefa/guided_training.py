@@ -13,10 +13,10 @@ from torch import Tensor
 from trueness.data.batches import EncodedSplit
 from trueness.data.dataset import TextDataset
 from trueness.models.attention import uniform
+from trueness.models.classifier import Classifier
 from trueness.models.cuda_graphs import rounded_up
 from trueness.models.evaluation import evaluate
-from trueness.models.text_model import TextModel
-from trueness.models.training import train_many
+from trueness.models.families import train_many
 from trueness.models.twins import Reference
 from trueness.protocols.attefa.comparisons import performance
 
@@ -31,8 +31,8 @@ TWIN = "a twin's attention"
 
 def guided(
     data: TextDataset,
-    base: TextModel,
-    twin: TextModel,
+    base: Classifier,
+    twin: Classifier,
     seeds: Sequence[int],
     *,
     recipe: str,
@@ -65,7 +65,7 @@ def guided(
     return pd.DataFrame(rows)
 
 
-def _of(model: TextModel) -> Callable[[EncodedSplit], Tensor]:
+def _of(model: Classifier) -> Callable[[EncodedSplit], Tensor]:
     return lambda split: Reference.of(model.network, split).attention
 
 

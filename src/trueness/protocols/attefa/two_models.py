@@ -8,7 +8,8 @@ import numpy as np
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
-from trueness.models.text_model import TextModel
+from trueness.models.attentive import attentive
+from trueness.models.classifier import Classifier
 from trueness.models.twins import Apartness, Reference
 from trueness.protocols.attefa.cell import WHOLE
 from trueness.protocols.attefa.comparisons import Base
@@ -24,7 +25,7 @@ CHANGE = Quantity("change of prediction (total variation)", null=0.0)
 DIVERGENCE = Quantity("divergence of attention (Jensen-Shannon)", null=0.0)
 
 
-def compare_attention(base: TextModel, other: TextModel, examples: Sequence[TextExample]) -> Result:
+def compare_attention(base: Classifier, other: Classifier, examples: Sequence[TextExample]) -> Result:
     """How far `other` is apart from `base` on examples, and the AtteFa score of the base model that this shows.
 
     One record per example. The score is what one other model shows: an adversarially trained one may show less.
@@ -33,8 +34,9 @@ def compare_attention(base: TextModel, other: TextModel, examples: Sequence[Text
 
     if base.classes != other.classes:
         raise ValueError(f"the models have different classes: {base.classes} and {other.classes}")
+    attentive(base.network)
     first = Base(base, examples)
-    second = Reference.of(other.network, EncodedSplit(examples, other.vocabulary, other.device))
+    second = Reference.of(attentive(other.network), EncodedSplit(examples, other.coder, other.device))
     apart = Apartness.between(
         first.look, Reference(second.probability.to(base.device), second.attention.to(base.device))
     )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueness.data.examples import TextExample
+from trueness.models.attentive import attentive
+from trueness.models.classifier import Classifier
 from trueness.models.inspecting import inspecting
-from trueness.models.text_model import TextModel
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.search import Search, improved, search
 from trueness.protocols.attention.tables import SATURATED
@@ -30,7 +31,7 @@ QUANTITIES = {
 }
 
 
-def adversarial_attention(model: TextModel, examples: Sequence[TextExample], epsilon: float = 0.01) -> Result:
+def adversarial_attention(model: Classifier, examples: Sequence[TextExample], epsilon: float = 0.01) -> Result:
     """For each example the attention that differs most while the output changes by at most epsilon.
 
     One record per example, with both attentions over its words and a certificate: all weight on one word, or on two.
@@ -57,12 +58,12 @@ def adversarial_attention(model: TextModel, examples: Sequence[TextExample], eps
     return Result(records, tuple(scores), tuple(warnings), tuple(missing))
 
 
-def _records(model: TextModel, examples: Sequence[TextExample], epsilon: float) -> pd.DataFrame:
+def _records(model: Classifier, examples: Sequence[TextExample], epsilon: float) -> pd.DataFrame:
     import pandas as pd
 
-    batch = model.batch(examples)
-    with inspecting(model.network):
-        view = AttentionView(model.network, batch)
+    network, batch = attentive(model.network), model.batch(examples)
+    with inspecting(network):
+        view = AttentionView(network, batch)
         found = strongest_adversary(view, epsilon)
         if not found.exact:
             found = improved(found, search(view, Search("text", epsilon=epsilon)), epsilon)
@@ -71,6 +72,7 @@ def _records(model: TextModel, examples: Sequence[TextExample], epsilon: float) 
     for row, example in enumerate(examples):
         inside = slice(1, len(example.tokens) + 1)  # after the begin marker
         predicted = int(view.probability[row].argmax())
+        known_words = zip(example.tokens, model.known(example), strict=True)
         certificate = {
             name: example.tokens[int(position[row]) - 1] if int(position[row]) > 0 else None
             for name, position in (("first", found.first), ("second", found.second))
@@ -94,7 +96,7 @@ def _records(model: TextModel, examples: Sequence[TextExample], epsilon: float) 
                 "first_position": max(int(found.first[row]) - 1, -1),
                 "second_position": max(int(found.second[row]) - 1, -1),
                 "weight": float(found.weight[row]),
-                "unknown": [word for word in example.tokens if word not in model.vocabulary.numbers],
+                "unknown": [word for word, known in known_words if not known],
                 "note": model.unusual(example),
             }
         )

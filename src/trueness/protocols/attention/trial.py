@@ -15,9 +15,9 @@ from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextExample
 from trueness.explainers.gradients import GradientJW2019, embedding_gradient
 from trueness.explainers.leave_one_out import LeaveOneOutJW2019
-from trueness.models.attentive import AttentiveClassifier
+from trueness.models.attentive import AttentiveClassifier, attentive
+from trueness.models.classifier import Classifier
 from trueness.models.inspecting import inspecting
-from trueness.models.text_model import TextModel
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.correlation import correlations
 from trueness.protocols.attention.permutation import permuted_logit, sampled_median
@@ -61,15 +61,15 @@ class AttentionTrial:
 
 
 def attention_trial(
-    model: TextModel, examples: Sequence[TextExample], how: Settings, *, seed: int = 0
+    model: Classifier, examples: Sequence[TextExample], how: Settings, *, seed: int = 0
 ) -> AttentionTrial:
     """Correlation, permutation and adversarial attention of every example, and the scores themselves."""
     import pandas as pd
 
-    split = EncodedSplit(examples, model.vocabulary, model.device)
+    split = EncodedSplit(examples, model.coder, model.device)
     parts, flat = [], []
     for number, (rows, batch) in enumerate(split.in_order(1 << 16)):
-        columns, scores = _batch(model.network, batch, how, seed=seed * 1_000_003 + number)
+        columns, scores = _batch(attentive(model.network), batch, how, seed=seed * 1_000_003 + number)
         inside = batch.mask.cpu().numpy()
         columns["instance"] = rows
         parts.append(pd.DataFrame(columns))
@@ -168,7 +168,7 @@ def _searches(view: AttentionView, how: Settings, seed: int) -> tuple[Columns, F
 
 
 def _shown(
-    model: TextModel,
+    model: Classifier,
     examples: Sequence[TextExample],
     records: pd.DataFrame,
     tokens: Mapping[str, npt.NDArray[Any]],

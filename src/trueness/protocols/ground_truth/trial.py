@@ -12,9 +12,8 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
 from trueness.data.examples import TextExample
 from trueness.explainers import TEXT_EXPLAINERS
+from trueness.models.classifier import Classifier
 from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
-from trueness.models.transformer import words_of
 from trueness.protocols.agreement.explaining import explain_all
 from trueness.protocols.ground_truth.summary import LEVEL, PLANTED
 from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at
@@ -68,14 +67,12 @@ def marks_of(coder: Coder, examples: Sequence[TextExample], which: str, width: i
 
 
 def trial(
-    network: TextNetwork,
-    coder: Coder,
+    model: Classifier,
     test: Sequence[TextExample],
     explainers: Sequence[str],
     *,
     bound: float,
     instances: int,
-    device: str,
     shown: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """One row per explainer and instance, and what is known of the model: its usage of the evidence, and refusals.
@@ -85,7 +82,8 @@ def trial(
     """
     import pandas as pd
 
-    whole = EncodedSplit(test, coder, device)
+    network, coder = model.network, model.coder
+    whole = EncodedSplit(test, coder, model.device)
     predicted = np.zeros(len(test), dtype=int)
     with inspecting(network):
         for rows, batch in whole.in_order():
@@ -98,13 +96,13 @@ def trial(
     examples = test[:instances]
     predicted, gold = predicted[:instances], gold[:instances]
     methods = {name: TEXT_EXPLAINERS[name] for name in explainers}
-    found = explain_all(network, EncodedSplit(examples, coder, device), methods, refuse=False)
+    found = explain_all(network, EncodedSplit(examples, coder, model.device), methods, refuse=False)
     facts["refused"] = found.refused
     evidence, decoys = (marks_of(coder, examples, which, found.mask.shape[1]) for which in ("evidence", "decoys"))
     facts["shown"] = [
         {
             "instance": row,
-            "words": words_of(coder, examples[row]),
+            "words": model.words_of(examples[row]),
             "predicted": int(predicted[row]),
             "gold": int(gold[row]),
             "rows": {

@@ -17,11 +17,11 @@ from trueness.errors import Unsupported
 from trueness.explainers import Random, Target
 from trueness.models.evaluation import evaluate
 from trueness.models.network import TextNetwork
-from trueness.models.training import View
+from trueness.models.training import SplitView
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
 from trueness.protocols.roar.out_of_distribution import ReferenceValues, inner_values
-from trueness.protocols.roar.step import Coded, Maker, method_of, nothing
+from trueness.protocols.roar.step import Coded, Trainer, method_of, nothing
 
 UNUSUAL = 0.05
 """Texts of a smaller p-value count as unusual: of usual texts as many do."""
@@ -29,13 +29,13 @@ LONGEST = 60
 """Tokens of a text that the bounds of comprehensiveness are still searched for."""
 
 
-def masked_training(seed: int) -> View:
+def masked_training(seed: int) -> SplitView:
     """A view for training under all amounts of masking."""
     return lambda name, split: split.hidden_at_random(seed + (name != "train"))
 
 
 def measure(
-    maker: Maker,
+    train: Trainer,
     data: TextDataset,
     seeds: Sequence[int],
     explainers: Sequence[str],
@@ -52,10 +52,10 @@ def measure(
     Of `bounded` test texts also comprehensiveness and sufficiency, between the bounds.
     """
     classes, coded = len(data.classes), Coded(data, device)
-    for seed, (network, coder) in zip(
-        seeds, maker.train(data, seeds, [masked_training(seed) for seed in seeds], device), strict=True
-    ):
-        test, dev = (coded.by(coder, name) for name in ("test", "dev"))
+    models = train(data, seeds, views=[masked_training(seed) for seed in seeds], device=device)
+    for seed, model in zip(seeds, models, strict=True):
+        network = model.network
+        test, dev = (coded.by(model.coder, name) for name in ("test", "dev"))
         # What is usual differs with the amount: development texts under random masks of the same one.
         random = hide(network, Random(seed + 1), dev, nothing("dev", dev), amounts, target=target)
         usual = [ReferenceValues(inner_values(network, dev.hidden(mask))) for mask in random]

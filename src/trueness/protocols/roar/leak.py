@@ -12,7 +12,7 @@ from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import SPECIAL
-from trueness.models.attentive import AttentiveConfig
+from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
@@ -43,7 +43,7 @@ def mask_only(
     loops, tests = [], []
     for seed, where in zip(seeds, hidden, strict=True):
         outlines = {name: split.outline(where[name]) for name, split in splits.items()}
-        network = build(config, seed, None).to(splits["train"].device)
+        network = build(lambda: AttentiveClassifier(config), seed).to(splits["train"].device)
         measure = Evaluation(outlines["dev"], classes)
         loops.append(Loop(network, recipe, outlines["train"], CrossEntropy(outlines["train"]), measure, seed))
         tests.append(outlines["test"])

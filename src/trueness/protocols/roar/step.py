@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -16,11 +12,10 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
 from trueness.data.dataset import TextDataset
 from trueness.explainers import TEXT_EXPLAINERS, Explainer, Random, Target
+from trueness.models.classifier import Classifier
 from trueness.models.evaluation import evaluate
-from trueness.models.finetuning import FineTuning, fine_tune
 from trueness.models.network import TextNetwork
-from trueness.models.recipes import Recipe
-from trueness.models.training import View, train_many
+from trueness.models.training import SplitView
 from trueness.protocols.roar.hiding import Amount, hide
 from trueness.protocols.roar.leak import largest_class, mask_only
 
@@ -29,32 +24,8 @@ Hiding = Callable[[str, EncodedSplit], Tensor]
 """Which tokens of a split are hidden, from its name and what it is."""
 
 
-@dataclass(frozen=True)
-class Maker:
-    """How models of one kind are made: a name of ours with its recipe, or a transformer with its own."""
-
-    model: str
-    recipe: str | Recipe | FineTuning
-    vectors: npt.NDArray[np.float32] | None = None
-    shape: Mapping[str, Any] | None = None
-    pretrained: Path | None = None
-
-    def train(
-        self, data: TextDataset, seeds: Sequence[int], views: Sequence[View] | None, device: str
-    ) -> list[tuple[TextNetwork, Coder]]:
-        """One model per seed, trained on what its view shows, with how it reads texts."""
-        if self.pretrained is not None:
-            assert not isinstance(self.recipe, Recipe)
-            found: list[tuple[TextNetwork, Coder]] = []
-            for number, seed in enumerate(seeds):
-                view = None if views is None else views[number]
-                tuned = fine_tune(self.pretrained, data, recipe=self.recipe, seed=seed, device=device, view=view)
-                found.append((tuned.network, tuned.coder))
-            return found
-        assert not isinstance(self.recipe, FineTuning)
-        settings: dict[str, Any] = {"vectors": self.vectors, "device": device, **(self.shape or {})}
-        models = train_many(self.model, data, seeds, recipe=self.recipe, views=views, **settings)
-        return [(model.network, model.coder) for model in models]
+Trainer = Callable[..., Sequence[Classifier]]
+"""How models of one kind are made: a family's `train`, with all bound but the data, seeds, views and device."""
 
 
 class Coded:
@@ -96,21 +67,21 @@ def nothing(name: str, split: EncodedSplit) -> Tensor:  # noqa: ARG001  # a hidi
 
 
 def retrain(
-    maker: Maker, data: TextDataset, seeds: Sequence[int], hidings: Sequence[Hiding], device: str, *, leak: bool | int
+    train: Trainer, data: TextDataset, seeds: Sequence[int], hidings: Sequence[Hiding], device: str, *, leak: bool | int
 ) -> list[Trained]:
     """Train on masked texts and measure on masked test texts; with `leak` also what masks alone tell (`mask_only`)."""
-    views: list[View] = [
+    views: list[SplitView] = [
         lambda name, split, hiding=hiding: split.hidden(hiding(name, split))  # type: ignore[misc]
         for hiding in hidings
     ]
     classes, found = len(data.classes), []
     coded = Coded(data, device)
-    for (network, coder), hiding in zip(maker.train(data, seeds, views, device), hidings, strict=True):
-        splits = {name: coded.by(coder, name) for name in SPLITS}
+    for model, hiding in zip(train(data, seeds, views=views, device=device), hidings, strict=True):
+        splits = {name: coded.by(model.coder, name) for name in SPLITS}
         hidden = {name: hiding(name, split) for name, split in splits.items()}
-        measured = evaluate(network, splits["test"].hidden(hidden["test"]), classes)
+        measured = evaluate(model.network, splits["test"].hidden(hidden["test"]), classes)
         measured["hidden"] = float(hidden["test"].sum() / splits["test"].maskable.sum().clamp(min=1))
-        found.append(Trained(network, splits, hidden, measured))
+        found.append(Trained(model.network, splits, hidden, measured))
     if leak:
         epochs = None if leak is True else leak
         alone = mask_only(found[0].splits, [one.hidden for one in found], seeds, classes, epochs)
