@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trueness.api import *
     from trueness.engine import TasksFailedError
     from trueness.errors import UserError
-    from trueness.explainers.text import explainer
+    from trueness.explainers import explainer
 else:
 
     def __getattr__(name: str) -> Any:
@@ -28,7 +28,7 @@ else:
 _HOME = {
     "TasksFailedError": "trueness.engine",
     "UserError": "trueness.errors",
-    "explainer": "trueness.explainers.text",
+    "explainer": "trueness.explainers",
 }
 """Of the names that are not functions of `trueness.api`."""
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from trueness import engine, report, studies
-from trueness import papers as _papers  # fills the registry of study kinds
 from trueness.api.devices import check_device
 from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary, TasksFailedError
 from trueness.errors import UserError
@@ -26,8 +25,6 @@ from trueness.studies.schema import RECORDED
 
 if TYPE_CHECKING:
     import pandas as pd
-
-del _papers
 
 DEFAULT_STORE = Path("runs")
 

@@ -235,7 +235,7 @@ def compare_attention(base: Classifier, other: Classifier, data: TextDataset, sp
 def _named(explainer: AnyExplainer) -> tuple[str, Explainer]:
     """An explainer and what it is called; one that only this process knows will do."""
     from trueness.explainers import TEXT_EXPLAINERS
-    from trueness.explainers.text import as_explainer
+    from trueness.explainers.contract import as_explainer
 
     if isinstance(explainer, str):
         return explainer, TEXT_EXPLAINERS[explainer]

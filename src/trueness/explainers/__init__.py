@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from trueness.explainers import coefficient as _coefficient  # registers its explainers
-from trueness.explainers.registry import TEXT_EXPLAINERS, VECTOR_EXPLAINERS
+from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target, explainer
+from trueness.explainers.registry import VECTOR_EXPLAINERS
 
 if TYPE_CHECKING:
     from trueness.explainers.blurred import Blurred
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         SmoothGradient,
     )
     from trueness.explainers.simple import Attention, Random, Rationale
-    from trueness.explainers.text import Explainer, Facts, Target, explainer
     from trueness.explainers.transformers import AttentionRollout, GradientXAttention, LayerAttention
 
 del _coefficient

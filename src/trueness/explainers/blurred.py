@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.registry import TEXT_EXPLAINERS
-from trueness.explainers.text import Explainer, Facts, Target
+from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.models.network import TextNetwork
 
 _KERNEL = (1.0, 4.0, 6.0, 4.0, 1.0)

@@ -18,9 +18,9 @@ from torch.overrides import TorchFunctionMode
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
+from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.paths import Baseline, chosen_class, ends
-from trueness.explainers.registry import TEXT_EXPLAINERS
-from trueness.explainers.text import Explainer, Facts, Target, generator_of, within_memory
+from trueness.explainers.text import generator_of, within_memory
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 

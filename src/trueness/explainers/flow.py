@@ -13,8 +13,7 @@ from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.registry import TEXT_EXPLAINERS
-from trueness.explainers.text import Explainer, Facts, Target
+from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.transformers import need_transformer
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Batch
-from trueness.explainers.registry import TEXT_EXPLAINERS
-from trueness.explainers.text import Explainer, Facts, Target, target_class
+from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.text import target_class
 from trueness.models.attention import normalise, uniform
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM

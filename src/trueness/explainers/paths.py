@@ -11,17 +11,8 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.registry import TEXT_EXPLAINERS
-from trueness.explainers.text import (
-    Explainer,
-    Facts,
-    Output,
-    Target,
-    generator_of,
-    output_of,
-    target_class,
-    within_memory,
-)
+from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.text import Output, generator_of, output_of, target_class, within_memory
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 

@@ -1,17 +1,14 @@
-"""The names of explainers; what they name is loaded when it is first asked for."""
+"""The names of explainers of vectors."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from trueness.models.linear import LinearModel
 from trueness.registry import Registry
-
-if TYPE_CHECKING:
-    from trueness.explainers.text import Explainer
 
 
 class VectorExplainer(Protocol):
@@ -22,13 +19,4 @@ class VectorExplainer(Protocol):
         ...
 
 
-def _adapt(thing: Any, name: str) -> Explainer:
-    from trueness.explainers.text import as_explainer
-
-    return as_explainer(thing, name)
-
-
 VECTOR_EXPLAINERS: Registry[VectorExplainer] = Registry("explainer")
-TEXT_EXPLAINERS: Registry[Explainer] = Registry(
-    "explainer", group="trueness.explainers", adapt=_adapt, filled_by="trueness.explainers.catalogue"
-)

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
-from trueness.explainers.registry import TEXT_EXPLAINERS
-from trueness.explainers.text import Explainer, Facts, Target, generator_of
+from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.text import generator_of
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.rationale import RationaleClassifier

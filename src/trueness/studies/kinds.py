@@ -69,8 +69,10 @@ def _as_kind(thing: Any, name: str) -> StudyKind:
     return thing
 
 
-KINDS: Registry[StudyKind] = Registry("study kind", group="trueness.studies", adapt=_as_kind)
-"""Filled from above: `trueness.papers` adds the papers'."""
+KINDS: Registry[StudyKind] = Registry(
+    "study kind", group="trueness.studies", adapt=_as_kind, filled_by="trueness.papers"
+)
+"""Filled from above when it is first used."""
 
 
 def plan(study: Study) -> Task:
