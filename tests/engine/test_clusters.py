@@ -120,9 +120,9 @@ def test_a_task_that_an_engine_gives_up_is_not_waited_for_forever():
             raise RuntimeError("closed")
 
     with pytest.raises(BrokenExecutor, match="gave the task up"):
-        ClusterExecutor(Giving(), lambda: 1, ()).submit(print).result(timeout=5)
+        ClusterExecutor(Giving(), lambda: 1, lambda: True).submit(print).result(timeout=5)
     with pytest.raises(BrokenExecutor, match="takes no tasks: closed"):
-        ClusterExecutor(Closed(), lambda: 1, ()).submit(print)
+        ClusterExecutor(Closed(), lambda: 1, lambda: True).submit(print)
 
 
 def test_engines_that_are_not_there_are_named(tmp_path):

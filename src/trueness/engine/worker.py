@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from trueness.engine.files import StoreError
+from trueness.engine.files import StoreError, handles
 from trueness.engine.store import Store, machine
 from trueness.engine.task import Task, find_task_type
 from trueness.errors import no_room
@@ -33,6 +33,7 @@ class Request:
     inputs: Mapping[str, str | list[str]]
     content: Mapping[str, Any]
     shown: str
+    durable: bool = False
 
     @classmethod
     def of(cls, task: Task, store: Store) -> Request:
@@ -45,6 +46,7 @@ class Request:
             inputs=task.input_keys,
             content=task.content,
             shown=str(task),
+            durable=store.durable,
         )
 
 
@@ -78,7 +80,7 @@ def part_of_task(part: int) -> Iterator[None]:
 
 def execute(request: Request) -> Outcome:
     """Compute one task unless it is there or another process is at it. Failures come back, they are not raised."""
-    store = Store(Path(request.store))
+    store = Store(Path(request.store), durable=request.durable)
     try:
         with store.lock(request.key) as free:
             if not free:
@@ -101,7 +103,8 @@ def _compute(store: Store, request: Request) -> Outcome:
             name: store.get(keys) if isinstance(keys, str) else [store.get(key) for key in keys]
             for name, keys in request.inputs.items()
         }
-        payloads = kind.function(inputs, **request.parameters)
+        with handles():
+            payloads = kind.function(inputs, **request.parameters)
         seconds = time.perf_counter() - begin
         store.commit(
             request.key,
