@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from trueness.engine.driver import EngineLostError
+from trueness.engine.summary import EngineLostError
 from trueness.errors import UserError
 
 T = TypeVar("T")

@@ -10,11 +10,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from trueness.engine.files import StoreError, handles
 from trueness.engine.store import DamagedObjectError, Store
+from trueness.engine.summary import EngineLostError, Failure, Listener, Summary
 from trueness.engine.task import Task, walk
 from trueness.engine.timing import Timing, chains, kinds_of
 from trueness.engine.worker import Outcome, Request, execute
@@ -26,75 +27,6 @@ _TRIES = 6  # of a task for which a device had no room
 _ROOM = 10.0  # seconds until the next one, times how many there were
 _LOOK = 5.0  # seconds between looks at the workers
 _SILENCE = 300.0  # seconds without progress and without a living worker, after which a run ends
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A task that could not be computed."""
-
-    task: Task
-    error: str
-    log: str
-
-    def __str__(self) -> str:
-        where = f"; traceback in {self.log}" if self.log else ""
-        return " ".join(f"{self.task} failed: {self.error}{where}".split())
-
-
-@dataclass
-class Summary:
-    """What a run did."""
-
-    total: int = 0
-    cached: int = 0
-    computed: int = 0
-    found: int = 0
-    """Computed by another process while this one ran."""
-    failures: list[Failure] = field(default_factory=list)
-    blocked: list[Task] = field(default_factory=list)
-    """Tasks not tried because something they read from failed."""
-    damaged: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-
-    @property
-    def complete(self) -> bool:
-        """Whether every target is now in the store."""
-        return not self.failures and not self.blocked
-
-
-class TasksFailedError(Exception):
-    """Some tasks of a run failed; everything that does not depend on them is in the store."""
-
-    def __init__(self, summary: Summary) -> None:
-        super().__init__(summary)
-        self.summary = summary
-
-    def __str__(self) -> str:
-        failed = "\n".join(str(failure) for failure in self.summary.failures)
-        return f"{failed}\n{len(self.summary.blocked)} tasks that need what failed were not tried."
-
-
-class EngineLostError(UserError):
-    """The engine that computes the tasks is gone; what it finished is in the store."""
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(f"{what}; {remedy} and run the same command again: finished tasks are kept.")
-
-
-class Listener:
-    """Hears of progress; override what you need."""
-
-    def planned(self, total: int, cached: int) -> None:
-        """The graph is known."""
-
-    def finished(self, task: Task, seconds_left: float | None) -> None:
-        """One more task is in the store; so much time is left, where that can be told."""
-
-    def damaged(self, error: DamagedObjectError) -> None:
-        """A stored object was set aside and will be computed again."""
-
-    def failed(self, failure: Failure) -> None:
-        """A task failed; what does not depend on it goes on."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +147,7 @@ class _Run:
                     self._settle(self.running.pop(future), future)
             elif self.elsewhere:
                 time.sleep(_PATIENCE)
+                self.seen_alive = time.monotonic()  # no worker is needed now
         self.summary.seconds = time.monotonic() - self.begin
         return self.summary
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trueness.engine.clusters import ClusterExecutor
-from trueness.engine.driver import EngineLostError
+from trueness.engine.summary import EngineLostError
 from trueness.errors import UserError
 
 _UNKNOWN = 64  # slots of an executor that does not tell

@@ -191,7 +191,7 @@ class Store:
     def keep(self, key: str) -> None:
         """Where the store is durable, bring an object to the disk that another run may not have brought there."""
         if self.durable:
-            with self.disk():
+            with self.disk(), contextlib.suppress(FileNotFoundError):  # set aside by another run
                 sync_folder(self.objects / key)
                 sync(self.objects)
 
