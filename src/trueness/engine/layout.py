@@ -41,6 +41,7 @@ def open_folder(path: Path, *, create: bool, durable: bool) -> None:
         else:
             make_folder(path, durable=durable)
             write_atomically(marker, (json.dumps({"format": FORMAT}) + "\n").encode(), durable=durable)
+            mend(path, durable=durable)
 
 
 def _check_format(marker: Path) -> None:
