@@ -1,10 +1,12 @@
 """The same work on Parsl and on Dask, each on this machine with two worker processes."""
 
+import os
+import socket
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 import trueness as tn
 from tests.cli.test_main import trueness
 from tests.engine.tasks import dies, double, every_payload, total
-from trueness.engine import Store, open_engine, run
+from trueness.engine import EngineLostError, Listener, LocalExecutor, Store, open_engine, run
 from trueness.engine.clusters import ClusterExecutor
 from trueness.errors import UserError
 
@@ -107,6 +109,143 @@ def test_a_driver_that_is_killed_resumes(dask, folder, tmp_path):
     assert "16 tasks" in done.stdout
 
 
+class Kill(Listener):
+    """Do something once so many tasks have finished."""
+
+    def __init__(self, after, deed):
+        self.left, self.deed = after, deed
+
+    def finished(self, task, seconds_left):
+        self.left -= 1
+        if self.left == 0:
+            self.deed()
+
+
+def slow(n, start=0):
+    return total({"parts": [double(value=start + i, seconds=0.5) for i in range(n)]})
+
+
+def test_parsl_replaces_a_killed_manager_and_a_killed_interchange_ends_the_run(parsl, tmp_path):
+    import psutil
+
+    def managers(executor):
+        (job,) = executor._inner._config.executors[0].provider.resources.values()
+        family = psutil.Process(job["remote_pid"]).children(recursive=True)
+        return [process for process in family if any("process_worker_pool" in part for part in process.cmdline())]
+
+    store = Store.open(tmp_path / "store", create=True)
+    with open_engine(parsl) as executor:
+        kill = Kill(4, lambda: [process.kill() for process in managers(executor)])
+        summary = run([slow(12)], store, executor, listener=kill)
+        assert kill.left < 0
+        assert summary.complete, "another block did what was left"
+        assert store.get(slow(12).key).read("value") == 132
+    with pytest.raises(
+        EngineLostError, match=r"interchange of Parsl.* has ended; .* run the same command again"
+    ) as lost:
+        _with_a_killed_interchange(parsl, store)
+    assert "\n" not in str(lost.value)
+    with open_engine(parsl) as executor:
+        summary = run([slow(12, start=50)], store, executor)
+    assert summary.complete
+    assert summary.cached >= 4
+
+
+def _with_a_killed_interchange(parsl, store):
+    with open_engine(parsl) as executor:
+        interchange = executor._inner._config.executors[0].interchange_proc
+        run([slow(12, start=50)], store, executor, listener=Kill(4, interchange.kill))
+
+
+def test_parsl_in_a_folder_with_a_space_is_refused(tmp_path):
+    file = tmp_path / "config.py"
+    file.write_text(PARSL.format(folder=str(tmp_path / "my runs"), init=""))
+    with (
+        pytest.raises(UserError, match=r"cannot start workers from .*my runs: set run_dir"),
+        open_engine(f"parsl:{file}"),
+    ):
+        pass
+
+
+def test_a_killed_dask_scheduler_ends_the_run_with_a_sentence(tmp_path, caplog):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    root = Path(__file__).resolve().parents[2]
+    how = {"stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    how["env"] = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
+    dask = [sys.executable, "-m", "dask"]
+    quiet = ["--no-dashboard", "--no-show"]
+    host, port = address.split(":")
+    scheduler = subprocess.Popen([*dask, "scheduler", "--host", host, "--port", port, *quiet], **how)
+    worker = subprocess.Popen([*dask, "worker", f"tcp://{address}", "--nthreads", "1", "--no-dashboard"], **how)
+    store = Store.open(tmp_path / "store", create=True)
+
+    def go():
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with open_engine(f"dask:tcp://{address}") as executor:
+                    run([slow(40)], store, executor, listener=Kill(3, scheduler.kill))
+            except EngineLostError:
+                raise
+            except UserError:  # it is starting
+                assert time.monotonic() < deadline
+
+    try:
+        with pytest.raises(
+            EngineLostError, match=r"scheduler at .* no longer answers; .* run the same command again"
+        ) as lost:
+            go()
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+    assert "\n" not in str(lost.value)
+    assert not [record for record in caplog.records if record.exc_info], "no traceback beside the sentence"
+    kept = len(list(store.keys()))
+    assert kept >= 3
+    with ThreadPoolExecutor(4) as executor:
+        summary = run([slow(40)], store, executor)
+    assert summary.complete
+    assert summary.cached >= 3
+
+
+class Deaf(Executor):
+    """Takes tasks and never answers; says whether a worker lives."""
+
+    def __init__(self, *said):
+        self.said = iter(said)
+
+    def submit(self, fn, /, *args, **kwargs):
+        return Future()
+
+    def alive(self):
+        return next(self.said)
+
+
+def test_a_run_without_living_workers_ends_with_a_sentence(store, monkeypatch):
+    monkeypatch.setattr("trueness.engine.driver._LOOK", 0.01)
+    monkeypatch.setattr("trueness.engine.driver._SILENCE", 0.2)
+    with pytest.raises(
+        EngineLostError, match=r"No worker has been alive for \d+ seconds; .* run the same command again"
+    ):
+        run([double(value=1)], store, Deaf(*[False] * 1000))
+    said = Deaf(*([False] * 5 + [True]) * 10)  # a long task: workers come and go, and some live now and then
+    with pytest.raises(StopIteration):
+        run([double(value=1)], store, said)
+
+
+def test_a_long_task_on_this_machine_is_no_dead_worker(store, monkeypatch):
+    monkeypatch.setattr("trueness.engine.driver._LOOK", 0.01)
+    with LocalExecutor(["cpu"]) as executor:
+        executor.submit(abs, -1).result()
+        assert executor.alive()
+        monkeypatch.setattr("trueness.engine.driver._SILENCE", 0.2)
+        assert run([double(value=1, seconds=1.0)], store, executor).complete
+    assert not executor.alive()
+
+
 def test_a_task_that_an_engine_gives_up_is_not_waited_for_forever():
     class Giving(Executor):
         def submit(self, fn, /, *args, **kwargs):
@@ -120,9 +259,9 @@ def test_a_task_that_an_engine_gives_up_is_not_waited_for_forever():
             raise RuntimeError("closed")
 
     with pytest.raises(BrokenExecutor, match="gave the task up"):
-        ClusterExecutor(Giving(), lambda: 1, ()).submit(print).result(timeout=5)
+        ClusterExecutor(Giving(), lambda: 1, lambda: True).submit(print).result(timeout=5)
     with pytest.raises(BrokenExecutor, match="takes no tasks: closed"):
-        ClusterExecutor(Closed(), lambda: 1, ()).submit(print)
+        ClusterExecutor(Closed(), lambda: 1, lambda: True).submit(print)
 
 
 def test_engines_that_are_not_there_are_named(tmp_path):

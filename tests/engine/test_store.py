@@ -129,52 +129,6 @@ def test_a_store_that_cannot_be_written_is_refused_before_any_work(store, monkey
         store.check_writable()
 
 
-def test_what_is_not_a_store_is_refused(tmp_path):
-    with pytest.raises(StoreError, match="no store at"):
-        Store.open(tmp_path / "none")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="is a file"):
-        Store.open(tmp_path / "file", create=True)
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.tex").write_text("")
-    with pytest.raises(StoreError, match="not a trueness store"):
-        Store.open(tmp_path / "thesis", create=True)
-    assert [item.name for item in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"), [('{"format": 2}', "newer trueness"), ("{", "unreadable"), ("[]", "unreadable")]
-)
-def test_a_store_of_another_format_is_refused(store, content, sentence):
-    (store.path / "trueness-store.json").write_text(content)
-    with pytest.raises(StoreError, match=sentence):
-        Store.open(store.path, create=True)
-
-
-def test_opening_again_and_opening_an_interrupted_creation_works(store, tmp_path):
-    assert Store.open(store.path).path == store.path
-    (tmp_path / "half" / "objects").mkdir(parents=True)
-    (tmp_path / "half" / ".trueness-store.json.1234").write_text("")
-    assert Store.open(tmp_path / "half", create=True).check_writable() is None
-
-
-def test_the_collector_removes_only_abandoned_temporaries(store):
-    abandoned = store.path / "temporary" / f"{KEY}.1234"
-    in_use = store.path / "temporary" / f"{'b' * 40}.1234"
-    for folder in (abandoned, in_use):
-        folder.mkdir()
-        (folder / "half.json").write_text("{")
-    commit(store, key="c" * 40)
-    with store.lock("b" * 40) as mine:
-        assert mine
-        # flock belongs to the open file, so the collector's own attempt is refused even within one process.
-        assert store.collect_garbage() == 1
-    assert not abandoned.exists()
-    assert in_use.exists()
-    assert store.has("c" * 40)
-    assert store.collect_garbage() == 1
-
-
 def test_a_lock_is_held_by_one(store):
     with store.lock(KEY) as first:
         assert first
@@ -184,17 +138,20 @@ def test_a_lock_is_held_by_one(store):
         assert again
 
 
-def test_an_unreadable_run_record_is_passed_over(store):
-    store.record_run("study", "k1", {"name": "study"})
-    (store.path / "runs" / "study.k2.json").write_text("")
-    assert [record["result"] for record in store.runs("study")] == ["k1"]
-
-
 def test_runs_are_recorded_newest_last(store):
     for key in ("k1", "k2", "k1"):
         store.record_run("study", key, {"name": "study"})
     assert [record["result"] for record in store.runs("study")] == ["k2", "k1"]
     assert store.runs("other") == []
+
+
+def test_arrays_come_back_in_the_order_of_their_names(store):
+    names = [f"array {number}" for number in range(20)]
+    commit(
+        store, arrays={name: np.zeros(1, np.float32 if index % 2 else np.float64) for index, name in enumerate(names)}
+    )
+    for _ in range(20):
+        assert list(store.get(KEY).read("arrays")) == sorted(names)
 
 
 def test_meta_is_readable_json(store):

@@ -26,6 +26,12 @@ def test_a_failure_names_the_task_and_its_log_and_lets_other_branches_finish(sto
     assert store.has(double(value=1).key)
 
 
+def test_a_failure_is_one_line_whatever_was_said(store, local):
+    (failure,) = run([fails(reason="one\n\ttwo\nthree")], store, local).failures
+    assert "\n" not in str(failure)
+    assert "ValueError: one two three; traceback in" in str(failure)
+
+
 def test_a_result_that_cannot_be_stored_is_a_failure(store, local):
     (failure,) = run([unstorable()], store, local).failures
     assert "ValueError" in failure.error

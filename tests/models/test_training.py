@@ -1,4 +1,7 @@
+import contextlib
 import json
+import shutil
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -86,6 +89,86 @@ def test_an_interrupted_training_resumes_to_the_same_weights(tmp_path, monkeypat
     assert all(torch.equal(a, weights(resumed)[name]) for name, a in weights(undisturbed).items())
     with pytest.raises(UserError, match="another training"):
         train("bilstm-additive", DATA, recipe=QUICK, seed=1, state=tmp_path / "state", **SMALL)
+
+
+STATE_DAMAGE = {
+    "a flipped bit of the weights": lambda weights, record: weights.write_bytes(_flipped(weights.read_bytes())),
+    "cut weights": lambda weights, record: weights.write_bytes(weights.read_bytes()[:-100]),
+    "no weights": lambda weights, record: weights.unlink(),
+    "a folder as weights": lambda weights, record: (weights.unlink(), weights.mkdir()),
+    "a flipped bit of the record": lambda weights, record: record.write_bytes(_flipped(record.read_bytes())),
+    "an empty record": lambda weights, record: record.write_text(""),
+    "no JSON": lambda weights, record: record.write_text('{"identity": '),
+    "a list": lambda weights, record: record.write_text("[1]"),
+    "deep JSON": lambda weights, record: record.write_text("[" * 100_000),
+    "not Unicode": lambda weights, record: record.write_bytes(b"\xff\xfe"),
+    "a folder as record": lambda weights, record: (record.unlink(), record.mkdir()),
+    "wrong types": lambda weights, record: _edit(record, file=3, progress=[]),
+    "another epoch": lambda weights, record: _edit(record, progress={"epoch": 3}),
+    "a record without a digest": lambda weights, record: _edit(record, digest=None),
+}
+
+
+def _flipped(data):
+    return data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
+
+
+def _edit(record, **changes):
+    record.write_text(json.dumps({**json.loads(record.read_text()), **changes}))
+
+
+@pytest.fixture(scope="module")
+def interrupted_state(tmp_path_factory):
+    """The state of a training after two epochs of three."""
+    folder = tmp_path_factory.mktemp("state")
+    keep = checkpoint.Checkpoint.keep
+
+    def interrupt(self, loop):
+        keep(self, loop)
+        if loop.progress.epoch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint.Checkpoint, "keep", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train("average-additive", DATA, recipe=replace(QUICK, epochs=3), state=folder, **SMALL)
+    return folder
+
+
+@pytest.mark.parametrize("damage", STATE_DAMAGE)
+def test_a_damaged_state_is_told_and_training_begins_again(interrupted_state, tmp_path, monkeypatch, damage):
+    state = tmp_path / "state"
+    shutil.copytree(interrupted_state, state)
+    (weights_file,) = state.glob("*.safetensors")
+    STATE_DAMAGE[damage](weights_file, state / "progress.json")
+    passes = []
+    steps = loops.Loop.steps
+    monkeypatch.setattr(loops.Loop, "steps", lambda self: passes.append(self.progress.epoch) or steps(self))
+    # What lies in the way of the new state cannot be replaced by a file.
+    blocked = pytest.raises(UserError, match="cannot be written") if "a folder" in damage else contextlib.nullcontext()
+    with pytest.warns(UserWarning, match=r"state in .* is damaged .*: training begins again\.$") as told, blocked:
+        train("average-additive", DATA, recipe=replace(QUICK, epochs=3), state=state, **SMALL)
+    assert len([warning for warning in told if "damaged" in str(warning.message)]) == 1
+    assert "\n" not in str(told[0].message)
+    assert passes[0] == 0
+    if "a folder" not in damage:
+        assert passes == [0, 1, 2]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            train("average-additive", DATA, recipe=replace(QUICK, epochs=3), state=state, **SMALL)
+        assert passes == [0, 1, 2], "what was saved anew is complete"
+
+
+def test_the_state_removes_its_own_files_only(tmp_path):
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "epoch-best.safetensors").write_text("not ours")
+    train("average-additive", DATA, recipe=replace(QUICK, epochs=3), state=state, **SMALL)
+    assert sorted(path.name for path in state.iterdir()) == [
+        "epoch-3.safetensors",
+        "epoch-best.safetensors",
+        "progress.json",
+    ]
 
 
 def test_the_best_epoch_is_kept_by_the_stated_rule():

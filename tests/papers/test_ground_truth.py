@@ -9,7 +9,7 @@ import trueness as tn
 from tests.cli.test_main import trueness
 from tests.data.test_planting import dataset as texts
 from trueness.data.planting import plant, with_splits
-from trueness.engine.driver import TasksFailedError
+from trueness.engine import TasksFailedError
 from trueness.errors import UserError
 from trueness.models.families import train
 from trueness.models.recipes import RECIPES

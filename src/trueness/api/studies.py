@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -101,18 +100,19 @@ def run(
     devices: Sequence[str] = ("cpu",),
     executor: Executor | str | None = None,
     listener: Listener | None = None,
+    durable: bool = False,
     **settings: Any,
 ) -> StudyRun:
     """Run a study and return its result; what the store already holds is not computed again.
 
     `settings` override the study file: `seeds=5`, `data={"train": 1000}`. `workers` processes (default: one per core)
     share the `devices` in turn. Instead, `executor` names another engine, `parsl:FILE` or `dask:ADDRESS`, or is any
-    PEP 3148 executor.
+    PEP 3148 executor. With `durable`, every result is on the disk before it counts, and survives a power cut.
     """
     loaded = _load(study, settings)
     target = studies.plan(loaded)
     with _executor(executor, workers, devices) as chosen:
-        place = Store.open(store, create=True)
+        place = Store.open(store, create=True, durable=durable)
         summary = engine.run([target], place, chosen, listener=listener)
     if not summary.complete:
         raise TasksFailedError(summary)
@@ -144,7 +144,7 @@ def _executor(
 def _local(workers: int | None, devices: Sequence[str]) -> LocalExecutor:
     if workers is not None and not isinstance(workers, int):
         raise UserError(f"The number of workers must be a whole number, not {workers!r}.")
-    number = workers if workers is not None else max(1, len(os.sched_getaffinity(0)))
+    number = workers if workers is not None else engine.cores()
     if number < 1:
         raise UserError(f"The number of workers must be at least 1, not {number}.")
     if not devices:
@@ -207,7 +207,7 @@ def plan(
     found = engine.survey([studies.plan(loaded)], place)
     total = Counter(task.type.name for task in found.tasks)
     needed = Counter(task.type.name for task in found.needed.values())
-    slots = workers or max(1, len(os.sched_getaffinity(0)))
+    slots = workers or engine.cores()
     timed = bool(found.intact) or not found.needed
     measured = {task.type.name for task in found.tasks if task.key in found.intact}
     longest = max(engine.chains(found.tasks, found.timing, found.needed).values(), default=0.0) if timed else None

@@ -32,6 +32,9 @@ def run_command(
         typer.Option("--device", help="A device the workers share, e.g. cuda:0; repeatable. Default: cpu."),
     ] = None,
     engine: Engine = None,
+    durable: Annotated[
+        bool, typer.Option("--durable", help="Bring every result to the disk before it counts: survives a power cut.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run a study. Running it again continues where it stopped."""
@@ -48,6 +51,7 @@ def run_command(
                 devices=device or ["cpu"],
                 executor=engine,
                 listener=bar,
+                durable=durable,
                 **settings_of(settings),
             )
     except KeyboardInterrupt:

@@ -5,16 +5,18 @@ computes what a store does not hold yet; running again resumes.
 """
 
 from trueness.engine.clusters import open_engine
-from trueness.engine.driver import Failure, Listener, Summary, Survey, TasksFailedError, run, survey
+from trueness.engine.driver import Survey, run, survey
 from trueness.engine.files import StoreError, disk, write_atomically
-from trueness.engine.local import LocalExecutor
+from trueness.engine.local import LocalExecutor, cores
 from trueness.engine.store import DamagedObjectError, Store, Stored
+from trueness.engine.summary import EngineLostError, Failure, Listener, Summary, TasksFailedError
 from trueness.engine.task import Task, TaskType, task, walk
 from trueness.engine.timing import Timing, chains, ends_after
 from trueness.engine.worker import current_device
 
 __all__ = [
     "DamagedObjectError",
+    "EngineLostError",
     "Failure",
     "Listener",
     "LocalExecutor",
@@ -28,6 +30,7 @@ __all__ = [
     "TasksFailedError",
     "Timing",
     "chains",
+    "cores",
     "current_device",
     "disk",
     "ends_after",

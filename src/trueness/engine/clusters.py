@@ -6,27 +6,38 @@ All that travels are names and keys; workers read and write the store, which mus
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
-import runpy
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+from trueness.engine.summary import EngineLostError
 from trueness.errors import UserError
 
 T = TypeVar("T")
-_UNKNOWN = 64  # slots of a Parsl executor that does not tell
 
 
 class ClusterExecutor(Executor):
-    """Another engine's executor; a worker that was lost reads like a broken process, so that the task runs again."""
+    """Another engine's executor; a worker that was lost reads like a broken process, so that the task runs again.
 
-    def __init__(self, inner: Executor, slots: Callable[[], int], lost: tuple[type[BaseException], ...]) -> None:
-        self._inner, self._slots, self._lost = inner, slots, lost
+    `slots` tells how many tasks are worked on at a time, `alive` whether some worker lives; both raise
+    `EngineLostError` where the engine itself is gone. Errors of the types `lost` mean that a worker was.
+    """
+
+    def __init__(
+        self,
+        inner: Executor,
+        slots: Callable[[], int],
+        alive: Callable[[], bool],
+        lost: tuple[type[BaseException], ...] = (),
+    ) -> None:
+        self._inner, self._slots, self.alive, self._lost = inner, slots, alive, lost
+        self.finished = 0
+        """How many tasks have come back with a result."""
 
     @property
     def slots(self) -> int:
@@ -39,13 +50,16 @@ class ClusterExecutor(Executor):
 
         def settle(inner: Future[T]) -> None:
             try:
-                outer.set_result(inner.result())
+                result = inner.result()
             except CancelledError:
                 outer.set_exception(BrokenExecutor("the engine gave the task up; is it still running?"))
             except self._lost as error:
                 outer.set_exception(BrokenExecutor(f"a worker was lost: {error}"))
             except BaseException as error:  # whatever it was, somebody waits for this future
                 outer.set_exception(error)
+            else:
+                self.finished += 1
+                outer.set_result(result)
 
         try:
             self._inner.submit(on_one_thread, fn, args, kwargs).add_done_callback(settle)
@@ -66,10 +80,12 @@ def on_one_thread(fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str,
 @contextlib.contextmanager
 def open_engine(name: str) -> Iterator[ClusterExecutor]:
     """The engine that `parsl:FILE` or `dask:ADDRESS` names, while it is used."""
+    from trueness.engine.parsl_engine import open_parsl
+
     kind, _, where = name.partition(":")
     if kind not in ("parsl", "dask") or not where:
         raise UserError(f"There is no engine {name!r}; give parsl:FILE or dask:ADDRESS, or none for this machine.")
-    with _parsl(Path(where)) if kind == "parsl" else _dask(where) as executor:
+    with open_parsl(Path(where)) if kind == "parsl" else _dask(where) as executor:
         yield executor
 
 
@@ -85,48 +101,38 @@ def _dask(address: str) -> Iterator[ClusterExecutor]:
         client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:
         raise UserError(f"There is no Dask scheduler at {address}; start one, for example: dask scheduler.") from error
-    with client:
-        threads = client.nthreads()
-        if not threads:
+
+    def threads() -> dict[str, int]:
+        """The threads of every living worker; workers that stop sending heartbeats are not among them."""
+        try:
+            return dict(client.nthreads())
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            TimeoutError,
+        ) as error:  # of a connection that is closed, or being closed
+            raise EngineLostError(
+                f"The Dask scheduler at {address} no longer answers", "start it and its workers"
+            ) from error
+
+    with _silent("distributed.client"), client:
+        found = threads()
+        if not found:
             raise UserError(f"The Dask scheduler at {address} has no workers; start some: dask worker --nthreads 1.")
-        if max(threads.values()) > 1:
+        if max(found.values()) > 1:
             raise UserError("Dask workers must have one thread each: dask worker --nthreads 1 (and --nworkers N).")
         # A task whose worker died is given to another one by Dask itself, three times.
-        yield ClusterExecutor(client.get_executor(pure=False), lambda: len(client.nthreads()), ())
+        yield ClusterExecutor(client.get_executor(pure=False), lambda: len(threads()), lambda: bool(threads()))
 
 
 @contextlib.contextmanager
-def _parsl(file: Path) -> Iterator[ClusterExecutor]:
+def _silent(name: str) -> Iterator[None]:
+    """Keep a library's log from saying at length what is raised as one sentence."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
     try:
-        from parsl import Config
-        from parsl.concurrent import ParslPoolExecutor
-        from parsl.executors.high_throughput.errors import ManagerLost, WorkerLost
-    except ImportError as error:
-        raise UserError("The engine parsl needs a package: pip install 'trueness[parsl]'.") from error
-    if not file.is_file():
-        raise UserError(f"There is no file {file}; it must define config, a parsl.Config.")
-    config = runpy.run_path(str(file)).get("config")
-    if not isinstance(config, Config):
-        raise UserError(f"{file} must define config, a parsl.Config.")
-    # Parsl starts programs of its own by name; they lie beside this Python, which need not be on the path.
-    scripts = sysconfig.get_path("scripts")
-    if scripts not in os.environ.get("PATH", "").split(os.pathsep):
-        os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", "")])
-    pool = ParslPoolExecutor(config)
-    slots = sum(map(_slots, config.executors))
-    try:
-        yield ClusterExecutor(pool, lambda: slots, (ManagerLost, WorkerLost))
-    except BaseException:
-        pool.shutdown(wait=False)  # an interruption does not wait for hours of work: it is done again
-        raise
-    pool.shutdown()
-
-
-def _slots(executor: Any) -> int:
-    """How many tasks a Parsl executor works on at a time, as far as it tells."""
-    workers = getattr(executor, "max_workers_per_node", None) or getattr(executor, "max_threads", None)
-    provider = getattr(executor, "provider", None)
-    if not isinstance(workers, int):
-        return _UNKNOWN
-    blocks = getattr(provider, "max_blocks", 1) * getattr(provider, "nodes_per_block", 1)
-    return max(1, workers * blocks)
+        yield
+    finally:
+        logger.setLevel(before)

@@ -10,81 +10,23 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from trueness.engine.files import StoreError
+from trueness.engine.files import StoreError, handles
 from trueness.engine.store import DamagedObjectError, Store
+from trueness.engine.summary import EngineLostError, Failure, Listener, Summary
 from trueness.engine.task import Task, walk
 from trueness.engine.timing import Timing, chains, kinds_of
 from trueness.engine.worker import Outcome, Request, execute
+from trueness.errors import UserError
 
 _ATTEMPTS = 2  # a task whose worker process died is tried once more
 _PATIENCE = 0.05  # seconds between looks at a task that another process is computing
 _TRIES = 6  # of a task for which a device had no room
 _ROOM = 10.0  # seconds until the next one, times how many there were
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A task that could not be computed."""
-
-    task: Task
-    error: str
-    log: str
-
-    def __str__(self) -> str:
-        where = f"; traceback in {self.log}" if self.log else ""
-        return f"{self.task} failed: {self.error}{where}"
-
-
-@dataclass
-class Summary:
-    """What a run did."""
-
-    total: int = 0
-    cached: int = 0
-    computed: int = 0
-    found: int = 0
-    """Computed by another process while this one ran."""
-    failures: list[Failure] = field(default_factory=list)
-    blocked: list[Task] = field(default_factory=list)
-    """Tasks not tried because something they read from failed."""
-    damaged: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-
-    @property
-    def complete(self) -> bool:
-        """Whether every target is now in the store."""
-        return not self.failures and not self.blocked
-
-
-class TasksFailedError(Exception):
-    """Some tasks of a run failed; everything that does not depend on them is in the store."""
-
-    def __init__(self, summary: Summary) -> None:
-        super().__init__(summary)
-        self.summary = summary
-
-    def __str__(self) -> str:
-        failed = "\n".join(str(failure) for failure in self.summary.failures)
-        return f"{failed}\n{len(self.summary.blocked)} tasks that need what failed were not tried."
-
-
-class Listener:
-    """Hears of progress; override what you need."""
-
-    def planned(self, total: int, cached: int) -> None:
-        """The graph is known."""
-
-    def finished(self, task: Task, seconds_left: float | None) -> None:
-        """One more task is in the store; so much time is left, where that can be told."""
-
-    def damaged(self, error: DamagedObjectError) -> None:
-        """A stored object was set aside and will be computed again."""
-
-    def failed(self, failure: Failure) -> None:
-        """A task failed; what does not depend on it goes on."""
+_LOOK = 5.0  # seconds between looks at the workers
+_SILENCE = 300.0  # seconds without progress and without a living worker, after which a run ends
 
 
 @dataclass(frozen=True)
@@ -135,8 +77,10 @@ def run(
     """Compute the targets and whatever they need; failures are collected, independent branches finish.
 
     `slots` is the number of tasks the executor works on at a time, where it does not tell (`slots` or `_max_workers`).
+    Where it tells by `alive()` whether some worker lives, a run ends that has made no progress without one for long.
     """
-    return _Run(targets, store, executor, slots, listener or Listener()).go()
+    with handles():
+        return _Run(targets, store, executor, slots, listener or Listener()).go()
 
 
 class _Run:
@@ -149,6 +93,8 @@ class _Run:
         store.check_writable()
         store.collect_garbage()
         found = survey(targets, store)
+        for key in found.intact:
+            store.keep(key)
         for error in found.damaged:
             if store.set_aside(error.key):
                 listener.damaged(error)
@@ -177,6 +123,7 @@ class _Run:
         self.attempts: Counter[str] = Counter()
         self.crowded: Counter[str] = Counter()
         self.settled: set[str] = set()
+        self.seen_alive = self.looked = time.monotonic()
         listener.planned(self.summary.total, self.summary.cached)
 
     @property
@@ -193,12 +140,14 @@ class _Run:
             self._look_elsewhere()
             if self.running:
                 finished, _ = wait(
-                    self.running, timeout=_PATIENCE if self.elsewhere else None, return_when=FIRST_COMPLETED
+                    self.running, timeout=_PATIENCE if self.elsewhere else _LOOK, return_when=FIRST_COMPLETED
                 )
+                self._watch(progress=bool(finished))
                 for future in finished:
                     self._settle(self.running.pop(future), future)
             elif self.elsewhere:
                 time.sleep(_PATIENCE)
+                self.seen_alive = time.monotonic()  # no worker is needed now
         self.summary.seconds = time.monotonic() - self.begin
         return self.summary
 
@@ -209,7 +158,28 @@ class _Run:
         try:
             self.running[self.executor.submit(execute, Request.of(task, self.store))] = task
         except BrokenExecutor as error:
+            self._alive()
             self._fail(Failure(task, f"the executor is broken and takes no more tasks ({error})", ""))
+
+    def _watch(self, *, progress: bool) -> None:
+        """End the run where no worker has lived for long: nothing would ever come back."""
+        now = time.monotonic()
+        if progress:
+            self.seen_alive = now
+        elif now - self.looked >= _LOOK:
+            self.looked = now
+            if self._alive():
+                self.seen_alive = now
+            elif now - self.seen_alive >= _SILENCE:
+                raise EngineLostError(
+                    f"No worker has been alive for {now - self.seen_alive:.0f} seconds",
+                    "see that workers can start (with Parsl, look into the logs of its run folder)",
+                )
+
+    def _alive(self) -> bool:
+        """Whether some worker lives, as far as the executor tells; one that is gone altogether raises."""
+        alive = getattr(self.executor, "alive", None)
+        return alive is None or bool(alive())
 
     def _look_elsewhere(self) -> None:
         """Tasks another process was computing: done by now, or to be tried again after a while."""
@@ -225,8 +195,12 @@ class _Run:
 
     def _settle(self, task: Task, future: Future[Outcome]) -> None:
         try:
-            outcome = future.result()
+            with handles():
+                outcome = future.result()
+        except UserError:
+            raise
         except BrokenExecutor:
+            self._alive()
             self.attempts[task.key] += 1
             if self.attempts[task.key] < _ATTEMPTS:
                 self._make_ready(task)
@@ -255,6 +229,7 @@ class _Run:
             self.timing.add(task, outcome.seconds, min(self.slots, len(self.running) + 1))
         else:
             self.summary.found += 1
+            self.store.keep(task.key)
         self.left[kinds_of(task)] -= 1
         for dependent in self.dependents[task.key]:
             self.missing[dependent.key].discard(task.key)

@@ -19,10 +19,25 @@ class StoreError(UserError):
 
 
 @contextlib.contextmanager
+def handles() -> Iterator[None]:
+    """Turn a lack of file handles into a sentence: it is no fault of the file that could not be opened."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise StoreError(
+                "Too many files are open; allow more (ulimit -n 4096) or use fewer workers, and run the same command "
+                "again."
+            ) from error
+        raise
+
+
+@contextlib.contextmanager
 def disk(what: str, full: str, refused: str) -> Iterator[None]:
     """Turn a full or read-only disk into a sentence about `what`, with what to do in each case."""
     try:
-        yield
+        with handles():
+            yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreError(f"The disk that holds {what} is full; {full}.") from error
@@ -31,13 +46,44 @@ def disk(what: str, full: str, refused: str) -> Iterator[None]:
         raise
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the place and move in with one rename: a reader sees the old file or the new one."""
+def write_atomically(path: Path, content: bytes, *, durable: bool = False) -> None:
+    """Write beside the place and move in with one rename: a reader sees the old file or the new one.
+
+    With `durable` the new one is on the disk when this returns, and survives a power cut.
+    """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         temporary.write_bytes(content)
+        if durable:
+            sync(temporary)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+    if durable:
+        sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a folder's list of names, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(path: Path) -> None:
+    """The same for the files in a folder and the folder itself."""
+    for item in path.iterdir():
+        sync(item)
+    sync(path)
+
+
+def make_folder(path: Path, *, durable: bool = False) -> None:
+    """Make a folder and those above it unless they are there; with `durable` they survive a power cut."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()] if durable else []
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        sync(folder.parent)

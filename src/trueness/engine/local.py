@@ -17,12 +17,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 from trueness.engine.worker import DEVICE_VARIABLE
 
 T = TypeVar("T")
 _starting = threading.Lock()
+
+
+def cores() -> int:
+    """How many cores this process may use, as far as the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class LocalExecutor(Executor):
@@ -48,6 +56,10 @@ class LocalExecutor(Executor):
             return slot.run(fn, args, kwargs)
         finally:
             self._free.put(slot)
+
+    def alive(self) -> bool:
+        """Whether some worker process lives."""
+        return any(slot.alive() for slot in self._all)
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         """Leaving by an exception (Ctrl-C too) ends what is running; leaving normally waits for it."""
@@ -86,18 +98,30 @@ class _Slot:
                 self._pool = ProcessPoolExecutor(
                     1, mp_context=multiprocessing.get_context("spawn"), initializer=_start, initargs=(self._device,)
                 )
-            with _starting, _main_not_imported():
-                future = self._pool.submit(fn, *args, **kwargs)
+            try:
+                with _starting, _main_not_imported():
+                    future = self._pool.submit(fn, *args, **kwargs)
+            except OSError:  # no process could be started
+                self._pool = None
+                raise
         try:
             return future.result()
         except BrokenProcessPool:
             self.close()
             raise
 
+    def alive(self) -> bool:
+        ends = [process.sentinel for process in self._processes()]
+        return len(wait(ends, timeout=0)) < len(ends)
+
+    def _processes(self) -> list[BaseProcess]:
+        pool = self._pool
+        return list((pool._processes or {}).values()) if pool is not None else []
+
     def kill(self) -> None:
         with self._changing:
             self._killed = True
-            for process in list((self._pool._processes or {}).values()) if self._pool is not None else ():
+            for process in self._processes():
                 process.kill()
 
     def close(self) -> None:

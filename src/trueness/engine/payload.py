@@ -31,7 +31,7 @@ def write_payload(folder: Path, name: str, value: Any) -> Path:
 
 
 def parse_payload(name: str, data: bytes) -> Any:
-    """The value that `write_payload` wrote into the file of that name."""
+    """The value that `write_payload` wrote into the file of that name; arrays in the order of their names."""
     if name.endswith(".parquet"):
         import pandas as pd
 
@@ -39,7 +39,7 @@ def parse_payload(name: str, data: bytes) -> Any:
     if name.endswith(".safetensors"):
         from safetensors.numpy import load
 
-        return load(data)
+        return dict(sorted(load(data).items()))
     return json.loads(data)
 
 

@@ -27,13 +27,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from trueness.engine.encoding import bytes_digest, digest, file_digest
-from trueness.engine.files import StoreError, disk, write_atomically
+from trueness.engine.files import StoreError, disk, handles, make_folder, sync, sync_folder, write_atomically
+from trueness.engine.layout import abandoned_candidates, mend, open_folder
 from trueness.engine.payload import SUFFIXES, parse_payload, write_payload
 from trueness.version import __version__
-
-FORMAT = 1
-_MARKER = "trueness-store.json"
-_FOLDERS = ("objects", "temporary", "locks", "logs", "runs", "damaged")
 
 
 class DamagedObjectError(Exception):
@@ -71,46 +68,20 @@ class Stored:
 class Store:
     """Open with `Store.open`; reading never writes, so a read-only store can be reported on."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, durable: bool = False) -> None:
         self.path = path
+        self.durable = durable
         self.objects = path / "objects"
 
     @classmethod
-    def open(cls, path: str | Path, *, create: bool = False) -> Store:
-        """Open the store at `path`; with `create`, make one where there is nothing or an empty folder."""
-        path = Path(path)
-        marker = path / _MARKER
-        store = cls(path)
-        if marker.exists():
-            cls._check_format(marker)
-            return store
-        if path.exists() and not path.is_dir():
-            raise StoreError(f"{path} is a file, not a store; give a folder.")
-        if path.exists() and any(not _ours(item.name) for item in path.iterdir()):
-            raise StoreError(
-                f"{path} is not a trueness store (it has files but no {_MARKER}); give a new or empty folder."
-            )
-        if not create:
-            raise StoreError(f"There is no store at {path}; run a study with --store {path} first.")
-        with store.disk():
-            for folder in _FOLDERS:
-                (path / folder).mkdir(parents=True, exist_ok=True)
-            write_atomically(marker, (json.dumps({"format": FORMAT}) + "\n").encode())
-        return store
+    def open(cls, path: str | Path, *, create: bool = False, durable: bool = False) -> Store:
+        """Open the store at `path`; with `create`, make one where there is nothing or an empty folder.
 
-    @staticmethod
-    def _check_format(marker: Path) -> None:
-        try:
-            found = json.loads(marker.read_text(encoding="utf-8"))["format"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"{marker} is unreadable ({error}); restore it or choose another folder.") from error
-        if not isinstance(found, int):
-            raise StoreError(f"{marker} is unreadable (format {found!r}); restore it or choose another folder.")
-        if found > FORMAT:
-            raise StoreError(
-                f"{marker.parent} was written by a newer trueness (store format {found}, this one reads up to "
-                f"{FORMAT}); upgrade trueness or choose another folder."
-            )
+        With `durable`, what is written is on the disk before it counts as there, and survives a power cut. Otherwise a
+        power cut may damage what was written last, which is found by its digest and computed again.
+        """
+        open_folder(Path(path), create=create, durable=durable)
+        return cls(Path(path), durable=durable)
 
     def disk(self) -> contextlib.AbstractContextManager[None]:
         """Turn a full or read-only disk into a sentence."""
@@ -121,16 +92,16 @@ class Store:
         )
 
     def check_writable(self) -> None:
-        """Refuse a store that cannot take results, before any work starts."""
+        """Refuse a store that cannot take results, before any work starts; folders it lacks are made."""
         with self.disk():
+            mend(self.path, durable=self.durable)
             probe = self.path / "temporary" / f"probe-{uuid.uuid4().hex}"
-            probe.parent.mkdir(exist_ok=True)
             probe.mkdir()
             probe.rmdir()
 
     def has(self, key: str) -> bool:
         """Whether the object is there; its content is checked when it is read."""
-        return (self.objects / key).exists()
+        return os.path.lexists(self.objects / key)
 
     def get(self, key: str) -> Stored:
         """The object of that key."""
@@ -138,13 +109,14 @@ class Store:
 
     def keys(self) -> Iterator[str]:
         """The keys of all objects, in no order."""
-        with os.scandir(self.objects) as entries:
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.objects) as entries:
             yield from (entry.name for entry in entries)
 
     def meta(self, key: str) -> dict[str, Any]:
         """The object's meta.json, its own digest checked."""
         try:
-            meta = dict(json.loads((self.objects / key / "meta.json").read_bytes()))
+            with handles():
+                meta = dict(json.loads((self.objects / key / "meta.json").read_bytes()))
             intact = meta.pop("digest") == digest(meta) and meta["key"] == key
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DamagedObjectError(key, f"meta.json is missing or unreadable ({error})") from error
@@ -159,7 +131,8 @@ class Store:
         if file is None:
             raise KeyError(f"object {key} has no payload {name!r}, only {', '.join(payloads)}")
         try:
-            data = (self.objects / key / file).read_bytes()
+            with handles():
+                data = (self.objects / key / file).read_bytes()
         except OSError as error:
             raise DamagedObjectError(key, f"{file} is missing or unreadable ({error})") from error
         if bytes_digest(data) != payloads[file]["digest"]:
@@ -171,7 +144,12 @@ class Store:
         meta = self.meta(key)
         for file, recorded in meta["payloads"].items():
             path = self.objects / key / file
-            if not path.is_file() or file_digest(path) != recorded["digest"]:
+            try:
+                with handles():
+                    intact = path.is_file() and file_digest(path) == recorded["digest"]
+            except OSError:
+                intact = False
+            if not intact:
                 raise DamagedObjectError(key, f"{file} is missing or does not match its digest")
         return meta
 
@@ -192,17 +170,30 @@ class Store:
                 full = {"key": key, **meta, "payloads": recorded}
                 text = json.dumps({**full, "digest": digest(full)}, indent=1, ensure_ascii=False) + "\n"
                 (temporary / "meta.json").write_text(text, encoding="utf-8")
+                if self.durable:
+                    sync_folder(temporary)
                 self._move_in(temporary, key)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
 
     def _move_in(self, temporary: Path, key: str) -> None:
+        make_folder(self.objects, durable=self.durable)
         try:
             os.rename(temporary, self.objects / key)
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
-            # Another process finished the same pure task first; its object stands.
+            self.keep(key)  # another process finished the same pure task first; its object stands
+        else:
+            if self.durable:
+                sync(self.objects)
+
+    def keep(self, key: str) -> None:
+        """Where the store is durable, bring an object to the disk that another run may not have brought there."""
+        if self.durable:
+            with self.disk(), contextlib.suppress(FileNotFoundError):  # set aside by another run
+                sync_folder(self.objects / key)
+                sync(self.objects)
 
     def set_aside(self, key: str) -> bool:
         """Move an object out of the way if it is damaged, so that it is computed again; whether it was moved.
@@ -217,7 +208,7 @@ class Store:
             except DamagedObjectError:
                 target = self.path / "damaged" / f"{key}.{uuid.uuid4().hex[:8]}"
                 with self.disk():
-                    target.parent.mkdir(exist_ok=True)
+                    make_folder(target.parent)
                     os.rename(self.objects / key, target)
                 return True
             return False
@@ -226,6 +217,9 @@ class Store:
     def lock(self, key: str) -> Iterator[bool]:
         """Yield whether this process may compute `key`; never waits. The right ends with the process."""
         path = self.path / "locks" / f"{key}.lock"
+        if path.is_symlink() or path.is_dir():
+            kind = "a link" if path.is_symlink() else "a folder"
+            raise StoreError(f"{path} is {kind} where a store has a lock; move it away and run again.")
         lock = FileLock(path, timeout=0)
         try:
             with self.disk():
@@ -243,10 +237,10 @@ class Store:
     def collect_garbage(self) -> int:
         """Remove temporaries whose writer is gone (nobody holds their key's lock); returns how many."""
         removed = 0
-        for item in sorted((self.path / "temporary").glob("*.*")):
-            with self.lock(item.name.split(".")[0]) as abandoned:
+        for key, folder in abandoned_candidates(self.path):
+            with self.lock(key) as abandoned:
                 if abandoned:
-                    shutil.rmtree(item, ignore_errors=True)
+                    shutil.rmtree(folder, ignore_errors=True)
                     removed += 1
         return removed
 
@@ -254,7 +248,7 @@ class Store:
         """Keep the account of a failure; returns the file."""
         path = self.path / "logs" / f"{key}.log"
         with self.disk():
-            path.parent.mkdir(exist_ok=True)
+            make_folder(path.parent)
             write_atomically(path, text.encode("utf-8", errors="backslashreplace"))
         return path
 
@@ -262,22 +256,21 @@ class Store:
         """Remember that a study was run with this result."""
         record = {"study": dict(study), "result": key, "finished": time.time()}
         with self.disk():
-            (self.path / "runs").mkdir(exist_ok=True)
-            write_atomically(self.path / "runs" / f"{name}.{key}.json", json.dumps(record, indent=1).encode())
+            path = self.path / "runs" / f"{name}.{key}.json"
+            make_folder(path.parent, durable=self.durable)
+            write_atomically(path, json.dumps(record, indent=1).encode(), durable=self.durable)
 
     def runs(self, name: str | None = None) -> list[dict[str, Any]]:
-        """The recorded runs, of one study or of all, the newest last."""
+        """The recorded runs, of one study or of all, the newest last; files that hold no record are passed over."""
         pattern = f"{name}.*.json" if name else "*.json"
         found = []
         for path in (self.path / "runs").glob(pattern):
-            with contextlib.suppress(ValueError):  # cut short by a power failure; the objects themselves are checked
-                found.append(json.loads(path.read_bytes()))
-        return sorted(found, key=lambda record: float(record["finished"]))
-
-
-def _ours(name: str) -> bool:
-    """Whether a store's own creation, perhaps interrupted, may have left that name in an otherwise empty folder."""
-    return name in _FOLDERS or name.startswith(f".{_MARKER}.")
+            # Cut short by a power failure, or put there by somebody; the objects themselves are checked.
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+                record = json.loads(path.read_bytes())
+                if isinstance(record["study"], dict) and isinstance(record["result"], str):
+                    found.append((float(record["finished"]), path.name, record))
+        return [record for _, _, record in sorted(found, key=lambda item: item[:2])]
 
 
 def machine() -> dict[str, str]:

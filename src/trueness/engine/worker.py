@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trueness import plugins
-from trueness.engine.files import StoreError
+from trueness.engine.files import StoreError, handles
 from trueness.engine.store import Store, machine
 from trueness.engine.task import Task, find_task_type
 from trueness.errors import no_room
@@ -36,6 +36,7 @@ class Request:
     shown: str
     sources: tuple[plugins.Source, ...] = ()
     """Where things outside the package are found that the task, or what it reads, was made with."""
+    durable: bool = False
 
     @classmethod
     def of(cls, task: Task, store: Store) -> Request:
@@ -49,6 +50,7 @@ class Request:
             content=task.content,
             shown=str(task),
             sources=tuple(task.sources),
+            durable=store.durable,
         )
 
 
@@ -82,7 +84,7 @@ def part_of_task(part: int) -> Iterator[None]:
 
 def execute(request: Request) -> Outcome:
     """Compute one task unless it is there or another process is at it. Failures come back, they are not raised."""
-    store = Store(Path(request.store))
+    store = Store(Path(request.store), durable=request.durable)
     try:
         with store.lock(request.key) as free:
             if not free:
@@ -106,7 +108,8 @@ def _compute(store: Store, request: Request) -> Outcome:
             name: store.get(keys) if isinstance(keys, str) else [store.get(key) for key in keys]
             for name, keys in request.inputs.items()
         }
-        payloads = kind.function(inputs, **request.parameters)
+        with handles():
+            payloads = kind.function(inputs, **request.parameters)
         seconds = time.perf_counter() - begin
         store.commit(
             request.key,

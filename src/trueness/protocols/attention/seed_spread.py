@@ -22,13 +22,13 @@ def seed_spread(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> pd.DataFrame:
     """Per instance: Kendall's tau of each score with itself under the next seed, and the divergence of attention.
 
     Each run holds `sizes` and the scores of all tokens one after another, as `AttentionTrial.tokens`. The tau is a
-    test-retest reliability.
+    test-retest reliability. Columns follow the names of the scores, whatever order a run holds them in.
     """
     import pandas as pd
 
     if len(runs) < 2:
         return pd.DataFrame({"instance": np.arange(0)})
-    names = [name for name in runs[0] if name not in ("sizes", "adversarial")]
+    names = sorted(name for name in runs[0] if name not in ("sizes", "adversarial"))
     neighbours = list(zip(range(len(runs)), [*range(1, len(runs)), 0], strict=True))[
         : len(runs) if len(runs) > 2 else 1
     ]
