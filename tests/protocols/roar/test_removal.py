@@ -8,7 +8,8 @@ def test_plain_explains_once_and_recursive_again_and_the_first_step_is_trained_o
 
     def explain(model, hidden):
         explained.append(model)
-        return [place for place in (model[::-1] or "abc") if place not in hidden] + list("abc")
+        assert model == hidden
+        return {"": "abc", "a": "cb", "ac": "b"}[model]
 
     def hide(ranking, hidden, amount):
         return hidden + "".join([place for place in ranking if place not in hidden][: int(amount) - len(hidden)])
@@ -23,8 +24,8 @@ def test_plain_explains_once_and_recursive_again_and_the_first_step_is_trained_o
         ("plain", 2, "ab", 2),
         ("plain", 3, "abc", 3),
         ("recursive", 1, "a", 1),
-        ("recursive", 2, "ab", 2),
-        ("recursive", 3, "abc", 3),
+        ("recursive", 2, "ac", 2),
+        ("recursive", 3, "acb", 3),
     ]
-    assert trained == ["a", "ab", "abc", "ab", "abc"]
-    assert explained == ["", "a", "ab"]
+    assert trained == ["a", "ab", "abc", "ac", "acb"]
+    assert explained == ["", "a", "ac"]

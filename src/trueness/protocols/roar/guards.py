@@ -40,8 +40,7 @@ def warnings(cells: Sequence[RemovalCell], target: str, trained_before: Sequence
         yield ResultWarning(code="gold-label", where="all methods", message=message)
     for cell in cells:
         if len(cell.seeds) < FEWEST_SEEDS:
-            message = f"{len(cell.seeds)} seeds: claims need at least {FEWEST_SEEDS}"
-            yield cell.warn("few-seeds", message)
+            yield cell.warn("few-seeds", f"{len(cell.seeds)} seeds: claims need at least {FEWEST_SEEDS}")
         yield from _repeated(cell)
         yield from _blind(cell)
         if cell.unit == "share":
