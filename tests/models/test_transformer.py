@@ -131,7 +131,7 @@ def test_a_decoder_sees_nothing_that_comes_later(family):
         warnings.simplefilter("ignore")  # that it is meant for generation
         made = type(made)._from_config(made.config, attn_implementation="eager").double().eval()
     network, batch = Transformer(made), batch_of(EXAMPLES)
-    assert not network.prepared
+    assert not network.recorded
     for layer in network.attentions(batch)[1]:
         assert layer.triu(diagonal=1).abs().max() == 0
 

@@ -55,7 +55,7 @@ class Auxiliary:
 class AttentiveClassifier(TextNetwork):
     """embed, encode, attend, decode; see `docs/models.md`."""
 
-    recurrent = True
+    recurrent = recorded = True
 
     def __init__(self, config: AttentiveConfig) -> None:
         super().__init__()

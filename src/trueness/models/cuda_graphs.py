@@ -170,6 +170,7 @@ class Stepper(GraphStepper):
         *,
         largest: int = LARGEST,
     ) -> None:
+        largest = largest if network.recorded else 0
         super().__init__(train.device, step_bytes(network, train), train.longest, largest=largest)
         self.network, self.recipe, self.train, self.optimiser = network, recipe, train, optimiser
         self.objective = objective

@@ -118,7 +118,6 @@ class Steps(Stepper):
 
     def __init__(self, network: Transformer, train: EncodedSplit, how: FineTuning, *, largest: int = LARGEST) -> None:
         recipe = Recipe(batch_size=how.batch_size, clip=how.clip)
-        largest = largest if network.prepared else 0
         super().__init__(network, recipe, train, _optimiser(network, how), CrossEntropy(train), largest=largest)
         self._how, self._taken = how, 0
         self._all = how.epochs * -(-len(train) // how.batch_size)

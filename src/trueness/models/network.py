@@ -37,6 +37,8 @@ class TextNetwork(nn.Module):
     embedding: nn.Embedding
     recurrent = False
     """Whether cuDNN must be in training mode to differentiate it."""
+    recorded = False
+    """Whether its training steps can be recorded, see `cuda_graphs`: none waits for the device."""
     attends: Attends = "none"
     pairs: bool | None = False
     """Whether it reads pairs of texts; None: both pairs and single texts."""

@@ -60,7 +60,7 @@ class RationaleClassifier(TextNetwork):
     `dependent` a token's chance also depends on the choices before it.
     """
 
-    recurrent = True
+    recurrent = recorded = True
 
     def __init__(
         self,

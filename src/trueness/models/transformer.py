@@ -55,7 +55,7 @@ class Transformer(TextNetwork):
             raise UserError(f"{type(model).__name__} takes no embeddings, so that it cannot be explained.")
         self._reads_types = "token_type_ids" in accepted and getattr(model.config, "type_vocab_size", 0) > 1
         # A decoder would have to see what comes later hidden, too.
-        self.prepared = model.config.model_type in PREPARED and not getattr(model.config, "is_decoder", False)
+        self.recorded = model.config.model_type in PREPARED and not getattr(model.config, "is_decoder", False)
         if getattr(model.config, "_attn_implementation", "eager") != "eager":
             model.set_attn_implementation("eager")
         self.eval()
@@ -93,7 +93,7 @@ class Transformer(TextNetwork):
         position = torch.arange(text.tokens.shape[1], device=text.tokens.device)
         inside = position < text.lengths[:, None]
         inputs: dict[str, Tensor] = {"attention_mask": inside.long(), "inputs_embeds": values}
-        if self.prepared:
+        if self.recorded:
             least = torch.finfo(values.dtype).min
             inputs["attention_mask"] = torch.zeros_like(inside, dtype=values.dtype).masked_fill(~inside, least)[
                 :, None, None
