@@ -88,7 +88,9 @@ def test_bad_csv(tmp_path):
         BadRow(3, "the row has fewer fields than the header (it spans lines 2 to 3: is a quote left open?)")
     ]
     path.write_text("text,label\nfine,2.5\n")
-    assert list(read_rows(path)) == [BadRow(2, "the label is a number that is not whole (2.5)")]
+    assert list(read_rows(path)) == [
+        BadRow(2, "the label is a number that is not whole, or not written as 7 or -7 are ('2.5')")
+    ]
     path.write_text("text,label,text\nfine,1,x\n")
     with pytest.raises(UserError, match="the column text occurs twice"):
         list(read_rows(path))

@@ -6,11 +6,16 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from pydantic import Field
+
+from trueness.boundary import check_fields
 from trueness.data.examples import RawExample, TextDataset, TextExample
 from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError
 
+Tokeniser = Literal["space", "words", "letters"]
 TOKENISERS: dict[str, Callable[[str], list[str]]] = {
     "space": str.split,
     "words": re.compile(r"\w+(?:['’]\w+)*|[^\w\s]").findall,
@@ -18,20 +23,22 @@ TOKENISERS: dict[str, Callable[[str], list[str]]] = {
 }
 """space: the text is tokenised already; words: words and single punctuation marks; letters: words only."""
 
+Count = Annotated[int, Field(ge=0)]
+
 
 @dataclass(frozen=True)
 class Preparation:
     """How a corpus becomes a dataset. The defaults keep everything."""
 
-    tokeniser: str = "space"
+    tokeniser: Tokeniser = "space"
     lowercase: bool = False
     digits: str | None = None
     """What replaces every token with a digit in it; None keeps them."""
-    above: int | None = None
+    above: Count | None = None
     """Keep texts with more tokens than this."""
-    below: int | None = None
+    below: Count | None = None
     """Keep texts with fewer tokens than this."""
-    first: int | None = None
+    first: Count | None = None
     """Keep so many tokens of a text, the first ones."""
     drop_longest: bool = False
     """Also drop the longest texts of every split, as a strict comparison with the maximum does."""
@@ -41,11 +48,14 @@ class Preparation:
     """Labels to keep, in the order of their class numbers; None: all, sorted."""
     merge: Mapping[str, str] | None = None
     """Labels to rename first; a label missing here is dropped."""
-    dev_share: float = 0.0
+    dev_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of the training split to set aside where the source has no development split."""
     dev_seed: int = 0
-    min_count: int = 1
+    min_count: Count = 1
     """Words in fewer training examples than this are unknown."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "The preparation of a dataset")
 
 
 def prepare(name: str, raw: Mapping[str, Sequence[RawExample]], how: Preparation) -> TextDataset:
@@ -98,7 +108,7 @@ def classes_of(name: str, splits: Mapping[str, Sequence[RawExample]]) -> tuple[s
     if not labels:
         raise UserError(f"{name} has no examples.")
     numeric = all(isinstance(label, int) for label in labels)
-    classes = tuple(str(label) for label in (sorted(labels) if numeric else sorted(map(str, labels))))
+    classes = tuple(str(label) for label in (sorted(labels) if numeric else sorted(set(map(str, labels)))))
     for split, part in splits.items():
         unknown = next((str(example.label) for example in part if str(example.label) not in classes), None)
         if unknown is not None:

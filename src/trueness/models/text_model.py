@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from trueness.boundary import is_file, quoted, read_json, reading, whole
 from trueness.data.batches import Batch, EncodedSplit
+from trueness.data.coding import SPECIAL
 from trueness.data.examples import TextExample
 from trueness.data.preparation import Preparation, tokenise
 from trueness.data.vocabulary import Vocabulary
@@ -60,6 +61,8 @@ class TextModel:
             tokens = tokenise(text, self.preparation)
             if not tokens:
                 raise UserError(f"Text {number} has no tokens.")
+            if not all(map(whole, (text, *([] if others is None else others[number - 1 : number])))):
+                raise UserError(f"Text {number} is not UTF-8 text.")
             other = None if others is None else tuple(tokenise(others[number - 1], self.preparation))
             examples.append(TextExample(tuple(tokens), 0, other))
         return examples
@@ -111,18 +114,16 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> TextMo
     """Read a checkpoint; nothing in it is executed."""
     path = Path(folder)
     config = _read_config(path)
-    try:
+    with reading(path / _WEIGHTS, "is missing or unreadable"):
         weights = load_file(path / _WEIGHTS)
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{path / _WEIGHTS} is missing or unreadable ({error}).") from error
     return assemble(config, weights, device, source=path)
 
 
 def is_transformer(folder: str | Path) -> bool:
     """Whether a folder holds a Hugging Face transformer rather than a model of ours."""
     try:
-        config = json.loads((Path(folder) / _CONFIG).read_bytes())
-    except (OSError, ValueError):
+        config = read_json(Path(folder) / _CONFIG)
+    except UserError:
         return False
     return isinstance(config, dict) and "model_type" in config
 
@@ -135,37 +136,51 @@ def assemble(
     source: str | Path = "the model",
 ) -> TextModel:
     """The model whose `config()` and `weights()` these are; `source` names it in errors."""
-    try:
-        network = AttentiveClassifier(AttentiveConfig(**config["network"]))
+    with reading(f"{source}: {_CONFIG}", "does not describe a model of this version"):
+        shape = AttentiveConfig(**config["network"])
         how = dict(config["preparation"])
         how["classes"] = tuple(how["classes"]) if how["classes"] is not None else None
         preparation = Preparation(**how)
-        vocabulary = Vocabulary(tuple(config["words"]))
-        classes = tuple(config["classes"])
-        extra: dict[str, Any] = {"history": tuple(config["history"]), "notes": tuple(config["notes"])}
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{source}: {_CONFIG} does not describe a model of this version ({error}).") from error
-    if len(vocabulary) != network.config.vocabulary:
-        raise UserError(f"{source}: {len(vocabulary)} words for a network of {network.config.vocabulary}.")
-    try:
-        network.load_state_dict(dict(weights))
-    except RuntimeError as error:
-        first = str(error).split("\n")[1].strip() if "\n" in str(error) else str(error)
-        raise UserError(f"{source}: the weights do not fit {_CONFIG}: {first}") from error
+        extra: dict[str, Any] = {"history": tuple(map(dict, config["history"])), "notes": tuple(config["notes"])}
+        vocabulary, classes = Vocabulary(tuple(config["words"])), tuple(config["classes"])
+        _check_names(source, "words", vocabulary.words, shape.vocabulary)
+        _check_names(source, "classes", classes, shape.classes)
+    if vocabulary.words[: len(SPECIAL)] != SPECIAL:
+        raise UserError(f"{source}: the words do not begin with {', '.join(SPECIAL)}.")
+    _check_weights(source, shape, weights)
+    network = AttentiveClassifier(shape)
+    network.load_state_dict(dict(weights))
     return TextModel(network.to(device).eval(), vocabulary, classes, preparation, **extra)
 
 
+def _check_names(source: str | Path, what: str, names: tuple[Any, ...], number: int) -> None:
+    if len(names) != number:
+        raise UserError(f"{source}: {len(names)} {what} for a network of {number}.")
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != number:
+        raise UserError(f"{source}: the {what} are not text, or the same one occurs twice.")
+
+
+def _check_weights(source: str | Path, shape: AttentiveConfig, weights: Mapping[str, Tensor]) -> None:
+    """Refuse weights of other shapes, before memory is taken for them, and such as are not finite."""
+    with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        wanted = AttentiveClassifier(shape).state_dict()
+    for name in sorted(wanted.keys() | weights.keys()):
+        have, want = (tuple(some[name].shape) if name in some else None for some in (weights, wanted))
+        if have != want:
+            found = f"{_WEIGHTS} has {name} of shape {have or 'none'}, {_CONFIG} says {want or 'none'}"
+            raise UserError(f"{source}: the weights do not fit {_CONFIG}: {found}.")
+        if not weights[name].is_floating_point() or not weights[name].isfinite().all():
+            raise UserError(f"{source}: {_WEIGHTS}: {name} holds NaN, infinity, or what are no numbers.")
+
+
 def _read_config(path: Path) -> dict[str, Any]:
-    if not (path / _CONFIG).is_file():
+    if not is_file(path / _CONFIG):
         raise UserError(f"{path} is not a model: it has no {_CONFIG}.")
-    try:
-        config = json.loads((path / _CONFIG).read_bytes())
-    except ValueError as error:
-        raise UserError(f"{path / _CONFIG} is not valid JSON ({error}).") from error
+    config = read_json(path / _CONFIG)
     if isinstance(config, dict) and "model_type" in config:
         raise UserError(f"{path} is a transformer, and this needs a model with one attention (trueness train).")
     if not isinstance(config, dict) or "format" not in config:
         raise UserError(f"{path / _CONFIG} does not describe a model of trueness.")
     if config["format"] != FORMAT:
-        raise UserError(f"{path} has model format {config['format']}, this trueness reads {FORMAT}.")
+        raise UserError(f"{path} has model format {quoted(config['format'])}, this trueness reads {FORMAT}.")
     return config

@@ -16,7 +16,7 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextDataset
 from trueness.data.word_vectors import Missing, load_vectors, note_on
 from trueness.errors import UserError
-from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.attentive import AttentiveClassifier, AttentiveConfig, check_settable
 from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation
@@ -31,6 +31,7 @@ View = Callable[[str, EncodedSplit], EncodedSplit]
 
 def model_config(name: str, data: TextDataset, recipe: Recipe, **changes: Any) -> AttentiveConfig:
     """The shape that a name such as `bilstm-additive` means for a dataset under a recipe."""
+    check_settable(changes)
     encoder, attention = TEXT_MODELS[name]
     head = changes.get("head", recipe.shape.get("head", "linear"))
     if data.pairs and head == "linear":

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from trueness.boundary import whole
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.coding import Coded, Coder
 from trueness.data.examples import TextExample
@@ -204,6 +205,8 @@ class TransformerModel:
         for number, text in enumerate(texts, start=1):
             if not text.split():
                 raise UserError(f"Text {number} has no tokens.")
+            if not all(map(whole, (text, *([] if others is None else others[number - 1 : number])))):
+                raise UserError(f"Text {number} is not UTF-8 text.")
             other = None if others is None else tuple(others[number - 1].split())
             examples.append(TextExample(tuple(text.split()), 0, other))
         return examples

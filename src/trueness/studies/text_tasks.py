@@ -34,10 +34,13 @@ def dataset_task(name: str, vectors: str | None, needed: Sequence[str] = ()) -> 
 def vectors_for(name: str, vectors: str | None) -> str | Path | None:
     """The word vectors that a dataset takes: none where its words are made up."""
     from trueness.data.text_datasets import find_source
-    from trueness.data.word_vectors import PACKAGED
+    from trueness.data.word_vectors import PACKAGED, check_vectors
 
     given = vectors if find_source(name)[1] and vectors != "none" else None
-    return given if given in (None, *PACKAGED) else Path(str(given))
+    if given is None or given in PACKAGED:
+        return given
+    check_vectors(given)
+    return Path(given)
 
 
 @task("text/dataset", version=1)
@@ -147,10 +150,24 @@ def train(
     }
 
 
+def check_shape(model: str, recipe: str, shape: Mapping[str, Any]) -> None:
+    """Refuse changes of shape that leave no network of that model, before any task runs."""
+    if shape:
+        from trueness.data.coding import SPECIAL
+        from trueness.models.attentive import AttentiveConfig
+        from trueness.models.recipes import RECIPES
+        from trueness.models.registry import TEXT_MODELS
+
+        encoder, attention = TEXT_MODELS[model]
+        smallest: dict[str, Any] = {"vocabulary": len(SPECIAL), "classes": 2, **RECIPES[recipe].shape, **shape}
+        AttentiveConfig(encoder=encoder, attention=attention, **smallest)  # type: ignore[arg-type]
+
+
 def training(
     data: Task, *, model: str, recipe: str, seeds: Sequence[int], shape: Mapping[str, Any] | None = None
 ) -> Task:
     """The task that trains models on a prepared dataset; without changes of shape its key does not mention them."""
+    check_shape(model, recipe, shape or {})
     changes = {"shape": dict(shape)} if shape else {}
     return train({"dataset": data}, model=model, recipe=recipe, seeds=seeds, **changes)
 

@@ -19,7 +19,7 @@ from trueness.studies.schema import (
     distinct,
     in_groups,
 )
-from trueness.studies.text_tasks import dataset_task
+from trueness.studies.text_tasks import check_shape, dataset_task
 from trueness.studies.transformer_tasks import (
     TRANSFORMER,
     ModelsStudy,
@@ -167,4 +167,5 @@ def _how(study: RecursiveRoarStudy, dataset: str, model: str, seeds: Sequence[in
         folder = find_pretrained(study.pretrained)
         return {"model": model, "recipe": study.fine_tuning, "pretrained": folder, "seeds": seeds, "shape": {}}
     recipe = study.recipe_of(dataset)
+    check_shape(model, recipe, study.shape)
     return {"model": model, "recipe": recipe, "pretrained": None, "seeds": seeds, "shape": study.shape}
