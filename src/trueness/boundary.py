@@ -15,7 +15,8 @@ from typing import Any
 from trueness.errors import UserError
 
 _SHOWN = 200
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What steers a terminal: control characters but for line ends and tabs, changes of direction, half characters."""
 
 
 @contextlib.contextmanager
@@ -85,14 +86,14 @@ def whole(text: str) -> bool:
 
 def printable(text: str) -> str:
     """The same with a sign in place of what would steer a terminal: control characters, and changes of direction."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def check_fields(made: object, what: str) -> None:
     """Refuse a dataclass of which a field is not of its type, or not within the bounds that its annotation states."""
     from pydantic import ValidationError
 
-    for name, adapter in _adapters(type(made)).items():
+    for name, adapter in _adapters(made.__class__).items():
         value = getattr(made, name)
         try:
             adapter.validate_python(value, strict=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,19 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from trueness.api import Plan, StudyRun
+from trueness.boundary import printable
+from trueness.cli.console import open_console
 from trueness.cli.progress import duration
 from trueness.protocols.result import Result
 from trueness.report.compare import MANY, shares, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
 from trueness.studies import KINDS
 
+_BAD_ROWS = 10  # a file that is bad throughout says so in its first rows
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
-
-
-def _console() -> Console:
-    # Without a terminal there is no width to fit: keep every row on one line, so that the output can be searched.
-    width = shutil.get_terminal_size((160, 24)).columns if sys.stdout.isatty() else 200
-    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
@@ -45,7 +40,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 def study_run(run: StudyRun) -> None:
     """Scores, claims, warnings, and what to do next."""
-    console = _console()
+    console = open_console()
     console.print(run.study.title, style="bold")
     console.print(run.study.question)
     console.print()
@@ -61,7 +56,7 @@ def study_run(run: StudyRun) -> None:
 
 def dry_run(run: StudyRun) -> None:
     """The ranking, then claims and warnings."""
-    console = _console()
+    console = open_console()
     console.print(run.study.title, style="bold")
     kind = KINDS[run.study.kind]
     for shown in kind.tables(run.result, kind.published()):
@@ -77,7 +72,7 @@ def dry_run(run: StudyRun) -> None:
 
 def result(found: Result, headlines: Sequence[str] | None = None) -> None:
     """Scores (of many only the headlines), claims, warnings, abstentions."""
-    console = _console()
+    console = open_console()
     narrow = console.width < _NARROW
     models = len({score.model for score in found.scores}) > 1
     columns = ["quantity", "dataset", *(["model"] if models else []), "method", "value", "95 % interval", "n"]
@@ -117,7 +112,7 @@ def _claims(console: Console, claims: list[dict[str, Any]]) -> None:
 
 def plan(found: Plan) -> None:
     """Tasks by name, and the estimate."""
-    console = _console()
+    console = open_console()
     table = _table("task", "total", "in the store", "to compute", right=("total", "in the store", "to compute"))
     for name, row in found.tasks.items():
         table.add_row(name, str(row["total"]), str(row["cached"]), str(row["to_compute"]))
@@ -139,14 +134,14 @@ def plan(found: Plan) -> None:
 
 def report(written: dict[str, Any]) -> None:
     """Where the report and its figures are."""
-    print(f"Report: {written['report']}")
+    print(f"Report: {printable(written['report'])}")
     for figure in written["figures"]:
-        print(f"Figure: {figure}")
+        print(f"Figure: {printable(figure)}")
 
 
 def comparison(compared: dict[str, Any]) -> None:
     """Ours beside the published values, then the claims."""
-    console = _console()
+    console = open_console()
     table = _table(
         "quantity", "dataset", "model", "method", "variant",
         "published", "second run", "ours", "95 % interval", "n", "agrees", "note",
@@ -179,7 +174,7 @@ def comparison(compared: dict[str, Any]) -> None:
 
 def names(found: dict[str, dict[str, str]]) -> None:
     """Everything that has a name."""
-    console = _console()
+    console = open_console()
     for kind, entries in found.items():
         console.print(f"{kind}:", style="bold")
         table = _table("", "")
@@ -191,7 +186,7 @@ def names(found: dict[str, dict[str, str]]) -> None:
 
 def dataset(found: dict[str, Any]) -> None:
     """Splits, then everything that is wrong."""
-    console = _console()
+    console = open_console()
     table = _table("split", "rows", "classes", "words", "duplicates", right=("rows", "duplicates"))
     for split, row in found["splits"].items():
         words = row.get("words")
@@ -219,13 +214,16 @@ def dataset(found: dict[str, Any]) -> None:
         console.print(f"{split} has classes that train does not: {', '.join(labels)}.")
     for split in found.get("empty_splits", ()):
         console.print(f"The split {split} has no usable row.")
-    for bad in found.get("bad_rows", ()):
+    bad_rows = found.get("bad_rows", ())
+    for bad in bad_rows[:_BAD_ROWS]:
         console.print(f"{bad['file']}, row {bad['row']}: {bad['problem']}.")
+    if len(bad_rows) > _BAD_ROWS:
+        console.print(f"And {len(bad_rows) - _BAD_ROWS:,} more bad rows, {len(bad_rows):,} in all; --json lists them.")
 
 
 def trained(summary: dict[str, Any]) -> None:
     """Where the model is and how well it predicts."""
-    console = _console()
+    console = open_console()
     columns = list(dict.fromkeys(name for scores in summary["scores"].values() for name in scores))
     table = _table("split", *columns, right=tuple(columns))
     for split, scores in summary["scores"].items():
@@ -239,7 +237,7 @@ def trained(summary: dict[str, Any]) -> None:
 
 def explanations(found: list[Explanation]) -> None:
     """Each text coloured by its scores, then the scores."""
-    console = _console()
+    console = open_console()
     for explanation in found:
         console.print(explanation.heading, style="bold")
         console.print(_coloured(explanation.tokens, explanation.scores))
@@ -252,7 +250,7 @@ def explanations(found: list[Explanation]) -> None:
 
 def adversaries(found: AdversarialAttention) -> None:
     """Each text twice, coloured by its observed and by its adversarial attention."""
-    console = _console()
+    console = open_console()
     for row in found.records.to_dict(orient="records"):
         console.print(describe_pair(row), style="bold")
         for name, key in (("observed", "attention"), ("adversarial", "adversarial")):
