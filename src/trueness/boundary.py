@@ -93,7 +93,8 @@ def check_fields(made: object, what: str) -> None:
     """Refuse a dataclass of which a field is not of its type, or not within the bounds that its annotation states."""
     from pydantic import ValidationError
 
-    for name, adapter in _adapters(made.__class__).items():
+    adapters: dict[str, Any] = _adapters(type(made))  # type: ignore[arg-type]  # types can be hashed
+    for name, adapter in adapters.items():
         value = getattr(made, name)
         try:
             adapter.validate_python(value, strict=True)

@@ -14,6 +14,7 @@ from safetensors import safe_open
 
 from trueness.boundary import first_line, is_file, quoted, read_json, reading
 from trueness.errors import UserError
+from trueness.models.checking import check_finite
 
 MINILM = "minilm-l6"
 """A small pretrained transformer in a package: six layers, 22.7 million weights."""
@@ -82,7 +83,7 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
     _check_weights(path, model, loading, new_head=new_head)
     if new_head:
         _draw_head(model, {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])})
-    _check_finite(path, model)
+    check_finite(path, model.state_dict())
     with reading(path, _UNREADABLE):
         _check_tokenizer(path, model, tokenizer)
     _check_kind(path, model)
@@ -158,12 +159,6 @@ def _check_size(path: Path, files: list[Path], **safely: Any) -> None:
     wanted = sum(parameter.numel() for parameter in empty.parameters())
     if wanted > 2 * held + _SPARE:
         raise UserError(f"{path}: config.json describes {wanted:,} weights, but the folder holds {held:,}.")
-
-
-def _check_finite(path: Path, model: Any) -> None:
-    for name, tensor in model.state_dict().items():
-        if not tensor.isfinite().all():
-            raise UserError(f"{path}: the weights {name} hold NaN or infinity.")
 
 
 def _draw_head(model: Any, drawn: set[str]) -> None:

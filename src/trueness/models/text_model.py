@@ -21,6 +21,7 @@ from trueness.data.vocabulary import Vocabulary
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.checking import check_finite, check_fitting, check_names
 
 FORMAT = 1
 _CONFIG, _WEIGHTS = "config.json", "weights.safetensors"
@@ -143,34 +144,15 @@ def assemble(
         preparation = Preparation(**how)
         extra: dict[str, Any] = {"history": tuple(map(dict, config["history"])), "notes": tuple(config["notes"])}
         vocabulary, classes = Vocabulary(tuple(config["words"])), tuple(config["classes"])
-        _check_names(source, "words", vocabulary.words, shape.vocabulary)
-        _check_names(source, "classes", classes, shape.classes)
+        check_names(source, "words", vocabulary.words, shape.vocabulary)
+        check_names(source, "classes", classes, shape.classes)
     if vocabulary.words[: len(SPECIAL)] != SPECIAL:
         raise UserError(f"{source}: the words do not begin with {', '.join(SPECIAL)}.")
-    _check_weights(source, shape, weights)
+    check_fitting(source, lambda: AttentiveClassifier(shape), weights)
+    check_finite(source, weights)
     network = AttentiveClassifier(shape)
     network.load_state_dict(dict(weights))
     return TextModel(network.to(device).eval(), vocabulary, classes, preparation, **extra)
-
-
-def _check_names(source: str | Path, what: str, names: tuple[Any, ...], number: int) -> None:
-    if len(names) != number:
-        raise UserError(f"{source}: {len(names)} {what} for a network of {number}.")
-    if not all(isinstance(name, str) for name in names) or len(set(names)) != number:
-        raise UserError(f"{source}: the {what} are not text, or the same one occurs twice.")
-
-
-def _check_weights(source: str | Path, shape: AttentiveConfig, weights: Mapping[str, Tensor]) -> None:
-    """Refuse weights of other shapes, before memory is taken for them, and such as are not finite."""
-    with torch.random.fork_rng(devices=[]), torch.device("meta"):
-        wanted = AttentiveClassifier(shape).state_dict()
-    for name in sorted(wanted.keys() | weights.keys()):
-        have, want = (tuple(some[name].shape) if name in some else None for some in (weights, wanted))
-        if have != want:
-            found = f"{_WEIGHTS} has {name} of shape {have or 'none'}, {_CONFIG} says {want or 'none'}"
-            raise UserError(f"{source}: the weights do not fit {_CONFIG}: {found}.")
-        if not weights[name].is_floating_point() or not weights[name].isfinite().all():
-            raise UserError(f"{source}: {_WEIGHTS}: {name} holds NaN, infinity, or what are no numbers.")
 
 
 def _read_config(path: Path) -> dict[str, Any]:
