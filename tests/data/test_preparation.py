@@ -159,3 +159,11 @@ def test_texts_can_be_cut():
     data = prepare("cut", raw, Preparation(first=4))
     assert [example.tokens for example in data["train"]] == [("a", "b", "c", "d"), ("f", "g")]
     assert data["train"][0].evidence == (False, True, False, True)
+
+
+@pytest.mark.parametrize(
+    "change", [{"tokeniser": "x"}, {"lowercase": "yes"}, {"above": -1}, {"dev_share": 1.5}, {"first": "3"}]
+)
+def test_nonsense_in_a_preparation_is_refused(change):
+    with pytest.raises(UserError, match=f"The preparation of a dataset: {next(iter(change))} "):
+        Preparation(**change)

@@ -1,5 +1,6 @@
 """Hostile values, and strategies that put them where people put theirs."""
 
+import copy
 import json
 
 from hypothesis import strategies as st
@@ -59,7 +60,7 @@ def changed_json(draw, content: str):
             return json.dumps(draw(values))
         action = draw(st.sampled_from(["replace", "replace", "delete", "rename"]))
         if action == "replace":
-            holder[key] = draw(values)
+            holder[key] = copy.deepcopy(draw(values))  # what is drawn may be changed next, and is drawn again
         elif action == "delete" or not isinstance(holder, dict):
             del holder[key]
         else:

@@ -17,6 +17,8 @@ from trueness.errors import UserError
 
 LONGEST = 60
 """Seconds after which an input counts as one that hangs."""
+_TOGETHER = 500
+"""Inputs drawn by one search: it remembers them all, and memory is to tell of the program."""
 
 
 @dataclass
@@ -38,7 +40,12 @@ def fuzz(target: Target, count: int, number: int, seconds: float = 600) -> Tally
     """So many inputs, fixed by a number, as far as the seconds suffice."""
     tally = Tally()
     end = time.monotonic() + seconds
+    for begin in range(0, count, _TOGETHER):
+        _fuzz(target, min(_TOGETHER, count - begin), 1_000_000 * number + begin, tally, end)
+    return tally
 
+
+def _fuzz(target: Target, count: int, number: int, tally: Tally, end: float) -> None:
     @seed(number)
     @settings(
         max_examples=count,
@@ -56,7 +63,6 @@ def fuzz(target: Target, count: int, number: int, seconds: float = 600) -> Tally
 
     with contextlib.suppress(_EndedError):
         one()
-    return tally
 
 
 def _take(target: Target, value: object, tally: Tally) -> None:

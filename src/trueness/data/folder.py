@@ -181,9 +181,9 @@ def _read_jsonl(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
 
 
 def _read_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
-    broken: list[int] = []
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
-    reader = csv.DictReader(_decoded(path, broken))
+    lines = _Lines(path)
+    reader = csv.DictReader(lines)
     try:
         header = list(reader.fieldnames or ())
     except csv.Error as error:
@@ -195,29 +195,39 @@ def _read_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise UserError(f"{path}, line 1: the column {twice[0]} occurs twice.")
-    last = reader.line_num
+    last = lines.number
     while True:
         try:
             record = next(reader, None)
         except csv.Error as error:
-            last = reader.line_num
+            last = lines.number
             yield last, _csv_fault(error)
             continue
-        for number in broken:
+        for number in lines.broken:
             yield number, "the line is not UTF-8"
-        broken.clear()
+        lines.broken.clear()
         if record is None:
             return
-        begin, last = last + 1, reader.line_num
+        begin, last = last + 1, lines.number
         yield last, _typed(record, begin, last)
 
 
-def _decoded(path: Path, broken: list[int]) -> Iterator[str]:
-    """The lines of a file; those that are not UTF-8 are empty, and noted."""
-    for number, line in read_lines(path):
+class _Lines:
+    """The lines of a file, the number of the last one read, and those that are not UTF-8, which are empty here."""
+
+    def __init__(self, path: Path) -> None:
+        self.number = 0
+        self.broken: list[int] = []
+        self._lines = read_lines(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self.number, line = next(self._lines)
         if line is None:
-            broken.append(number)
-        yield "\n" if line is None else line
+            self.broken.append(self.number)
+        return "\n" if line is None else line
 
 
 def _csv_fault(error: csv.Error) -> str:

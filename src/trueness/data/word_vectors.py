@@ -122,8 +122,8 @@ def _find(source: str | Path) -> Path:
 
 
 def _read_npz(path: Path, *, only_names: bool = False) -> tuple[list[str], npt.NDArray[np.float32]]:
-    with reading(path, "does not hold words and their vectors as numpy arrays"):
-        archive = np.load(path, allow_pickle=False)
+    with reading(path, "does not hold words and their vectors as numpy arrays"), path.open("rb") as file:
+        archive = np.load(file, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise UserError(f"{path} is one array and no archive of two, as numpy.savez writes it.")
         with archive:
@@ -135,7 +135,7 @@ def _read_npz(path: Path, *, only_names: bool = False) -> tuple[list[str], npt.N
             words, numbers = archive["words"], archive["vectors" if "vectors" in names else "matrix"]
             if words.ndim > 1 or words.dtype.kind not in "US" or numbers.dtype.kind not in "fiu":
                 raise UserError(
-                    f"{path}: 'words' must be text and 'vectors' numbers, not {words.dtype}, {numbers.dtype}."
+                    f"{path}: 'words' must be a list of text and 'vectors' numbers, not {words.dtype}, {numbers.dtype}."
                 )
             listed = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
             return listed, numbers.astype(np.float32)
