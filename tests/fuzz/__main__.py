@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import warnings
 
 from tests.fuzz.runner import fuzz, peak_memory
 from tests.fuzz.targets import TARGETS
@@ -10,6 +11,7 @@ from tests.fuzz.targets import TARGETS
 
 def main() -> int:
     """0 where nothing broke."""
+    warnings.simplefilter("ignore")
     inputs, seconds, number = (int(os.environ.get(f"FUZZ_{name}", value)) for name, value in DEFAULTS.items())
     shares = sum(target.share for target in TARGETS.values())
     begin, broken, total, refused = time.monotonic(), 0, 0, 0

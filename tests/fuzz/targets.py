@@ -64,13 +64,13 @@ def as_jsonl(rows: list[Any]) -> bytes:
 
 def as_csv(rows: list[Any]) -> bytes:
     cells = [f"{row.get('text')},{row.get('label')},{row.get('evidence', '')}\n" for row in rows]
-    return ("text,label,evidence\n" + "".join(cells)).encode(errors="surrogateescape" if len(rows) % 2 else "replace")
+    return ("text,label,evidence\n" + "".join(cells)).encode(errors="surrogatepass" if len(rows) % 2 else "replace")
 
 
 data_files = st.one_of(
     st.sampled_from(SUFFIXES).flatmap(lambda suffix: st.tuples(st.just(suffix), mangled(data_file(suffix)))),
     st.tuples(st.just(".jsonl"), st.lists(records(), max_size=4).map(as_jsonl)),
-    st.tuples(st.just(".csv"), st.lists(records(), max_size=4).map(lambda rows: as_csv(rows))),
+    st.tuples(st.just(".csv"), st.lists(records(), max_size=4).map(as_csv)),
     st.tuples(st.sampled_from(SUFFIXES), st.binary(max_size=60)),
     st.tuples(st.just(".csv"), texts.map(lambda text: text.encode("utf-16", errors="replace"))),
 )
