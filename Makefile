@@ -1,9 +1,9 @@
-# Everything a fresh machine with Python 3.11 and make needs. `make demo`, `make test`, `make check`, `make bench`.
+# Everything a fresh machine with Python 3.11 and make needs. `make demo`, `make test`, `make check`, `make bench`, `make fuzz`.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench results clean
+.PHONY: demo test check bench fuzz results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -34,6 +34,10 @@ check: .venv/dev.stamp
 
 bench: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+# Hostile input to every reader: FUZZ_INPUTS=20000, FUZZ_SECONDS=600, FUZZ_SEED=0. Fails where anything but a sentence comes.
+fuzz: .venv/dev.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz
 
 # The measured results kept in the project; takes about two minutes on two cores.
 results: .venv/run.stamp

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from trueness import __version__
+from trueness.cli.main import main
 
 TINY = ["--set", "seeds=1", "--set", "data.train=300", "--set", "data.test=500"]
 
@@ -176,3 +177,95 @@ def test_damage_is_reported_and_mended(store):
     assert damaged.returncode == 2
     assert "run the study again" in damaged.stderr
     assert trueness("run", "roar-synthetic", "--store", store, *TINY).returncode == 0
+
+
+def test_an_unexpected_error_is_a_sentence_a_log_and_status_70(tmp_path, monkeypatch, capsys):
+    def broken():
+        raise ZeroDivisionError("with\nmany lines")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("trueness.api.names", broken)
+    with pytest.raises(SystemExit) as stopped:
+        main(["list"])
+    assert stopped.value.code == 70
+    said = capsys.readouterr().err
+    (log,) = tmp_path.glob("trueness-*.log")
+    assert said.count("\n") == 1
+    assert "Traceback" not in said
+    assert "report it" in said
+    assert str(log) in said
+    assert "in broken" in log.read_text()
+    with pytest.raises(SystemExit):
+        main(["--debug", "list"])
+    assert "in broken" in capsys.readouterr().err
+
+
+def test_errors_of_the_disk_and_of_memory_are_the_user_s(monkeypatch, capsys):
+    for error, words in (
+        (OSError(36, "File name too long", "aaa"), "aaa: File name too long."),
+        (MemoryError(), "The memory does not suffice"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "The memory does not suffice"),
+    ):
+
+        def broken(error=error):
+            raise error
+
+        monkeypatch.setattr("trueness.api.names", broken)
+        with pytest.raises(SystemExit) as stopped:
+            main(["list"])
+        assert stopped.value.code == 2
+        assert words in capsys.readouterr().err
+
+
+def test_bytes_that_are_not_utf_8_are_refused(tmp_path):
+    done = trueness("explain", tmp_path, "--text", os.fsdecode(b"caf\xe9"))
+    assert done.returncode == 2
+    assert done.stderr == "trueness: Argument 4 is not UTF-8 text: 'caf\\udce9'.\n"
+
+
+def test_labels_do_not_steer_the_terminal(tmp_path, capsys):
+    hostile = "a\x1b[31mred\x9b2J\u202e"
+    (tmp_path / "train.jsonl").write_text(json.dumps({"text": hostile, "label": hostile}))
+    (tmp_path / "test.jsonl").write_text(json.dumps({"text": "x", "label": f"other {hostile}"}))
+    for options in ([], ["--json"]):
+        with pytest.raises(SystemExit):
+            main(["data", "check", str(tmp_path), *options])
+        shown = capsys.readouterr().out
+        assert "[31mred" in shown
+        assert not set(shown) & {"\x1b", "\x9b", "\u202e"}
+    assert json.loads(shown)["classes_not_in_train"]["test"] == [f"other {hostile}"]
+    (tmp_path / "bad.csv").write_text(f"{hostile},label\n")
+    with pytest.raises(SystemExit):
+        main(["data", "check", str(tmp_path / "bad.csv")])
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_many_bad_rows_are_a_few_lines_and_a_count(tmp_path, capsys):
+    (tmp_path / "train.csv").write_text("text,label\n" + ",x\n" * 20_000)
+    with pytest.raises(SystemExit) as stopped:
+        main(["data", "check", str(tmp_path)])
+    assert stopped.value.code == 2
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) < 20
+    assert shown[-1] == "And 19,990 more bad rows, 20,000 in all; --json lists them."
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--set", "hidden=0"], "hidden should be greater than or equal to 1, not 0"),
+        (["--set", "vocabulary=1"], "There is no 'vocabulary' of a model's shape to set"),
+        (["--set", "seed=3"], "There is no 'seed' of a model's shape to set"),
+        (["--vectors", "PASSWD"], "passwd"),
+        (["--out", "PASSWD/model"], "is not a folder of yours"),
+    ],
+)
+def test_nonsense_is_refused_before_training(options, sentence, folder, tmp_path, capsys):
+    (tmp_path / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\nmail:x:8:8:The Mail:/var/mail:/bin/sh\n")
+    given = [item.replace("PASSWD", str(tmp_path / "passwd")) for item in options]
+    place = [] if "--out" in given else ["--out", str(tmp_path / "model")]
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "bilstm-additive", "--data", str(folder), *place, *given])
+    assert stopped.value.code == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()

@@ -110,3 +110,10 @@ def test_original_files(tmp_path):
     path.write_text("1 Where is Mary?\tgarden\n")
     with pytest.raises(UserError, match="line 1 is not a question"):
         list(read_babi(path))
+
+
+@pytest.mark.parametrize("support", ["9", "x", "²", "9" * 5000])
+def test_a_support_that_is_not_there_is_told(tmp_path, support):
+    (tmp_path / "qa.txt").write_text(f"1 Mary went home.\n2 Where is Mary?\thome\t{support}\n")
+    with pytest.raises(UserError, match="line 2 names a sentence that is not there"):
+        list(read_babi(tmp_path / "qa.txt"))

@@ -1,10 +1,11 @@
+import contextlib
 import gzip
 import json
 
 import pandas as pd
 import pytest
 
-from trueness.data import check_dataset
+from trueness.data import check_dataset, load_text
 from trueness.data.folder import BadRow, Row, find_splits, read_rows
 from trueness.errors import UserError
 
@@ -88,7 +89,9 @@ def test_bad_csv(tmp_path):
         BadRow(3, "the row has fewer fields than the header (it spans lines 2 to 3: is a quote left open?)")
     ]
     path.write_text("text,label\nfine,2.5\n")
-    assert list(read_rows(path)) == [BadRow(2, "the label is a number that is not whole (2.5)")]
+    assert list(read_rows(path)) == [
+        BadRow(2, "the label is a number that is not whole, or not written as 7 or -7 are ('2.5')")
+    ]
     path.write_text("text,label,text\nfine,1,x\n")
     with pytest.raises(UserError, match="the column text occurs twice"):
         list(read_rows(path))
@@ -159,3 +162,105 @@ def test_a_text_dataset_by_name():
     found = check_dataset("babi-1")
     assert found["splits"]["test"]["rows"] == 1000
     assert found["vocabulary"] == 25
+
+
+@pytest.mark.parametrize("label", ["²", "٧", "007", "-0", "+7", "9" * 5000, "1e999", "1_000", " 7", "1.0"])
+def test_numbers_of_csv_are_written_in_one_way(tmp_path, label):
+    """007 and ٧ would become 7, and two classes one; ² and 5,000 digits cannot be read as a number at all."""
+    path = tmp_path / "train.csv"
+    path.write_text(f"text,label\nfine,7\nfine,{label}\n")
+    good, bad = read_rows(path)
+    assert good.label == 7
+    assert bad.problem.startswith("the label is ")
+
+
+def test_labels_of_one_name_are_one_class(tmp_path):
+    write(
+        tmp_path / "train.jsonl", [{"text": "a", "label": 7}, {"text": "b", "label": "7"}, {"text": "c", "label": "x"}]
+    )
+    assert load_text(str(tmp_path)).classes == ("7", "x")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("[" * 5000, "not JSON"),
+        ('{"text": "a", "label": ' + "9" * 5000 + "}", "not JSON"),
+        ('{"text": "a", "label": 1e999}', "label is missing or neither"),
+        ('{"text": "a", "label": 1e300}', "more than 64 bits"),
+        ('{"text": "a", "label": " "}', "label is missing or neither"),
+        ('{"text": "a \\ud800", "label": 1}', "half a character"),
+        ('{"text": "a", "text_b": "\\udfff", "label": 1}', "half a character"),
+        ('{"text": "a", "label": "\\ud800"}', "half a character"),
+        ('{"text": ' + "[" * 900 + "]" * 900 + ', "label": 1}', "the text is not text"),
+        ('{"text": "two words", "label": 1, "evidence": [[0.5, 1.9]]}', "two whole numbers"),
+        ('{"text": "two words", "label": 1, "evidence": [[false, true]]}', "two whole numbers"),
+        ('{"text": "two words", "label": 1, "evidence": "' + "[" * 5000 + '"}', "two whole numbers"),
+        ('{"text": "two words", "label": 1, "evidence": {"ab": 1}}', "two whole numbers"),
+    ],
+)
+def test_hostile_json_is_a_bad_row(tmp_path, line, problem):
+    path = tmp_path / "train.jsonl"
+    path.write_text(line)
+    (row,) = read_rows(path)
+    assert isinstance(row, BadRow)
+    assert problem in row.problem
+    assert len(row.problem) < 400
+
+
+def test_long_cells_and_lone_carriage_returns(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_bytes(b"text,label\n" + b"w " * 200_000 + b",1\na\rb,1\nfine,0\n")
+    long, bad, good = read_rows(path)
+    assert len(long.text) == 400_000
+    assert bad == BadRow(
+        3, "a line ends in a carriage return alone; save the file with the line ends of Unix or Windows"
+    )
+    assert good == Row(4, "fine", 0)
+    path.write_bytes(b"text,label\rfine,1\r")
+    with pytest.raises(UserError, match="line 1: a line ends in a carriage return alone"):
+        list(read_rows(path))
+
+
+def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("trueness.data.folder.LONGEST_LINE", 1000)
+    path = tmp_path / "train.jsonl.gz"
+    path.write_bytes(gzip.compress(b"x" * 10_000_000))
+    with pytest.raises(UserError, match="line 1 is longer than"):
+        list(read_rows(path))
+
+
+@pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_text_of_another_code_is_told(tmp_path, code):
+    for name in ("train.csv", "train.jsonl"):
+        (tmp_path / name).write_bytes("text,label\nfine,1\n".encode(code))
+        with pytest.raises(UserError, match=f"is {code[:6].upper()} text; save it as UTF-8"):
+            check_dataset(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("damage", [slice(0, -9), slice(0, 15)])
+def test_a_damaged_gzip_file_is_told(tmp_path, damage):
+    path = tmp_path / "train.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"text": "a", "label": 1}\n' * 99)[damage])
+    with pytest.raises(UserError, match="is not a complete gzip file"):
+        list(read_rows(path))
+    whole = bytearray(gzip.compress(bytes(range(256)) * 9))
+    whole[20:40] = b"\xff" * 20
+    path.write_bytes(whole)
+    with pytest.raises(UserError, match="is not a complete gzip file"):
+        list(read_rows(path))
+
+
+def test_a_damaged_parquet_file_is_told(tmp_path):
+    path = write(tmp_path / "train.parquet", GOOD * 50)
+    content = path.read_bytes()
+    for place in range(4, len(content) - 8, 40):
+        path.write_bytes(content[:place] + b"\xff" * 8 + content[place + 8 :])
+        with contextlib.suppress(UserError):
+            list(read_rows(path))
+
+
+def test_a_name_of_more_than_255_characters_is_told():
+    for look in (check_dataset, load_text):
+        with pytest.raises(UserError, match="File name too long"):
+            look("a" * 300)

@@ -64,3 +64,10 @@ def test_words_are_as_strong_as_they_are_told(tmp_path):
     assert "horrible" in found["strong"] or "awful" in found["strong"]
     with pytest.raises(UserError, match="how strong"):
         mock("mock-1", lexicon=tmp_path, strength="weak")
+
+
+def test_a_lexicon_without_words_is_told(tmp_path):
+    for name in ("positive-words.txt", "negative-words.txt"):
+        (tmp_path / name).write_text("; nothing\nsame\n")
+    with pytest.raises(UserError, match="no words that are positive or negative only"):
+        mock("mock-1", lexicon=tmp_path)

@@ -170,3 +170,11 @@ def test_evidence_is_counted_in_words_between_spaces_whatever_the_tokeniser(toke
     raw = {"train": [RawExample("Well, it isn't - truly - bad!", 0, evidence=((2, 3), (6, 7)))]}
     (example,) = prepare("d", raw, Preparation(tokeniser=tokeniser))["train"]
     assert " ".join(itertools.compress(example.tokens, example.evidence)) == marked
+
+
+@pytest.mark.parametrize(
+    "change", [{"tokeniser": "x"}, {"lowercase": "yes"}, {"above": -1}, {"dev_share": 1.5}, {"first": "3"}]
+)
+def test_nonsense_in_a_preparation_is_refused(change):
+    with pytest.raises(UserError, match=f"The preparation of a dataset: {next(iter(change))} "):
+        Preparation(**change)

@@ -1,3 +1,4 @@
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from trueness.data import TextDataset, TextExample, Vocabulary
 from trueness.data.coding import PAD, SPECIAL
 from trueness.data.preparation import Preparation
-from trueness.data.word_vectors import fill, load_vectors, note_on
+from trueness.data.word_vectors import check_vectors, fill, load_vectors, note_on
 from trueness.errors import UserError
 
 VOCABULARY = Vocabulary((*SPECIAL, "bad", "film", "good"))
@@ -92,3 +93,53 @@ def test_packaged_vectors_of_length_one():
     assert lengths.min() > 2
     assert np.allclose(unit[found] * lengths[:, None], plain[found], atol=1e-5)
     assert not unit[~found].any()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"words": np.array(WORDS, dtype=object), "vectors": MATRIX}, "does not hold words and their vectors"),
+        (
+            {"words": np.array(WORDS), "vectors": np.array([["a", "b"]] * 3)},
+            "must be a list of text and 'vectors' numbers",
+        ),
+        ({"words": np.array([1, 2, 3]), "vectors": MATRIX}, "must be a list of text and 'vectors' numbers"),
+        ({"words": np.array([WORDS]), "vectors": MATRIX}, "must be a list of text and 'vectors' numbers"),
+        ({"words": np.array(WORDS), "vectors": MATRIX[:, :0]}, "3 words for vectors of shape"),
+    ],
+)
+def test_archives_of_other_arrays_are_refused(tmp_path, arrays, message):
+    np.savez(tmp_path / "v.npz", **arrays)
+    with pytest.raises(UserError, match=message):
+        load_vectors(tmp_path / "v.npz", VOCABULARY)
+
+
+def test_files_that_are_no_word_vectors(tmp_path):
+    with zipfile.ZipFile(tmp_path / "zip.npz", "w") as file:
+        file.writestr("words.txt", "good")
+    np.save(tmp_path / "one.npy", MATRIX)
+    (tmp_path / "one.npz").write_bytes((tmp_path / "one.npy").read_bytes())
+    (tmp_path / "none.npz").write_bytes(b"PK\x03\x04broken")
+    (tmp_path / "none.parquet").write_bytes(b"PAR1broken")
+    (tmp_path / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\nmail:x:8:8:The Mail:/var/mail:/bin/sh\n")
+    for path in sorted(tmp_path.iterdir()):
+        if path.suffix != ".npy":
+            for read in (check_vectors, lambda path: load_vectors(path, VOCABULARY)):
+                if path.name == "passwd" and read is not check_vectors:
+                    continue  # none of its words is looked up
+                with pytest.raises(UserError, match=path.name):
+                    read(path)
+    with pytest.raises(UserError, match="File name too long"):
+        load_vectors("a" * 300, VOCABULARY)
+
+
+def test_files_that_are_word_vectors_pass_the_look(tmp_path):
+    for path in files(tmp_path):
+        check_vectors(path)
+    check_vectors("glove-6b-50d@unit")
+
+
+def test_columns_of_text_are_no_vectors(tmp_path):
+    pd.DataFrame({"word": WORDS, "x": WORDS}).to_parquet(tmp_path / "v.parquet")
+    with pytest.raises(UserError, match=r"v\.parquet does not hold words and their numbers"):
+        load_vectors(tmp_path / "v.parquet", VOCABULARY)

@@ -163,3 +163,24 @@ def test_separate_query_embeddings():
     assert (
         sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters()) == len(VOCABULARY) * 8
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden": -5}, "hidden should be greater than or equal to 1, not -5"),
+        ({"hidden": 10**9}, "hidden should be less than"),
+        ({"embedding": 8.0}, "embedding should be a valid integer"),
+        ({"hidden": True}, "hidden should be a valid integer"),
+        ({"activation": "sine"}, "activation should be 'tanh', 'relu' or 'identity'"),
+        ({"normaliser": "sine"}, "normaliser should be 'softmax', 'sparsemax' or 'entmax15'"),
+        ({"temperature": float("inf")}, "temperature should be a finite number"),
+        ({"temperature": 0.0}, "temperature should be greater than 0"),
+        ({"encoder": "cnn", "hidden": 6}, "a multiple of 4, not 6"),
+        ({"encoder": "average", "hidden": 1}, "at least 2, not 1"),
+        ({"one_logit": True}, "one_logit needs two classes, not 3"),
+    ],
+)
+def test_shapes_that_no_model_has_are_refused_where_they_are_made(change, message):
+    with pytest.raises(UserError, match=message):
+        AttentiveConfig(**{"vocabulary": 9, "classes": 3, **change})

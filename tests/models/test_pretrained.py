@@ -1,6 +1,8 @@
 """Folders that transformers would read, making up what they lack."""
 
 import contextlib
+import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -112,3 +114,90 @@ def test_models_of_other_kinds_are_refused(family, shape, message, tmp_path):
     made = transformers.AutoModelForSequenceClassification.from_config(config)
     with pytest.raises(UserError, match=message):
         load_transformer(saved(made, tmp_path))
+
+
+CODE = """
+import pathlib
+pathlib.Path({mark!r}).write_text("run")
+from transformers import *
+class Config(BertConfig): model_type = "hostile"
+class Tokenizer(PreTrainedTokenizerFast): pass
+class Model(BertForSequenceClassification): config_class = Config
+"""
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("known", [True, False])
+def test_code_of_the_folder_never_runs(name, known, tmp_path, monkeypatch):
+    """Neither where transformers would ask, and be answered yes, nor where it would not."""
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    folder, mark = saved(model("bert").float(), tmp_path / "model"), tmp_path / "mark"
+    (folder / "hostile.py").write_text(CODE.format(mark=str(mark)))
+    settings = json.loads((folder / name).read_text())
+    names = {"AutoConfig": "Config", "AutoModelForSequenceClassification": "Model"}
+    settings["auto_map"] = {auto: f"hostile.{own}" for auto, own in names.items()}
+    settings["auto_map"]["AutoTokenizer"] = [None, "hostile.Tokenizer"]
+    if not known:
+        settings |= {"model_type": "hostile", "tokenizer_class": "Tokenizer"}
+    (folder / name).write_text(json.dumps(settings))
+    for load in (tn.load_classifier, load_transformer, lambda path: open_folder(path, new_head=True, num_labels=2)):
+        with pytest.raises(UserError, match=rf"{name} has an auto_map: .*such code is never run"):
+            load(folder)
+    assert not mark.exists()
+
+
+def test_attention_code_and_adapters_from_elsewhere_are_refused(tmp_path):
+    folder = saved(model("bert").float(), tmp_path)
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**settings, "text": {"_attn_implementation": "some/kernel"}}))
+    with pytest.raises(UserError, match="attention code from elsewhere"):
+        open_folder(folder)
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "elsewhere"}')
+    with pytest.raises(UserError, match="is an adapter to another model"):
+        open_folder(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(value, tmp_path):
+    made = model("bert").float()
+    with torch.no_grad():
+        made.bert.encoder.layer[1].output.dense.weight[0, 0] = value
+    with pytest.raises(UserError, match=r"the weights bert\.encoder\.layer\.1\.output\.dense\.weight hold NaN"):
+        load_transformer(saved(made, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_labels": 10**9, "id2label": None, "label2id": None}, "num_labels is 1e"),
+        ({"hidden_size": 500_000}, "describes .* weights, but the folder holds"),
+        ({"num_hidden_layers": 500_000}, "says 500000 layers"),
+        ({"vocab_size": 2**40}, "vocab_size is 1.09951e"),
+        ({"hidden_size": "many"}, "cannot be read as a transformer"),
+        ({"model_type": ["bert"]}, "cannot be read as a transformer"),
+        ({"hidden_act": "nonsense"}, "cannot be read as a transformer"),
+        ({"num_attention_heads": 0}, "cannot be read as a transformer"),
+    ],
+)
+def test_a_hostile_configuration_is_told_and_takes_no_memory(change, message, tmp_path):
+    folder = saved(model("bert").float(), tmp_path)
+    settings = {**json.loads((folder / "config.json").read_text()), **change}
+    (folder / "config.json").write_text(
+        json.dumps({key: value for key, value in settings.items() if value is not None})
+    )
+    with pytest.raises(UserError, match=message):
+        load_transformer(folder)
+
+
+@pytest.mark.parametrize("content", [b"[" * 5000, b"[]", b"{", b"\xff"])
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "tokenizer.json"])
+def test_files_of_other_content_are_told(name, content, tmp_path):
+    folder = saved(model("bert").float(), tmp_path)
+    (folder / name).write_bytes(content)
+    with pytest.raises(UserError, match=str(folder)):
+        load_transformer(folder)
+
+
+def test_a_folder_whose_name_is_too_long():
+    with pytest.raises(UserError, match="File name too long"):
+        open_folder(Path("a" * 300))

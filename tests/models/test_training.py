@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from trueness.data import RawExample
 from trueness.data.batches import EncodedSplit
@@ -282,6 +283,20 @@ def test_checkpoints(tmp_path):
         (lambda c: c.pop("words"), "does not describe a model"),
         (lambda c: c["words"].append("more"), "words for a network"),
         (lambda c: c["network"].update(nonsense=1), "does not describe a model"),
+        (lambda c: c["network"].update(hidden="many"), "hidden should be a valid integer"),
+        (lambda c: c["network"].update(hidden=0), "hidden should be greater"),
+        (lambda c: c["network"].update(hidden=16384), "weights do not fit"),
+        (lambda c: c["network"].update(temperature=float("nan")), "temperature should be a finite number"),
+        (lambda c: c["network"].update(activation="x"), "activation should be 'tanh', 'relu' or 'identity'"),
+        (lambda c: c.update(network=[]), "does not describe a model"),
+        (lambda c: c.update(classes=["0", 1]), "classes are not text"),
+        (lambda c: c.update(classes=["0"]), "1 classes for a network of 2"),
+        (lambda c: c["words"].__setitem__(6, c["words"][7]), "the same one occurs twice"),
+        (lambda c: c["words"].reverse(), "words do not begin with"),
+        (lambda c: c["preparation"].update(tokeniser="x"), "tokeniser should be"),
+        (lambda c: c.update(preparation=None), "does not describe a model"),
+        (lambda c: c.update(history=7), "does not describe a model"),
+        (lambda c: c.update(format=[2]), "has model format"),
     ],
 )
 def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path, change, message):
@@ -303,6 +318,28 @@ def test_broken_checkpoints(tmp_path):
     (path / "config.json").write_text("{")
     with pytest.raises(UserError, match="not valid JSON"):
         load_model(path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(tmp_path, value):
+    path = train("cnn-additive", DATA, recipe=replace(QUICK, epochs=1), **SMALL).save(tmp_path / "model")
+    weights = load_file(path / "weights.safetensors")
+    weights["output.weight"][0, 0] = value
+    save_file(weights, path / "weights.safetensors")
+    with pytest.raises(UserError, match=r"model: the weights output\.weight hold NaN, infinity"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("shape", [{"hidden": 0}, {"hidden": 6}, {"vocabulary": 1}, {"encoder": "cnn"}])
+def test_a_shape_that_no_model_has_is_refused(shape):
+    with pytest.raises(UserError, match=r"model's shape"):
+        train("cnn-additive", DATA, **{**SMALL, **shape})
+
+
+def test_text_that_is_not_utf_8_is_refused():
+    model = train("cnn-additive", DATA, recipe=replace(QUICK, epochs=1), **SMALL)
+    with pytest.raises(UserError, match="Text 2 is not UTF-8 text"):
+        model.read(["x", "x \udcff"])
 
 
 def test_names_and_divergence_are_refused():

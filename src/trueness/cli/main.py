@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from trueness.boundary import printable, whole
 from trueness.cli import studies, texts
 from trueness.cli.options import Json, as_it_is, put
-from trueness.errors import UserError
+from trueness.errors import UserError, no_room
 from trueness.version import __version__
 
 app = typer.Typer(
@@ -22,6 +28,9 @@ app = typer.Typer(
 data_app = typer.Typer(help="Look at datasets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
+UNEXPECTED = 70
+"""The exit status of an error of the program itself, as in sysexits.h."""
+
 
 def _version(show: bool) -> None:
     if show:
@@ -33,6 +42,9 @@ def _version(show: bool) -> None:
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[  # read before all else, since reading the arguments may fail
+        bool, typer.Option("--debug", help="Show where in the program an error arose; stands before the command.")
     ] = False,
 ) -> None:
     pass
@@ -73,21 +85,55 @@ def list_command(
     put(as_json, found, as_it_is, show.names)
 
 
-def main() -> None:
-    """Errors a person can fix are one sentence on standard error and exit status 2; failed tasks are status 1."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Errors a person can fix are one sentence on standard error and exit status 2; failed tasks are status 1.
+
+    An error of the program is status 70; what is needed to mend it is in a log.
+    """
     from trueness.engine import DamagedObjectError, TasksFailedError
 
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    debug = "--debug" in given[:1]
     try:
-        app()
+        _check_arguments(given)
+        app(given)
     except UserError as error:
-        _stop(str(error), 2)
+        _stop(str(error), 2, debug)
     except DamagedObjectError as error:
-        _stop(f"{error}; run the study again to compute it anew.", 2)
+        _stop(f"{error}; run the study again to compute it anew.", 2, debug)
     except TasksFailedError as error:
-        _stop(str(error), 1)
+        _stop(str(error), 1, debug)
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None and error.strerror:
+            _stop(f"{error.filename}: {error.strerror}.", 2, debug)
+        if isinstance(error, MemoryError) or no_room(error) or "can't allocate memory" in str(error):
+            _stop("The memory does not suffice; take fewer examples, a smaller model or fewer workers.", 2, debug)
+        _stop(_unexpected(error, given), UNEXPECTED, debug)
 
 
-def _stop(message: str, status: int) -> None:
+def _check_arguments(given: Sequence[str]) -> None:
+    for number, argument in enumerate(given, start=1):
+        if not whole(argument):
+            raise UserError(f"Argument {number} is not UTF-8 text: {argument!r}.")
+
+
+def _unexpected(error: Exception, given: Sequence[str]) -> str:
+    """A sentence about an error of the program, with the log that has all of it."""
+    what = traceback.format_exception_only(error)[-1].strip().partition("\n")[0][:200]
+    try:
+        handle, path = tempfile.mkstemp(prefix="trueness-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as log:
+            log.write(f"trueness {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
+            log.write(f"arguments: {given!r}\n\n{''.join(traceback.format_exception(error))}")
+        kept = f"with the log {path}"
+    except OSError:
+        kept = "with what `trueness --debug` shows, since no log could be written"
+    return f"This is an error of trueness and not of yours ({what}); please report it to the project's issues {kept}."
+
+
+def _stop(message: str, status: int, debug: bool) -> None:
+    if debug:
+        traceback.print_exc()
     for line in message.splitlines():
-        print(f"trueness: {line}", file=sys.stderr)
+        print(f"trueness: {printable(line)}", file=sys.stderr)
     sys.exit(status)

@@ -9,6 +9,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from trueness.boundary import CONTROL
+
 
 def complete_study(incomplete: str) -> list[str]:
     """Built-in studies that begin so."""
@@ -61,7 +63,8 @@ T = TypeVar("T")
 def put(as_json: bool, value: T, plain: Callable[[T], Any], show: Callable[[T], None]) -> None:
     """Print a result: as JSON, or as a person reads it."""
     if as_json:
-        print(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+        written = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+        print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", written))
     else:
         show(value)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,19 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from trueness.api import Plan, StudyRun
+from trueness.boundary import printable
+from trueness.cli.console import open_console
 from trueness.cli.progress import duration
 from trueness.protocols.result import Result
 from trueness.report.compare import MANY, shares, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
 from trueness.studies import KINDS
 
+_BAD_ROWS = 10  # a file that is bad throughout says so in its first rows
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
-
-
-def _console() -> Console:
-    # Without a terminal there is no width to fit: keep every row on one line, so that the output can be searched.
-    width = shutil.get_terminal_size((160, 24)).columns if sys.stdout.isatty() else 200
-    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 def _rows(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
@@ -49,7 +44,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 def study_run(run: StudyRun) -> None:
     """Scores, claims, warnings, and what to do next."""
-    console = _console()
+    console = open_console()
     console.print(run.study.title, style="bold")
     console.print(run.study.question)
     console.print()
@@ -65,7 +60,7 @@ def study_run(run: StudyRun) -> None:
 
 def dry_run(run: StudyRun) -> None:
     """The ranking, then claims and warnings."""
-    console = _console()
+    console = open_console()
     console.print(run.study.title, style="bold")
     kind = KINDS[run.study.kind]
     for table in kind.tables(run.result, kind.published()):
@@ -79,7 +74,7 @@ def dry_run(run: StudyRun) -> None:
 
 def result(found: Result, headlines: Sequence[str] | None = None) -> None:
     """Scores (of many only the headlines), claims, warnings, abstentions."""
-    console = _console()
+    console = open_console()
     chosen = [score for score in found.scores if headlines is None or score.quantity in headlines]
     scores = chosen if len(found.scores) > MANY and chosen else found.scores
     several, narrow = len({score.model for score in found.scores}) > 1, console.width < _NARROW
@@ -116,7 +111,7 @@ def _claims(console: Console, claims: list[dict[str, Any]]) -> None:
 
 def plan(found: Plan) -> None:
     """Tasks by name, and the estimate."""
-    console = _console()
+    console = open_console()
     numbers = {"total": "total", "in the store": "cached", "to compute": "to_compute"}
     rows = ((name, *(str(row[key]) for key in numbers.values())) for name, row in found.tasks.items())
     _rows(console, ("task", *numbers), rows, right=[*numbers])
@@ -137,14 +132,14 @@ def plan(found: Plan) -> None:
 
 def report(written: dict[str, Any]) -> None:
     """Where the report and its figures are."""
-    print(f"Report: {written['report']}")
+    print(f"Report: {printable(written['report'])}")
     for figure in written["figures"]:
-        print(f"Figure: {figure}")
+        print(f"Figure: {printable(figure)}")
 
 
 def comparison(compared: dict[str, Any]) -> None:
     """Ours beside the published values, then the claims."""
-    console = _console()
+    console = open_console()
     texts = ("quantity", "dataset", "model", "method", "variant")
     numbers = ("published", "second run", "ours", "95 % interval", "n")
     rows = []
@@ -165,7 +160,7 @@ def comparison(compared: dict[str, Any]) -> None:
 
 def names(found: dict[str, dict[str, str]]) -> None:
     """Everything that has a name."""
-    console = _console()
+    console = open_console()
     for kind, entries in found.items():
         console.print(f"{kind}:", style="bold")
         _rows(console, ("", ""), ((f"  {name}", description) for name, description in entries.items()))
@@ -173,7 +168,7 @@ def names(found: dict[str, dict[str, str]]) -> None:
 
 def dataset(found: dict[str, Any]) -> None:
     """Splits, then everything that is wrong."""
-    console = _console()
+    console = open_console()
     rows = []
     for split, row in found["splits"].items():
         words, more = row.get("words"), len(row["classes"]) - 10
@@ -200,13 +195,16 @@ def dataset(found: dict[str, Any]) -> None:
         console.print(f"{split} has classes that train does not: {', '.join(labels)}.")
     for split in found.get("empty_splits", ()):
         console.print(f"The split {split} has no usable row.")
-    for bad in found.get("bad_rows", ()):
+    bad_rows = found.get("bad_rows", ())
+    for bad in bad_rows[:_BAD_ROWS]:
         console.print(f"{bad['file']}, row {bad['row']}: {bad['problem']}.")
+    if len(bad_rows) > _BAD_ROWS:
+        console.print(f"And {len(bad_rows) - _BAD_ROWS:,} more bad rows, {len(bad_rows):,} in all; --json lists them.")
 
 
 def trained(summary: dict[str, Any]) -> None:
     """Where the model is and how well it predicts."""
-    console = _console()
+    console = open_console()
     columns = list(dict.fromkeys(name for scores in summary["scores"].values() for name in scores))
     rows = ((split, *(_number(scores.get(name)) for name in columns)) for split, scores in summary["scores"].items())
     _rows(console, ("split", *columns), rows, right=columns)
@@ -218,7 +216,7 @@ def trained(summary: dict[str, Any]) -> None:
 
 def explanations(found: list[Explanation]) -> None:
     """Each text coloured by its scores, then the scores."""
-    console = _console()
+    console = open_console()
     for explanation in found:
         console.print(explanation.heading, style="bold")
         console.print(_coloured(explanation.tokens, explanation.scores))
@@ -230,7 +228,7 @@ def explanations(found: list[Explanation]) -> None:
 
 def adversaries(found: AdversarialAttention) -> None:
     """Each text twice, coloured by its observed and by its adversarial attention."""
-    console = _console()
+    console = open_console()
     for row in found.records.to_dict(orient="records"):
         console.print(describe_pair(row), style="bold")
         for name, key in (("observed", "attention"), ("adversarial", "adversarial")):

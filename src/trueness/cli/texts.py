@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from trueness.boundary import exists
 from trueness.cli.options import Json, Root, as_it_is, complete_dataset, put, settings_of
 from trueness.errors import UserError
 
@@ -39,6 +41,8 @@ def train_command(
     from trueness.cli import show
     from trueness.data import load_text
 
+    shape = settings_of(settings)
+    _check_place(out)
     loaded = load_text(data, root=root)
     state = out / "training"
     trained = api.train(
@@ -49,7 +53,7 @@ def train_command(
         vectors=vectors,
         device=device,
         state=state,
-        **settings_of(settings),
+        **shape,
     )
     trained.save(out)
     shutil.rmtree(state, ignore_errors=True)
@@ -73,6 +77,7 @@ def fine_tune_command(
     from trueness.cli import show
     from trueness.data import load_text
 
+    _check_place(out)
     loaded = load_text(data, root=root)
     tuned = api.fine_tune(pretrained, loaded, recipe=recipe, seed=seed, device=device)
     tuned.save(out)
@@ -178,6 +183,13 @@ def attefa_command(
 def _same_number(text: list[str], other: list[str] | None) -> None:
     if other is not None and len(other) != len(text):
         raise UserError(f"There are {len(text)} texts and {len(other)} second texts.")
+
+
+def _check_place(out: Path) -> None:
+    """Refuse a folder that could not be written, before the training that is to fill it."""
+    nearest = next(path for path in (out, *out.absolute().parents) if exists(path))
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise UserError(f"--out {out} cannot be written: {nearest} is not a folder of yours; choose another one.")
 
 
 def _write(html: Path | None, page: Callable[[], str]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trueness.boundary import reading
 from trueness.data.examples import RawExample
 from trueness.data.folder import read_lines
 from trueness.errors import UserError
@@ -144,7 +145,8 @@ def read_babi(path: Path) -> Iterator[RawExample]:
         match = re.match(r"(\d+) (.*?)\s*$", line)
         if not match:
             raise UserError(f"{path}, line {number} does not begin with a sentence number: {line.strip()[:40]!r}.")
-        position, text = int(match[1]), match[2]
+        with reading(f"{path}, line {number}"):
+            position, text = int(match[1]), match[2]
         if position == 1:
             sentences = {}
         if "\t" not in text:
@@ -154,7 +156,8 @@ def read_babi(path: Path) -> Iterator[RawExample]:
         if len(parts) != 3 or not sentences:
             raise UserError(f"{path}, line {number} is not a question, its answer and its supporting sentences.")
         order = {position: index for index, position in enumerate(sentences)}
-        support = tuple(sorted(order[int(item)] for item in parts[2].split()))
+        with reading(f"{path}, line {number}", "names a sentence that is not there"):
+            support = tuple(sorted(order[int(item)] for item in parts[2].split()))
         yield _example(list(sentences.values()), parts[0].strip(), parts[1], support)
 
 

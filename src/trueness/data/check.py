@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from trueness.boundary import exists
 from trueness.data.dataset import TextDataset
 from trueness.data.folder import BadRow, Row, find_splits, read_rows
 from trueness.data.text_datasets import TEXT_DATASETS, load_text
@@ -22,7 +23,7 @@ def check_dataset(source: str, *, root: str | Path | None = None) -> dict[str, A
     if source in TEXT_DATASETS:
         return _check_prepared(load_text(source, root=root))
     path = Path(source)
-    if not path.exists():
+    if not exists(path):
         known = [*VECTOR_DATASETS, *TEXT_DATASETS]
         raise UserError(f"There is no dataset, file or folder {source!r}; {nearest(source, known)}")
     return _check_text(source, find_splits(path))

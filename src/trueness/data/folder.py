@@ -6,20 +6,34 @@ Columns: `text`, `label`, optionally `text_b` (pairs) and `evidence` (token span
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
-import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trueness.boundary import exists, first_line, is_file, quoted, reading, whole
 from trueness.data.examples import Span
 from trueness.errors import UserError
 
 SPLITS = ("train", "dev", "test")
 SUFFIXES = (".jsonl.gz", ".csv.gz", ".jsonl", ".csv", ".parquet")
+LONGEST_LINE = 1 << 26
+"""Bytes of a line: what is longer is no text of one's own, but a damaged or hostile file."""
+LONGEST_CELL = 1 << 24
+"""Characters of a cell in CSV."""
+LARGEST_LABEL = 1 << 63
+_PLAIN = re.compile("0|-?[1-9][0-9]{0,17}")
+_UNICODE = {
+    codecs.BOM_UTF32_LE: "UTF-32",  # begins as that of UTF-16 does
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 
 
 @dataclass(frozen=True)
@@ -43,15 +57,15 @@ class BadRow:
 
 def find_splits(path: Path) -> dict[str, Path]:
     """Split name to file; a single file is a dataset of one split, named after it."""
-    if path.is_file():
+    if is_file(path):
         if not path.name.endswith(SUFFIXES):
             raise UserError(f"{path} is none of {', '.join(SUFFIXES)}.")
         return {path.name.split(".")[0]: path}
-    if not path.is_dir():
+    if not exists(path) or not path.is_dir():
         raise UserError(f"There is no dataset, file or folder {path}.")
     found: dict[str, Path] = {}
     for split in SPLITS:
-        files = [path / (split + suffix) for suffix in SUFFIXES if (path / (split + suffix)).is_file()]
+        files = [path / (split + suffix) for suffix in SUFFIXES if is_file(path / (split + suffix))]
         if len(files) > 1:
             raise UserError(f"{path} holds the split {split} twice: {files[0].name} and {files[1].name}; remove one.")
         if files:
@@ -74,47 +88,84 @@ def read_rows(path: Path) -> Iterator[Row | BadRow]:
         yield BadRow(number, record) if isinstance(record, str) else check_row(number, record)
 
 
-def check_row(number: int, record: Mapping[str, Any]) -> Row | BadRow:  # noqa: PLR0911  # one return per fault
+def check_row(number: int, record: Mapping[str, Any]) -> Row | BadRow:
     """A row from its columns, or what is wrong with it."""
     text, text_b, label = record.get("text"), record.get("text_b"), record.get("label")
-    if not isinstance(text, str):
-        return BadRow(number, "there is no text" if text is None else f"the text is not text ({text!r})")
-    if not text.strip():
-        return BadRow(number, "the text is empty")
-    if text_b is not None and not (isinstance(text_b, str) and text_b.strip()):
-        return BadRow(number, "text_b is empty or not text")
     if isinstance(label, float) and label.is_integer():
         label = int(label)
-    if isinstance(label, bool) or not isinstance(label, str | int) or label == "":
-        return BadRow(number, f"the label is missing or neither text nor a whole number ({label!r})")
+    if problem := _problem_of_text(text, text_b) or _problem_of_label(label):
+        return BadRow(number, problem)
+    assert isinstance(text, str)
+    assert isinstance(label, str | int)
     evidence = record.get("evidence")
     if evidence is None or evidence == "":
         return Row(number, text, label, text_b)
-    if isinstance(evidence, str):
-        try:
-            evidence = json.loads(evidence)
-        except ValueError:
-            return BadRow(number, "the evidence is not a list of token spans")
-    try:
-        spans = tuple((int(begin), int(end)) for begin, end in evidence)
-    except (TypeError, ValueError):
-        return BadRow(number, "the evidence is not a list of token spans")
+    spans = _spans(evidence)
+    if spans is None:
+        return BadRow(number, "the evidence is not a list of token spans, each two whole numbers")
     if not all(0 <= begin < end <= len(text.split()) for begin, end in spans):
         return BadRow(number, f"an evidence span lies outside the {len(text.split())} tokens of the text")
     return Row(number, text, label, text_b, spans)
 
 
+def _problem_of_text(text: object, text_b: object) -> str:
+    if not isinstance(text, str):
+        return "there is no text" if text is None else f"the text is not text ({quoted(text)})"
+    if not text.strip():
+        return "the text is empty"
+    if text_b is not None and not (isinstance(text_b, str) and text_b.strip()):
+        return "text_b is empty or not text"
+    if not whole(text) or not whole(text_b or ""):
+        return "the text holds half a character (a lone surrogate)"
+    return ""
+
+
+def _problem_of_label(label: object) -> str:
+    if isinstance(label, bool) or not isinstance(label, str | int) or not str(label).strip():
+        return f"the label is missing or neither text nor a whole number ({quoted(label)})"
+    if isinstance(label, int) and abs(label) >= LARGEST_LABEL:
+        return "the label is a number of more than 64 bits"
+    if isinstance(label, str) and not whole(label):
+        return "the label holds half a character (a lone surrogate)"
+    return ""
+
+
+def _spans(evidence: Any) -> tuple[Span, ...] | None:
+    """Spans of tokens, also from JSON in a cell; None for anything else."""
+    try:
+        given = json.loads(evidence) if isinstance(evidence, str) else evidence
+        spans = tuple((begin, end) for begin, end in given)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return spans if all(type(edge) is int for span in spans for edge in span) else None
+
+
 def read_lines(path: Path) -> Iterator[tuple[int, str | None]]:
     """Numbered lines; None for one that is not UTF-8."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                try:
-                    yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError:
-                    yield number, None
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise UserError(f"{path} is not a complete gzip file ({error}).") from error
+    fault = "is not a complete gzip file" if path.suffix == ".gz" else "cannot be read"
+    number = 0
+    with reading(path, fault), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                raise UserError(f"{path}, line {number} is longer than {LONGEST_LINE >> 20} MiB.")
+            if number == 1:
+                _check_unicode(path, line)
+            try:
+                decoded = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                yield number, None
+            else:
+                yield number, decoded
+
+
+def _check_unicode(path: Path, line: bytes) -> None:
+    """Refuse text of two or four bytes a character; without a mark at its beginning it shows by its zeros."""
+    kind = next((name for mark, name in _UNICODE.items() if line.startswith(mark)), None)
+    if kind is None and len(line) > 3 and line[:4].count(0) == 2:
+        kind = "UTF-16"
+    if kind is not None:
+        raise UserError(f"{path} is {kind} text; save it as UTF-8.")
 
 
 def _read_jsonl(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
@@ -124,24 +175,20 @@ def _read_jsonl(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         elif line.strip():
             try:
                 record = json.loads(line)
-            except ValueError as error:
-                yield number, f"the line is not JSON ({error})"
+            except (ValueError, RecursionError) as error:
+                yield number, f"the line is not JSON ({first_line(error)})"
                 continue
             yield number, record if isinstance(record, dict) else "the line is not a JSON object"
 
 
 def _read_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
-    broken = []
-    text = io.StringIO()
-    for number, line in read_lines(path):
-        if line is None:
-            broken.append(number)
-        text.write(line if line is not None else "\n")
-    for number in broken:
-        yield number, "the line is not UTF-8"
-    text.seek(0)
-    reader = csv.DictReader(text)
-    header = list(reader.fieldnames or ())
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
+    lines = _Lines(path)
+    reader = csv.DictReader(lines)
+    try:
+        header = list(reader.fieldnames or ())
+    except csv.Error as error:
+        raise UserError(f"{path}, line 1: {_csv_fault(error)}.") from error
     missing = sorted({"text", "label"} - set(header))
     if missing:
         have = f"the header has {', '.join(header)}" if header else "the file is empty"
@@ -149,41 +196,79 @@ def _read_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise UserError(f"{path}, line 1: the column {twice[0]} occurs twice.")
-    last = reader.line_num
-    for record in reader:
-        begin, last = last + 1, reader.line_num
-        if None in record or None in record.values():
-            fields = "more" if None in record else "fewer"
-            where = f" (it spans lines {begin} to {last}: is a quote left open?)" if last > begin else ""
-            yield last, f"the row has {fields} fields than the header{where}"
+    last = lines.number
+    while True:
+        try:
+            record = next(reader, None)
+        except csv.Error as error:
+            last = lines.number
+            yield last, _csv_fault(error)
             continue
-        label = record["label"]
-        if label.lstrip("-").isdigit():
-            record["label"] = int(label)  # numeric classes are numbers, as in the other formats
-        elif _is_number(label):
-            yield reader.line_num, f"the label is a number that is not whole ({label})"
-            continue
-        yield reader.line_num, {key: value for key, value in record.items() if not (key == "text_b" and value == "")}
+        for number in lines.broken:
+            yield number, "the line is not UTF-8"
+        lines.broken.clear()
+        if record is None:
+            return
+        begin, last = last + 1, lines.number
+        yield last, _typed(record, begin, last)
+
+
+class _Lines:
+    """The lines of a file, the number of the last one read, and those that are not UTF-8, which are empty here."""
+
+    def __init__(self, path: Path) -> None:
+        self.number = 0
+        self.broken: list[int] = []
+        self._lines = read_lines(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self.number, line = next(self._lines)
+        if line is None:
+            self.broken.append(self.number)
+        return "\n" if line is None else line
+
+
+def _csv_fault(error: csv.Error) -> str:
+    if "new-line character" in str(error):
+        return "a line ends in a carriage return alone; save the file with the line ends of Unix or Windows"
+    return f"the row is not CSV ({first_line(error)})"
+
+
+def _typed(record: dict[str | Any, Any], begin: int, last: int) -> Mapping[str, Any] | str:
+    """A row of CSV with its label as other formats have it; numeric classes are numbers, written in one way only."""
+    if None in record or None in record.values():
+        fields = "more" if None in record else "fewer"
+        where = f" (it spans lines {begin} to {last}: is a quote left open?)" if last > begin else ""
+        return f"the row has {fields} fields than the header{where}"
+    label = record["label"]
+    if _PLAIN.fullmatch(label):
+        record["label"] = int(label)
+    elif _is_number(label):
+        return f"the label is a number that is not whole, or not written as 7 or -7 are ({quoted(label)})"
+    return {key: value for key, value in record.items() if not (key == "text_b" and value == "")}
 
 
 def _is_number(text: str) -> bool:
+    if text.strip().lower() in ("nan", "inf", "infinity"):
+        return False
     try:
         float(text)
     except ValueError:
-        return False
-    return text.strip().lower() not in ("nan", "inf", "infinity")
+        return text.strip().isdigit()
+    return True
 
 
 def _read_parquet(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        table = pq.read_table(path)
-    except pa.ArrowException as error:
-        raise UserError(f"{path} is not a readable parquet file ({error}).") from error
+    with reading(path, "is not a readable parquet file"):
+        table = pq.ParquetFile(path).read()
+        rows = table.to_pylist()
     missing = {"text", "label"} - set(table.column_names)
     if missing:
         have = ", ".join(table.column_names)
         raise UserError(f"{path}: there is no column {' and no column '.join(sorted(missing))}; it has {have}.")
-    yield from enumerate(table.to_pylist(), start=1)
+    yield from enumerate(rows, start=1)

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Literal
 
+from trueness.boundary import is_file, reading
 from trueness.data.examples import RawExample
 from trueness.errors import UserError
 
@@ -76,11 +77,15 @@ def _liu(folder: Path) -> tuple[list[str], list[str]]:
     lists = []
     for name in ("negative-words.txt", "positive-words.txt"):
         path = folder / name
-        if not path.is_file():
+        if not is_file(path):
             raise UserError(f"The lexicon folder {folder} has no {name}.")
-        lines = path.read_text(encoding="latin-1").splitlines()
+        with reading(path):
+            lines = path.read_text(encoding="latin-1").splitlines()
         lists.append([line.strip() for line in lines if line.strip() and not line.startswith(";")])
-    return _disjoint(lists[0], lists[1])
+    negative, positive = _disjoint(lists[0], lists[1])
+    if not negative or not positive:
+        raise UserError(f"The lexicon folder {folder} has no words that are positive or negative only.")
+    return negative, positive
 
 
 def _vader(strength: Strength) -> tuple[list[str], list[str]]:

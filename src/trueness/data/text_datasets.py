@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trueness.boundary import exists, reading
 from trueness.data.babi import read_babi, simulate_babi
 from trueness.data.beer import as_many_as_beer, read_beer
 from trueness.data.dataset import TextDataset, classes_of, prepare
@@ -47,7 +48,7 @@ def load_text(name: str, *, root: str | Path | None = None, **changes: object) -
 
 def check_name(name: str) -> None:
     """Refuse a name that is neither a dataset's, nor a file or folder, nor the hub's; the data need not be here."""
-    if name not in TEXT_DATASETS and not name.startswith("hf:") and not Path(name).exists():
+    if name not in TEXT_DATASETS and not name.startswith("hf:") and not exists(Path(name)):
         raise UserError(f"There is no dataset, file or folder {name!r}; {nearest(name, list(TEXT_DATASETS))}")
 
 
@@ -116,7 +117,9 @@ def _read_hub(name: str) -> Raw:
         raise UserError("Datasets of the hub need an extra: pip install 'trueness[hub]'.") from error
     names = {"train": "train", "validation": "dev", "dev": "dev", "test": "test"}
     found: Raw = {}
-    for split, part in load_dataset(name).items():
+    with reading(f"hf:{name}"):
+        loaded = load_dataset(name)
+    for split, part in loaded.items():
         if split in names:
             columns = part.column_names
             text = next((column for column in ("text", "sentence", "premise") if column in columns), None)

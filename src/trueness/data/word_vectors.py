@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from trueness.boundary import first_line, is_file, quoted, reading
 from trueness.data.coding import PAD, SPECIAL
 from trueness.data.dataset import TextDataset
 from trueness.data.folder import read_lines
@@ -21,6 +23,8 @@ Missing = Literal["zeros", "normal", "uniform"]
 """Vectors of words without one: all zero (torchtext, Jain and Wallace), standard normal, or uniform in ±0.05."""
 PACKAGED = ("glove-6b-50d", "glove-6b-50d@unit")
 """GloVe as it is, whose vectors are four to five long in the mean, and each of them scaled to length 1."""
+_LOOKED_AT = 10
+"""Lines of a text file by which it is known to be one of word vectors."""
 
 
 def load_vectors(
@@ -28,11 +32,11 @@ def load_vectors(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """A row for every word of the vocabulary, and which of its words were found. The padding row is zero."""
     words, matrix = _read(source, vocabulary)
-    if matrix.ndim != 2 or len(words) != len(matrix):
+    if matrix.ndim != 2 or len(words) != len(matrix) or not matrix.shape[1]:
         raise UserError(f"{source}: {len(words)} words for vectors of shape {matrix.shape}.")
     bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if len(bad):
-        raise UserError(f"{source}: the vector of {words[bad[0]]!r} (row {bad[0] + 1}) holds NaN or infinity.")
+        raise UserError(f"{source}: the vector of {quoted(words[bad[0]])} (row {bad[0] + 1}) holds NaN or infinity.")
     table = fill(len(vocabulary), matrix.shape[1], missing=missing, seed=seed)
     found = np.zeros(len(vocabulary), dtype=bool)
     for word, vector in zip(words, matrix, strict=True):
@@ -41,6 +45,26 @@ def load_vectors(
             table[number] = vector
             found[number] = True
     return table, found
+
+
+def check_vectors(source: str | Path) -> None:
+    """Refuse what is plainly no file of word vectors, by a look at its beginning."""
+    if str(source) in PACKAGED:
+        return
+    path = _find(source)
+    if path.suffix == ".npz":
+        _read_npz(path, only_names=True)
+    elif path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        with reading(path, "is not a readable parquet file"):
+            pq.read_schema(path)
+    else:
+        rows = list(itertools.islice(_text_rows(path), _LOOKED_AT))
+        if not rows:
+            raise UserError(f"{path} holds no vectors.")
+        for number, _, values in rows:
+            _as_vector(path, number, values)
 
 
 def note_on(source: str | Path, table: npt.NDArray[np.float32], found: npt.NDArray[np.bool_], data: TextDataset) -> str:
@@ -74,26 +98,47 @@ def _read(source: str | Path, vocabulary: Vocabulary) -> tuple[list[str], npt.ND
         words, matrix = _packaged()
         scaled = str(source).endswith("@unit")
         return words, matrix / np.linalg.norm(matrix, axis=1, keepdims=True) if scaled else matrix
-    path = Path(source)
-    if not path.is_file():
-        raise UserError(
-            f"There are no word vectors {source}; give a file (.txt, .npz, .parquet) or {' or '.join(PACKAGED)}."
-        )
+    path = _find(source)
     if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as archive:
-            names = set(archive.files)
-            if "words" not in names or not names & {"vectors", "matrix"}:
-                raise UserError(f"{path} must hold 'words' and 'vectors', not {', '.join(sorted(names))}.")
-            words = archive["words"]
-            listed = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
-            return listed, archive["vectors" if "vectors" in names else "matrix"].astype(np.float32)
+        return _read_npz(path)
     if path.suffix == ".parquet":
         import pandas as pd
 
-        frame = pd.read_parquet(path)
-        column = "word" if "word" in frame else frame.columns[0]
-        return [str(word) for word in frame[column]], frame.drop(columns=[column]).to_numpy(dtype=np.float32)
+        with reading(path, "does not hold words and their numbers"):
+            frame = pd.read_parquet(path)
+            column = "word" if "word" in frame else frame.columns[0]
+            matrix = frame.drop(columns=[column]).to_numpy(dtype=np.float32)
+            return [str(word) for word in frame[column]], matrix
     return _read_text(path, vocabulary)
+
+
+def _find(source: str | Path) -> Path:
+    path = Path(source)
+    if not is_file(path):
+        raise UserError(
+            f"There are no word vectors {source}; give a file (.txt, .npz, .parquet) or {' or '.join(PACKAGED)}."
+        )
+    return path
+
+
+def _read_npz(path: Path, *, only_names: bool = False) -> tuple[list[str], npt.NDArray[np.float32]]:
+    with reading(path, "does not hold words and their vectors as numpy arrays"), path.open("rb") as file:
+        archive = np.load(file, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise UserError(f"{path} is one array and no archive of two, as numpy.savez writes it.")
+        with archive:
+            names = set(archive.files)
+            if "words" not in names or not names & {"vectors", "matrix"}:
+                raise UserError(f"{path} must hold 'words' and 'vectors', not {', '.join(sorted(names))}.")
+            if only_names:
+                return [], np.zeros((0, 0), dtype=np.float32)
+            words, numbers = archive["words"], archive["vectors" if "vectors" in names else "matrix"]
+            if words.ndim > 1 or words.dtype.kind not in "US" or numbers.dtype.kind not in "fiu":
+                raise UserError(
+                    f"{path}: 'words' must be a list of text and 'vectors' numbers, not {words.dtype}, {numbers.dtype}."
+                )
+            listed = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
+            return listed, numbers.astype(np.float32)
 
 
 def _read_text(path: Path, vocabulary: Vocabulary) -> tuple[list[str], npt.NDArray[np.float32]]:
@@ -106,14 +151,18 @@ def _read_text(path: Path, vocabulary: Vocabulary) -> tuple[list[str], npt.NDArr
         if len(values) != width:
             raise UserError(f"{path}, line {number}: {len(values)} numbers, but the first vector has {width}.")
         if word in vocabulary.numbers:
-            try:
-                rows.append(np.array(values, dtype=np.float32))
-            except ValueError as error:
-                raise UserError(f"{path}, line {number}: {error}.") from error
+            rows.append(_as_vector(path, number, values))
             words.append(word)
     if not width:
         raise UserError(f"{path} holds no vectors.")
     return words, np.stack(rows) if rows else np.zeros((0, width), dtype=np.float32)
+
+
+def _as_vector(path: Path, number: int, values: list[str]) -> npt.NDArray[np.float32]:
+    try:
+        return np.array(values, dtype=np.float32)
+    except ValueError as error:
+        raise UserError(f"{path}, line {number}: expected a word and its numbers ({first_line(error)}).") from error
 
 
 def _text_rows(path: Path) -> Iterator[tuple[int, str, list[str]]]:

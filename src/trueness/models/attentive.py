@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
+from trueness.boundary import check_fields
 from trueness.data.batches import Batch
 from trueness.data.coding import PAD
 from trueness.data.sequences import Sequences
 from trueness.errors import UserError
 from trueness.models import attention as attentions
 from trueness.models.embedding import Embedding
-from trueness.models.encoders import CNN, Activation, Average, BiLSTM
+from trueness.models.encoders import CNN, KERNELS, Activation, Average, BiLSTM
 from trueness.models.network import Attends, Prediction, TextNetwork
+from trueness.registry import nearest
+
+Width = Annotated[int, Field(ge=1, le=16384)]
 
 
 @dataclass(frozen=True)
 class AttentiveConfig:
     """The shape of an attentive classifier."""
 
-    vocabulary: int
-    classes: int
+    vocabulary: Annotated[int, Field(ge=1)]
+    classes: Annotated[int, Field(ge=1)]
     encoder: Literal["bilstm", "cnn", "average"] = "bilstm"
     attention: Literal["additive", "dot", "uniform", "frozen"] = "additive"
-    embedding: int = 100
-    hidden: int = 128
+    embedding: Width = 100
+    hidden: Width = 128
     """Units a direction (bilstm), filters in all (cnn), units (average)."""
     activation: Activation | None = None
     """Of cnn (default relu) and average (default tanh)."""
     normaliser: attentions.Normaliser = "softmax"
-    temperature: float = 1.0
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     head: Literal["linear", "query", "concat"] = "linear"
     """linear: one text. query: the other text's summary conditions attention and output (Jain and Wallace 2019).
     concat: both texts are encoded and attended alike, [c1; c2; |c1-c2|; c1*c2] (Order in the Court 2022)."""
@@ -42,6 +48,26 @@ class AttentiveConfig:
     """Two classes from one number z: logits [-z/2, z/2], whose softmax is sigmoid(z). Both classes have a gradient."""
     shared_embedding: bool = True
     """Whether the query text uses the same embedding and not one of its own."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "The model's shape")
+        if self.one_logit and self.classes != 2:
+            raise UserError(f"one_logit needs two classes, not {self.classes}.")
+        if self.encoder == "cnn" and self.hidden % len(KERNELS):
+            raise UserError(f"The model's shape: hidden of a cnn is a multiple of {len(KERNELS)}, not {self.hidden}.")
+        if self.encoder == "average" and self.hidden < 2:
+            raise UserError(f"The model's shape: hidden of an average is at least 2, not {self.hidden}.")
+
+
+SETTABLE = ("embedding", "hidden", "activation", "normaliser", "temperature", "head", "one_logit", "shared_embedding")
+"""What of a model's shape may be set; the rest follows from the data and the model's name."""
+
+
+def check_settable(changes: Mapping[str, Any]) -> None:
+    """Refuse a name that is not of a model's shape."""
+    for name in changes:
+        if name not in SETTABLE:
+            raise UserError(f"There is no {name!r} of a model's shape to set; {nearest(name, list(SETTABLE))}")
 
 
 @dataclass(frozen=True)
@@ -59,8 +85,6 @@ class AttentiveClassifier(TextNetwork):
 
     def __init__(self, config: AttentiveConfig) -> None:
         super().__init__()
-        if config.one_logit and config.classes != 2:
-            raise UserError(f"one_logit needs two classes, not {config.classes}.")
         self.config, self.shape = config, asdict(config)
         self.family = f"{config.encoder}-{config.attention}"
         self.pairs = config.head != "linear"

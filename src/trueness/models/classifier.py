@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from trueness.boundary import whole
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.coding import Coder
 from trueness.data.examples import TextExample
@@ -48,6 +49,8 @@ class Classifier:
             tokens = tokenise(text, self.preparation)
             if not tokens:
                 raise UserError(f"Text {number} has no tokens.")
+            if not all(map(whole, (text, *([] if others is None else others[number - 1 : number])))):
+                raise UserError(f"Text {number} is not UTF-8 text.")
             other = None if others is None else tuple(tokenise(others[number - 1], self.preparation))
             examples.append(TextExample(tuple(tokens), 0, other))
         return examples

@@ -13,6 +13,8 @@ from trueness.data.sequences import Sequences
 from trueness.models.products import input_gates
 from trueness.models.recurrence import is_together, kernels_for, recurrence, reversal
 
+KERNELS = (1, 3, 5, 7)
+"""Widths of the convolutions, which share the filters."""
 Activation = Literal["tanh", "relu", "identity"]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu, "identity": lambda x: x}
 
@@ -90,7 +92,7 @@ class CNN(nn.Module):
     """Convolutions of several widths side by side, `hidden` filters in all."""
 
     def __init__(
-        self, width: int, hidden: int, kernels: tuple[int, ...] = (1, 3, 5, 7), activation: Activation = "relu"
+        self, width: int, hidden: int, kernels: tuple[int, ...] = KERNELS, activation: Activation = "relu"
     ) -> None:
         super().__init__()
         self.size = hidden

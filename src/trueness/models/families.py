@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import inspect
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trueness.boundary import exists, is_file, read_json
 from trueness.errors import UserError
 from trueness.registry import Registry
 
@@ -41,6 +41,9 @@ class Family:
         and what changes the shape of the model.
         """
         raise NotImplementedError
+
+    def check_shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> None:
+        """Refuse changes that leave no network of this family, before any work starts."""
 
     def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
         """The payloads that keep classifiers, by their seed, in a store."""
@@ -142,9 +145,20 @@ class AttentiveFamily(NetworkFamily):
         """A fresh network for a dataset under a recipe."""
         from dataclasses import asdict
 
+        from trueness.models.attentive import check_settable
         from trueness.models.training import attentive_config
 
+        check_settable(changes)
         return self.build(**asdict(attentive_config(data, recipe, **self._parts, **changes)))
+
+    def check_shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> None:
+        """By the smallest network of that shape."""
+        from trueness.data.coding import SPECIAL
+        from trueness.models.attentive import AttentiveConfig, check_settable
+
+        check_settable(changes)
+        shape: dict[str, Any] = {"vocabulary": len(SPECIAL), "classes": 2, **recipe.shape, **self._parts, **changes}
+        AttentiveConfig(**shape)
 
     def build(self, **shape: Any) -> TextNetwork:
         """A fresh network of that shape, which says its encoder and attention itself."""
@@ -263,12 +277,11 @@ def family_of(stored: Stored) -> Family:
 def recognise(folder: str | Path, family: Any = None) -> tuple[Family, dict[str, Any]]:
     """The family of a saved classifier, registered or given, and its config.json; no code is looked for by its name."""
     path = Path(folder) / "config.json"
-    if not path.is_file():
+    if not exists(Path(folder)):
+        raise UserError(f"There is no model {folder}.")
+    if not is_file(path):
         raise UserError(f"{folder} is not a model: it has no config.json.")
-    try:
-        config = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON ({error}).") from error
+    config = read_json(path)
     if not isinstance(config, dict):
         raise UserError(f"{path} does not describe a model.")
     known = [TEXT_MODELS[name] for name in TEXT_MODELS]

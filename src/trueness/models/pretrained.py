@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import safe_open
 
+from trueness.boundary import first_line, is_file, quoted, read_json, reading
 from trueness.errors import UserError
+from trueness.models.checking import check_finite
 
 MINILM = "minilm-l6"
 """A small pretrained transformer in a package: six layers, 22.7 million weights."""
+_UNREADABLE = "cannot be read as a transformer with a tokeniser"
+_SETTINGS = (
+    "config.json",
+    "tokenizer_config.json",
+    "processor_config.json",
+    "preprocessor_config.json",
+    "generation_config.json",
+)
+"""Files in which a model may say what is to be run."""
+_LARGEST = 1_000_000
+"""A size in a configuration that is taken without a look at the weights."""
+_SPARE = 10_000_000
+"""Weights that a model may have beyond those of its files: a new head, a pooler."""
 
 
 def find_pretrained(name: str | Path) -> Path:
@@ -31,8 +46,9 @@ def find_pretrained(name: str | Path) -> Path:
 
 def is_classifier(path: Path) -> bool:
     """Whether a folder holds a model that was saved with a classification head."""
-    architectures = json.loads((path / "config.json").read_bytes()).get("architectures") or []
-    return any(name.endswith("ForSequenceClassification") for name in architectures)
+    architectures = _read_object(path / "config.json").get("architectures")
+    names = architectures if isinstance(architectures, list) else []
+    return any(str(name).endswith("ForSequenceClassification") for name in names)
 
 
 def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[Any, Any]:
@@ -46,26 +62,30 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
     except ImportError as error:
         raise UserError("Transformers are in an extra: pip install 'trueness[transformers]'.") from error
     _check_saved(path)
-    if not list(path.glob("*.safetensors")):
+    files = sorted(path.glob("*.safetensors"))
+    if not files:
         raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
-    try:
-        with _quiet(transformers.logging):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True)
-            model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(
-                path,
-                attn_implementation="eager",
-                use_safetensors=True,
-                dtype=torch.float32,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,  # they are told below
-                **options,
-            )
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
-        raise UserError(f"{path} cannot be read as a transformer with a tokeniser ({_first_line(error)}).") from error
+    # Nothing of the folder is run, and nothing is fetched from elsewhere.
+    safely: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    with _quiet(transformers.logging), reading(path, _UNREADABLE):
+        _check_size(path, files, **safely)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True, **safely)
+        model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(
+            path,
+            attn_implementation="eager",
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are told below
+            **safely,
+            **options,
+        )
     _check_weights(path, model, loading, new_head=new_head)
     if new_head:
         _draw_head(model, {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])})
-    _check_tokenizer(path, model, tokenizer)
+    check_finite(path, model.state_dict())
+    with reading(path, _UNREADABLE):
+        _check_tokenizer(path, model, tokenizer)
     _check_kind(path, model)
     return model, tokenizer
 
@@ -80,10 +100,65 @@ def longest_text(model: Any, tokenizer: Any) -> int:
 
 
 def _check_saved(path: Path) -> None:
-    if not path.is_dir():
-        raise UserError(f"There is no folder {path} with a saved transformer.")
-    if not (path / "config.json").is_file():
+    with reading(path):
+        if not path.is_dir():
+            raise UserError(f"There is no folder {path} with a saved transformer.")
+    if not is_file(path / "config.json"):
         raise UserError(f"{path} is not a saved transformer: it has no config.json.")
+    if is_file(path / "adapter_config.json"):
+        raise UserError(f"{path} is an adapter to another model: merge it with that model and save both as one.")
+    for file in (path / name for name in _SETTINGS):
+        for key, value in _entries(_read_object(file) if is_file(file) else {}):
+            if key == "auto_map":
+                raise UserError(
+                    f"{file} has an auto_map: the model is defined by code in its folder, and such code is never run; "
+                    "save the model as one of the families of transformers."
+                )
+            if "attn_implementation" in key and "/" in str(value):
+                raise UserError(f"{file} asks for attention code from elsewhere ({quoted(value)}): take that line out.")
+
+
+def _read_object(file: Path) -> dict[str, Any]:
+    found = read_json(file)
+    if not isinstance(found, dict):
+        raise UserError(f"{file} is not a JSON object.")
+    return found
+
+
+def _entries(value: Any) -> Iterator[tuple[str, Any]]:
+    """All keys of a JSON value with what they hold, at any depth."""
+    left = [value]
+    while left:
+        some = left.pop()
+        if isinstance(some, dict):
+            yield from some.items()
+            left += some.values()
+        elif isinstance(some, list):
+            left += some
+
+
+def _check_size(path: Path, files: list[Path], **safely: Any) -> None:
+    """Refuse a configuration of a far larger model than the weights are of: memory and time would be taken for it."""
+    import transformers
+
+    shapes: dict[str, list[int]] = {}
+    for file in files:
+        with safe_open(file, framework="pt") as tensors:
+            shapes |= {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118
+    held = sum(math.prod(shape) for shape in shapes.values())
+    for key, value in _entries(_read_object(path / "config.json")):
+        if isinstance(value, int | float) and value > max(held, _LARGEST):
+            raise UserError(f"{path / 'config.json'}: {key} is {value:g}, but the folder holds {held:,} weights.")
+    config = transformers.AutoConfig.from_pretrained(path, **safely)
+    layers = getattr(config, "num_hidden_layers", 0)
+    if not isinstance(layers, int) or layers > len(shapes):
+        raise UserError(f"{path}: config.json says {quoted(layers)} layers, but there are {len(shapes)} tensors.")
+    with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        make: Any = transformers.AutoModelForSequenceClassification
+        empty = make.from_config(config)
+    wanted = sum(parameter.numel() for parameter in empty.parameters())
+    if wanted > 2 * held + _SPARE:
+        raise UserError(f"{path}: config.json describes {wanted:,} weights, but the folder holds {held:,}.")
 
 
 def _draw_head(model: Any, drawn: set[str]) -> None:
@@ -138,7 +213,7 @@ def _check_kind(path: Path, model: Any) -> None:
         with torch.no_grad():
             found = model(inputs_embeds=some, attention_mask=torch.ones(1, 3, dtype=torch.long), output_attentions=True)
     except Exception as error:  # whatever its code says
-        raise UserError(f"{name} cannot be explained: it does not run on embeddings ({_first_line(error)}).") from error
+        raise UserError(f"{name} cannot be explained: it does not run on embeddings ({first_line(error)}).") from error
     attention = found.attentions[-1] if getattr(found, "attentions", None) else None
     if attention is None or attention.shape[-2:] != (3, 3):
         raise UserError(f"{name} cannot be explained: it does not tell how much each token attends to each.")
@@ -146,10 +221,6 @@ def _check_kind(path: Path, model: Any) -> None:
         raise UserError(
             f"{name} cannot be explained: no token sees what comes after it, and the last one is classified."
         )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 @contextlib.contextmanager

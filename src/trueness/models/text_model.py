@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from trueness.boundary import quoted, reading
+from trueness.data.coding import SPECIAL
 from trueness.data.examples import TextExample
 from trueness.data.preparation import Preparation
 from trueness.data.vocabulary import Vocabulary
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
+from trueness.models.checking import check_finite, check_fitting, check_names
 from trueness.models.classifier import Classifier
 from trueness.models.network import TextNetwork
 
@@ -75,10 +77,8 @@ class TextModel(Classifier):
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """The weights that `TextModel.save` wrote."""
-    try:
+    with reading(folder / _WEIGHTS, "is missing or unreadable"):
         return load_file(folder / _WEIGHTS)
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{folder / _WEIGHTS} is missing or unreadable ({error}).") from error
 
 
 def assemble(
@@ -90,28 +90,18 @@ def assemble(
 ) -> TextModel:
     """The model whose `config()` and `weights()` these are, its network built anew; `source` names it in errors."""
     if config.get("format") != FORMAT:
-        raise UserError(f"{source} has model format {config.get('format')}, this trueness reads {FORMAT}.")
-    try:
-        network = build(**config["network"])
-        how = dict(config["preparation"])
+        raise UserError(f"{source} has model format {quoted(config.get('format'))}, this trueness reads {FORMAT}.")
+    with reading(f"{source}: {_CONFIG}", "does not describe a model of this version"):
+        shape, how = dict(config["network"]), dict(config["preparation"])
         how["classes"] = tuple(how["classes"]) if how["classes"] is not None else None
-        vocabulary = Vocabulary(tuple(config["words"]))
-        model = TextModel(
-            network,
-            vocabulary,
-            tuple(config["classes"]),
-            Preparation(**how),
-            tuple(config["history"]),
-            tuple(config["notes"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{source}: {_CONFIG} does not describe a model of this version ({error}).") from error
-    if len(vocabulary) != network.shape["vocabulary"]:
-        raise UserError(f"{source}: {len(vocabulary)} words for a network of {network.shape['vocabulary']}.")
-    try:
+        preparation, history = Preparation(**how), tuple(map(dict, config["history"]))
+        vocabulary, classes = Vocabulary(tuple(config["words"])), tuple(config["classes"])
+        check_names(source, "words", vocabulary.words, shape["vocabulary"])
+        check_names(source, "classes", classes, shape["classes"])
+        if vocabulary.words[: len(SPECIAL)] != SPECIAL:
+            raise UserError(f"{source}: the words do not begin with {', '.join(SPECIAL)}.")
+        check_fitting(source, lambda: build(**shape), weights)
+        check_finite(source, weights)
+        network = build(**shape)
         network.load_state_dict(dict(weights))
-    except RuntimeError as error:
-        first = str(error).split("\n")[1].strip() if "\n" in str(error) else str(error)
-        raise UserError(f"{source}: the weights do not fit {_CONFIG}: {first}") from error
-    network.to(device).eval()
-    return model
+    return TextModel(network.to(device).eval(), vocabulary, classes, preparation, history, tuple(config["notes"]))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.dataset import TextDataset
-from trueness.data.word_vectors import Missing, load_vectors, note_on
+from trueness.data.word_vectors import Missing, check_vectors, load_vectors, note_on
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveConfig
 from trueness.models.checkpoint import Checkpoint
@@ -110,6 +110,7 @@ def _table(
         return None, []
     if isinstance(vectors, np.ndarray):
         return vectors, [f"word vectors, {vectors.shape[1]}-d"]
+    check_vectors(vectors)
     table, found = load_vectors(vectors, data.vocabulary, missing=missing, seed=seed)
     return table, [note_on(vectors, table, found, data)]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from trueness.boundary import first_line
 from trueness.errors import UserError
 from trueness.plugins import looking_beside
 from trueness.registry import nearest
@@ -100,13 +101,15 @@ def _parse(source: str, text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         message = re.sub(r"^(.*) \(at (line \d+, column \d+)\)$", r"\2: \1", str(error))
         raise UserError(f"{source}, {message[0].lower()}{message[1:]}; the file is not valid TOML.") from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{source} is not valid TOML ({first_line(error)}).") from error
 
 
 def _parse_value(value: str) -> Any:
     """A TOML value; what is not one is taken as text, and commas make a list."""
     try:
         return tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         if "," in value and value[0] not in "[{\"'":
             return [_parse_value(part.strip()) for part in value.split(",")]
         return value

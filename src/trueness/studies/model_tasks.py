@@ -13,6 +13,7 @@ from trueness.engine.worker import current_device
 from trueness.errors import UserError
 from trueness.models import TEXT_MODELS
 from trueness.models.families import family_of
+from trueness.models.recipes import RECIPES
 from trueness.studies.schema import RECORDED, RecipeName, ShapeChanges, Study, WordVectors, as_list, distinct, known
 from trueness.studies.text_tasks import read_dataset, read_vectors
 
@@ -66,7 +67,9 @@ class ModelsStudy(Study):
 
         if TEXT_MODELS[model].pretrained:
             return {"recipe": self.fine_tuning, "pretrained": find_pretrained(self.pretrained), "shape": {}}
-        return {"recipe": self.recipe_of(dataset), "pretrained": None, "shape": self.shape}
+        recipe = self.recipe_of(dataset)
+        TEXT_MODELS[model].check_shape(RECIPES[recipe], self.shape)
+        return {"recipe": recipe, "pretrained": None, "shape": self.shape}
 
 
 def trained_models(
@@ -90,6 +93,7 @@ def training(
     data: Task, *, model: str, recipe: str, seeds: Sequence[int], shape: Mapping[str, Any] | None = None
 ) -> Task:
     """The task that trains models on a prepared dataset; without changes of shape its key does not mention them."""
+    TEXT_MODELS[model].check_shape(RECIPES[recipe], shape or {})
     changes = {"shape": dict(shape)} if shape else {}
     return train({"dataset": data}, model=model, recipe=recipe, seeds=seeds, **changes)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
 
+from trueness.boundary import is_file
 from trueness.data import VECTOR_DATASETS
 from trueness.data.text_datasets import reference_to
 from trueness.data.word_vectors import PACKAGED
@@ -92,7 +93,7 @@ def attentive(name: str, info: ValidationInfo) -> str:
 
 
 def _found(name: str) -> str:
-    if name not in ("none", *PACKAGED) and not Path(name).is_file():
+    if name not in ("none", *PACKAGED) and not is_file(Path(name)):
         raise ValueError(f"there are no word vectors {name}; give a file, {' or '.join(PACKAGED)}, or none")
     return name
 

@@ -32,10 +32,13 @@ def dataset_task(name: str, vectors: str | None, needed: Sequence[str] = ()) -> 
 def vectors_for(name: str, vectors: str | None) -> str | Path | None:
     """The word vectors that a dataset takes: none where its words are made up."""
     from trueness.data.text_datasets import find_source
-    from trueness.data.word_vectors import PACKAGED
+    from trueness.data.word_vectors import PACKAGED, check_vectors
 
     given = vectors if find_source(name)[1] and vectors != "none" else None
-    return given if given in (None, *PACKAGED) else Path(str(given))
+    if given is None or given in PACKAGED:
+        return given
+    check_vectors(given)
+    return Path(given)
 
 
 @task("text/dataset", version=1)

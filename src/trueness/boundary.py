@@ -1,0 +1,110 @@
+"""The boundary between what people give and the program: what cannot be read becomes one sentence, in one place."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import re
+import reprlib
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trueness.errors import UserError
+
+_SHOWN = 200
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What steers a terminal: control characters but for line ends and tabs, changes of direction, half characters."""
+
+
+@contextlib.contextmanager
+def reading(what: str | Path, fault: str = "cannot be read") -> Iterator[None]:
+    """Whatever a library raises on a file of other people becomes a UserError: `what`, its fault, the library's words.
+
+    Only reading belongs inside, so that an error of our own is not taken for one of the file.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except BaseException as error:
+        # Libraries written in Rust panic with an exception of their own, which is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise UserError(f"{short(what)} {fault} ({first_line(error)}).") from error
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds."""
+    with reading(path, "is not valid JSON"):
+        return json.loads(path.read_bytes())
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; UserError for a name that no file can have, or that may not be looked at."""
+    with reading(path):
+        return path.is_file()
+
+
+def exists(path: Path) -> bool:
+    """Whether there is such a file or folder; UserError as in `is_file`."""
+    with reading(path):
+        return path.exists()
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says; of one that names a file, what is wrong with it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    said = str(error).strip().partition("\n")[0].strip().rstrip(".")
+    return short(said or type(error).__name__)
+
+
+def short(value: object) -> str:
+    """A value's text for one line of a message, cut where it is long."""
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def quoted(value: object) -> str:
+    """A value as Python writes it, cut where it is long or deep."""
+    return short(reprlib.repr(value))
+
+
+def whole(text: str) -> bool:
+    """Whether text can be written as UTF-8: no half characters, which broken bytes and broken JSON leave."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def printable(text: str) -> str:
+    """The same with a sign in place of what would steer a terminal: control characters, and changes of direction."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def check_fields(made: object, what: str) -> None:
+    """Refuse a dataclass of which a field is not of its type, or not within the bounds that its annotation states."""
+    from pydantic import ValidationError
+
+    adapters: dict[str, Any] = _adapters(type(made))  # type: ignore[arg-type]  # types can be hashed
+    for name, adapter in adapters.items():
+        value = getattr(made, name)
+        try:
+            adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            message = error.errors()[0]["msg"].removeprefix("Input ")
+            raise UserError(f"{what}: {name} {message}, not {quoted(value)}.") from error
+
+
+@functools.cache
+def _adapters(kind: type) -> dict[str, Any]:
+    from pydantic import TypeAdapter
+
+    return {name: TypeAdapter(hint) for name, hint in typing.get_type_hints(kind, include_extras=True).items()}
