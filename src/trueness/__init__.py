@@ -12,9 +12,14 @@ from trueness.version import __version__
 
 if TYPE_CHECKING:
     from trueness.api import *
+    from trueness.data import TextDataset, TextExample, VectorDataset
     from trueness.engine import TasksFailedError
-    from trueness.errors import UserError
-    from trueness.explainers import explainer
+    from trueness.errors import Unsupported, UserError
+    from trueness.explainers import Explainer, Facts, explainer
+    from trueness.models import Classifier
+    from trueness.protocols.result import Result
+    from trueness.report.heatmap import AdversarialAttention, Explanation
+    from trueness.studies import Study, StudyKind
 else:
 
     def __getattr__(name: str) -> Any:
@@ -26,17 +31,41 @@ else:
 
 
 _HOME = {
+    "AdversarialAttention": "trueness.report.heatmap",
+    "Classifier": "trueness.models",
+    "Explainer": "trueness.explainers",
+    "Explanation": "trueness.report.heatmap",
+    "Facts": "trueness.explainers",
+    "Result": "trueness.protocols.result",
+    "Study": "trueness.studies",
+    "StudyKind": "trueness.studies",
     "TasksFailedError": "trueness.engine",
+    "TextDataset": "trueness.data",
+    "TextExample": "trueness.data",
+    "Unsupported": "trueness.errors",
     "UserError": "trueness.errors",
+    "VectorDataset": "trueness.data",
     "explainer": "trueness.explainers",
 }
 """Of the names that are not functions of `trueness.api`."""
 
 __all__ = [
+    "AdversarialAttention",
+    "Classifier",
+    "Explainer",
+    "Explanation",
+    "Facts",
     "Plan",
+    "Result",
+    "Study",
+    "StudyKind",
     "StudyRun",
     "TasksFailedError",
+    "TextDataset",
+    "TextExample",
+    "Unsupported",
     "UserError",
+    "VectorDataset",
     "__version__",
     "adversarial_attention",
     "agreement",

@@ -1,9 +1,30 @@
-"""Classifiers and how they are trained."""
+"""Classifiers and how they are trained. What needs torch loads when it is first asked for."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from trueness.models import logistic as _logistic  # registers its models
-from trueness.models.families import TEXT_MODELS
+from trueness.models.families import TEXT_MODELS, Family
 from trueness.models.linear import VECTOR_MODELS, LinearModel
+
+if TYPE_CHECKING:
+    from trueness.models.classifier import Classifier
+    from trueness.models.network import Prediction, TextNetwork
 
 del _logistic
 
-__all__ = ["TEXT_MODELS", "VECTOR_MODELS", "LinearModel"]
+__all__ = [
+    "TEXT_MODELS",
+    "VECTOR_MODELS",
+    "Classifier",
+    "Family",
+    "LinearModel",
+    "Prediction",
+    "TextNetwork",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"trueness.models.{'classifier' if name == 'Classifier' else 'network'}"), name)

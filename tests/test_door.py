@@ -1,0 +1,170 @@
+"""Other people's code, from files outside the package, reaches everything: commands, functions, studies, engines."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import trueness as tn
+from tests.cli.test_main import trueness
+from tests.engine.test_clusters import dask, digests, parsl  # noqa: F401  # fixtures
+
+HERE = Path(__file__).parent
+STUDY = """
+kind = "counting.py:KIND"
+name = "counting"
+title = "Counting"
+question = "How much does the first token hold?"
+paper = "nobody"
+seeds = 2
+datasets = "theirs.py:films"
+models = "theirs.py:Bag"
+explainers = ["random", "theirs.py:later", "theirs.py:Earlier[power=2.0]", "blurred[theirs.py:later]"]
+"""
+SMALL = {"vectors": "none", "recipe": "dry-run", "seeds": [0]}
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A folder that is nobody's package, with a study file beside the files it names."""
+    folder = tmp_path / "their folder"
+    folder.mkdir()
+    for name in ("theirs.py", "counting.py"):
+        shutil.copy(HERE / "door" / name, folder)
+    (folder / "counting.toml").write_text(STUDY)
+    return folder
+
+
+def edit(file, old, new):
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def test_a_study_of_outside_things_runs_on_every_engine(outside, dask, parsl, tmp_path):  # noqa: F811
+    found = {}
+    for name, how in (("local", {"workers": 2}), ("dask", {"executor": dask}), ("parsl", {"executor": parsl})):
+        run = tn.run(outside / "counting.toml", store=tmp_path / name, **how)
+        assert run.summary.computed == run.summary.total == 4
+        found[name] = digests(run.stored.store)
+    assert found["local"] == found["dask"] == found["parsl"]
+    methods = [score.method for score in run.scores]
+    assert methods == ["random", "theirs.py:later", "theirs.py:Earlier[power=2.0]", "blurred[theirs.py:later]"]
+    values = {score.method: score.value for score in run.scores}
+    assert values["theirs.py:Earlier[power=2.0]"] > values["theirs.py:later"]
+
+
+def test_a_change_of_the_source_is_computed_and_undone(outside, tmp_path):
+    def computed():
+        return tn.run(outside / "counting.toml", store=tmp_path / "store", workers=1).summary.computed
+
+    assert computed() == 4
+    assert computed() == 0
+    original = (outside / "theirs.py").read_text()
+    edit(outside / "theirs.py", ".float().expand(batch.mask.shape) + 1", ".float().expand(batch.mask.shape) + 2")
+    assert computed() == 4, "the dataset and the model are in the same file"
+    (outside / "theirs.py").write_text(original)
+    assert computed() == 0
+    edit(outside / "counting.py", "Its share", "The share")
+    assert computed() == 2, "the tasks of the study's own file"
+
+
+def test_it_is_reported_compared_and_opened_again(outside, tmp_path, monkeypatch):
+    store = tmp_path / "store"
+    tn.run(outside / "counting.toml", store=store, workers=1)
+    page, *_ = tn.open_run(outside / "counting.toml", store=store).report(tmp_path / "report.html")
+    assert "theirs.py:Earlier[power=2.0]" in page.read_text()
+    assert "The first token" in page.read_text()
+    compared = tn.compare(outside / "counting.toml", store=store)
+    assert len(compared["rows"]) == 4
+    monkeypatch.chdir(outside)
+    for command in ("plan", "report", "compare"):
+        done = trueness(command, "counting.toml", "--store", str(store))
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    address = HERE / "door" / "theirs.py"
+    tn.train(f"{address}:Bag", f"{address}:films", recipe="dry-run").save(folder)
+    return folder
+
+
+def test_a_saved_model_of_theirs_is_loaded_and_explained(model, outside):
+    loaded = tn.load_model(model, family=f"{outside}/theirs.py:Bag")
+    assert tn.evaluate(loaded, tn.load_dataset(f"{outside}/theirs.py:films"))["accuracy"] > 0.8
+    (mine,) = tn.explain(loaded, ["a good film"], f"{outside}/theirs.py:later")
+    assert mine.scores == (2, 3, 4)
+    with pytest.raises(tn.UserError, match="the family of somebody else's must be given"):
+        tn.load_model(shutil.copytree(model, outside / "model"), family="bilstm-additive")
+
+
+def test_explain_agreement_and_dry_run_take_their_explainer(folder, outside, tmp_path):
+    ours = tn.train("average-additive", str(folder), recipe="dry-run", hidden=8, embedding=8)
+    ours.save(tmp_path / "ours")
+    later = f"{outside}/theirs.py:later"
+    found = tn.agreement(ours, tn.load_dataset(str(folder)), ["attention", later, f"{outside}/theirs.py:Earlier"])
+    assert any("theirs.py:Earlier" in score.method for score in found.scores)
+    shown = trueness("explain", str(tmp_path / "ours"), "--text", "x good y", "--explainer", later, "--json")
+    assert shown.returncode == 0, shown.stderr
+    both = ("--explainer", "attention", "--explainer", later)
+    agreed = trueness("agreement", str(tmp_path / "ours"), "--data", str(folder), *both)
+    assert agreed.returncode == 0, agreed.stderr
+    assert "later" in agreed.stdout
+    settings = {"models": "average-additive", "plantings": "token-with-decoy", "seeds": 1, "instances": 10}
+    dry = tn.dry_run(
+        f"{outside}/theirs.py:films", store=tmp_path / "dry", workers=1, explainers=["random", later], **settings
+    )
+    assert set(dry.to_pandas()["method"]) <= {"random", "theirs.py:later"}
+
+
+def test_recursive_roar_takes_their_explainer_dataset_and_model(outside, tmp_path):
+    there = f"{outside}/theirs.py"
+    how = {**SMALL, "steps": [0.5], "bounded": 0, "companion": False, "leak": False, "workers": 2}
+    run = tn.run(
+        "recursive-roar", store=tmp_path / "s", datasets=f"{there}:films", models=f"{there}:Bag",
+        explainers=[f"{there}:later", f"{there}:Earlier[power=3.0]"], **how,
+    )  # fmt: skip
+    records = run.to_pandas()
+    assert {"theirs.py:later", "theirs.py:Earlier[power=3.0]", "random"} <= set(records["method"])
+    assert set(records["model"]) == {"theirs.py:Bag"}
+    assert not run.abstentions or "later" not in {item.quantity for item in run.abstentions}
+    page, *_ = run.report(tmp_path / "report.html")
+    assert "theirs.py:later" in page.read_text()
+
+
+def test_what_no_worker_can_import_is_refused_before_work_starts(folder, tmp_path):
+    @tn.explainer("only-here")
+    def only_here(model, batch, target):
+        """In a test."""
+        return batch.mask.float()
+
+    with pytest.raises(tn.UserError, match="put it into a file of its own"):
+        tn.run("recursive-roar", store=tmp_path / "s", datasets=str(folder), explainers=["only-here"], **SMALL)
+    assert not (tmp_path / "s").exists()
+    ours = tn.train("average-additive", str(folder), recipe="dry-run", hidden=8, embedding=8)
+    assert tn.explain(ours, ["x good"], "only-here")[0].scores == (1, 1), "this process knows it"
+    assert tn.explain(ours, ["x good"], lambda model, batch, target: 2 * batch.mask.float())[0].scores == (2, 2)
+
+
+def test_an_error_in_their_explainer_is_no_abstention(outside, folder, tmp_path):
+    edit(outside / "theirs.py", "place.float().expand(batch.mask.shape) + 1", "place / no_such_name")
+    how = {**SMALL, "steps": [0.5], "bounded": 0, "companion": False, "workers": 1}
+    with pytest.raises(tn.TasksFailedError, match="NameError"):
+        tn.run(
+            "recursive-roar", store=tmp_path / "s", datasets=str(folder), explainers=f"{outside}/theirs.py:later", **how
+        )
+    edit(outside / "theirs.py", "place / no_such_name", "1 / 0 * place")
+    edit(outside / "theirs.py", "import torch\n", "import torch\n\nfrom trueness import Unsupported\n")
+    edit(outside / "theirs.py", "return 1 / 0 * place", 'raise Unsupported("later needs more.")')
+    run = tn.run(
+        "recursive-roar",
+        store=tmp_path / "s",
+        datasets=str(folder),
+        explainers=["gradient", f"{outside}/theirs.py:later"],
+        **how,
+    )
+    assert [(item.quantity, item.reason) for item in run.abstentions if "later" in item.quantity] == [
+        ("theirs.py:later", "later needs more")
+    ]
