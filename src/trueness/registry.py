@@ -90,11 +90,10 @@ class Registry(Generic[T]):
                 return family.spell(thing)
         if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
             return self._address_of(thing)
-        alike: list[tuple[str, Any]] = [
-            (name, entry.thing) for name, entry in self._entries.items() if type(entry.thing) is type(thing)
-        ]
-        bases = alike or [(self._address_of(type(thing)), type(thing))]
-        name, changed = min(((name, _changes(other, thing)) for name, other in bases), key=lambda pair: len(pair[1]))
+        alike = {name: entry.thing for name, entry in self._entries.items() if type(entry.thing) is type(thing)}
+        bases: dict[str, Any] = alike or {self._address_of(type(thing)): type(thing)}  # type: ignore[assignment]
+        changes = {name: _changes(other, thing) for name, other in bases.items()}
+        name, changed = min(changes.items(), key=lambda pair: len(pair[1]))
         return f"{name}[{changed}]" if changed else name
 
     def _address_of(self, maker: Any) -> str:
