@@ -15,7 +15,7 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -26,11 +26,12 @@ from trueness.errors import UserError
 
 _ADDRESS = re.compile(r"(?P<module>[A-Za-z_][\w.]*|[^\[\]]*\.py):(?P<name>[A-Za-z_][\w.]*)")
 _OWN = __name__.split(".", maxsplit=1)[0]
-_FILES = "trueness_file_"
-"""How modules are called that were read from a file by its path."""
+remembered: dict[str, Source] = {}
+"""Where something of a name was found before this process began: a worker has other folders."""
 _loaded: dict[str, Path] = {}
+"""The files of modules that were read by their path."""
 _imported: dict[str, str] = {}
-_remembered: dict[str, Source] = {}
+"""The digests of modules when they were imported."""
 _beside: contextvars.ContextVar[Path | None] = contextvars.ContextVar("beside", default=None)
 
 
@@ -71,23 +72,10 @@ class Reference(str):
         made.sources = sources
         return made
 
-    def __getnewargs__(self) -> tuple[str, tuple[Source, ...]]:  # type: ignore[override]  # what __new__ takes
-        return str(self), self.sources
-
     @property
     def identity(self) -> dict[str, Any]:
         """What of it belongs to a key."""
         return {"outside": str(self), "sources": [source.identity for source in self.sources]}
-
-
-def remember(sources: Iterable[Source]) -> None:
-    """From now on these names are found where they were found before: in a worker, which has other folders."""
-    _remembered.update({source.name: source for source in sources})
-
-
-def remembered(name: str) -> Source | None:
-    """Where something of that name was found before this process began."""
-    return _remembered.get(name)
 
 
 def is_address(name: str) -> bool:
@@ -112,8 +100,10 @@ def find(address: str, root: str = "") -> tuple[Any, Source]:
         raise UserError(f"{address!r} names nothing: write package.module:Name or path/to/file.py:name.")
     if match["module"].endswith(".py"):
         path = _file(match["module"])
-        module, called = _read(path), f"{path.name}:{match['name']}"
-        where, root = f"{path}:{match['name']}", ""
+        if path is None:
+            raise UserError(f"There is no file {match['module']}.")
+        module, root = _read(path), ""
+        called, where = f"{path.name}:{match['name']}", f"{path}:{match['name']}"
     else:
         module = _import(match["module"], root)
         called = where = address
@@ -142,19 +132,16 @@ def home(maker: Any) -> Source | None:
 
 def same_place(first: Any, second: Any) -> bool:
     """Whether one function or class is another version of the other: the same name in the same file or notebook."""
-    if first is None or second is None or first.__qualname__ != second.__qualname__:
+    if first is None or second is None:
         return False
-    one, other = (_loaded.get(maker.__module__, maker.__module__) for maker in (first, second))
-    return bool(one == other)
+    one, other = ((_loaded.get(made.__module__, made.__module__), made.__qualname__) for made in (first, second))
+    return one == other
 
 
 def is_there(address: str) -> bool:
     """Whether the file that an address names is there; modules are."""
     module = address.rpartition(":")[0]
-    if not module.endswith(".py"):
-        return True
-    beside = _beside.get()
-    return Path(module).is_file() or (beside is not None and (beside / module).is_file())
+    return not module.endswith(".py") or _file(module) is not None
 
 
 @functools.cache
@@ -163,26 +150,21 @@ def entry_points(group: str) -> dict[str, str]:
     return {point.name: point.value for point in metadata.entry_points(group=group)} if group else {}
 
 
-def _file(path: str) -> Path:
-    beside = _beside.get()
-    for place in (Path(path), *([beside / path] if beside is not None else [])):
-        if place.is_file():
-            return place.resolve()
-    raise UserError(f"There is no file {path}.")
+def _file(path: str) -> Path | None:
+    places = (Path(path), (_beside.get() or Path()) / path)
+    return next((place.resolve() for place in places if place.is_file()), None)
 
 
 def _read(path: Path) -> ModuleType:
     """A file as a module; read again when it has changed."""
     content = path.read_bytes()
-    name = f"{_FILES}{path.stem}_{_bytes_digest(str(path).encode() + content)[:16]}"
+    name = f"trueness_file_{path.stem}_{_bytes_digest(str(path).encode() + content)[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    _loaded[name] = path
+    sys.modules[name], _loaded[name] = module, path
     try:
         exec(compile(content, str(path), "exec"), module.__dict__)  # it was named to be run
     except BaseException as error:
@@ -210,7 +192,7 @@ def _import(name: str, root: str) -> ModuleType:
 
 
 def _origin(module: ModuleType) -> Path | None:
-    origin = module.__file__ if module.__name__ in _loaded else getattr(module.__spec__, "origin", None)
+    origin = getattr(module.__spec__, "origin", None)
     return Path(origin) if origin is not None and Path(origin).is_file() else None
 
 
@@ -224,8 +206,6 @@ def _root(module: ModuleType) -> str:
 
 
 def _digest(module: ModuleType) -> str:
-    if module.__name__ in _loaded:
-        return _bytes_digest(_loaded[module.__name__].read_bytes())
     origin = _origin(module)
     return _bytes_digest(origin.read_bytes()) if origin is not None else ""
 

@@ -90,35 +90,32 @@ class Registry(Generic[T]):
                 return family.spell(thing)
         if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
             return self._address_of(thing)
-        alike: list[tuple[str, Any]] = [
-            (name, entry.thing) for name, entry in self._entries.items() if type(entry.thing) is type(thing)
-        ]
-        bases = alike or [(self._address_of(type(thing)), type(thing))]
-        name, changed = min(((name, _changes(other, thing)) for name, other in bases), key=lambda pair: len(pair[1]))
+        alike = {name: entry.thing for name, entry in self._entries.items() if type(entry.thing) is type(thing)}
+        bases: dict[str, Any] = alike or {self._address_of(type(thing)): type(thing)}  # type: ignore[assignment]
+        changes = {name: _changes(other, thing) for name, other in bases.items()}
+        name, changed = min(changes.items(), key=lambda pair: len(pair[1]))
         return f"{name}[{changed}]" if changed else name
 
     def _address_of(self, maker: Any) -> str:
         if not hasattr(maker, "__qualname__"):
             raise UserError(f"{maker!r} is no {self.kind}: give a name, a function, or a dataclass.")
         source = plugins.home(maker)
-        if source is None:
-            return f"{maker.__module__}:{maker.__qualname__}"
-        self._keep(source)
-        return source.name
+        return f"{maker.__module__}:{maker.__qualname__}" if source is None else self._keep(source)
 
     def reference(self, name: str) -> str:
         """The name as a task may carry it: with the sources of all in it that lies outside the package.
 
         UserError for what is unknown, or what a worker could not import.
         """
-        sources: list[Source] = list(name.sources) if isinstance(name, Reference) else []
-        canonical = name if sources else self._canonical(name, sources)
-        found = Reference(canonical, tuple(dict.fromkeys(sources))) if sources else canonical
-        self[found]
-        return found
+        if not isinstance(name, Reference):
+            sources: dict[Source, None] = {}
+            name = self._canonical(name, sources)
+            name = Reference(name, tuple(sources)) if sources else name
+        self[name]
+        return name
 
-    def _canonical(self, name: str, sources: list[Source]) -> str:
-        """The same name without folders; the sources of what it contains are added to the list."""
+    def _canonical(self, name: str, sources: dict[Source, None]) -> str:
+        """The same name without folders; the sources of what it contains are added to the others, each once."""
         for family in self._families:
             if found := family.pattern.fullmatch(name):
                 for group in found.groups():
@@ -130,39 +127,40 @@ class Registry(Generic[T]):
         source = self._source_of(name)
         if source is None:
             return name
-        sources.append(source)
-        self._keep(source)
-        return source.name
+        sources[source] = None
+        return self._keep(source)
 
     def _source_of(self, name: str) -> Source | None:
         """Where a thing of that name lies, if it is outside the package."""
         entry = self._filled().get(name)
-        if entry is not None and entry.source is None:
+        before = None if entry is None else entry.source
+        if entry is not None and before is None:
             source = None if entry.maker is None else plugins.home(entry.maker)
-            return None if source is None else dataclasses.replace(source, name=name)
-        if (known := plugins.remembered(name)) is not None:
-            return known
-        if plugins.is_address(name) and self._adapt is not None:
-            if entry is None or plugins.is_there(name):
-                return plugins.find(name)[1]
-            return plugins.find(entry.source.address, entry.source.root)[1] if entry.source is not None else None
-        address = plugins.entry_points(self._group).get(name)
-        return None if address is None else dataclasses.replace(plugins.find(address)[1], name=name)
+        elif name in plugins.remembered:
+            return plugins.remembered[name]
+        elif plugins.is_address(name) and self._adapt is not None:
+            if before is not None and not plugins.is_there(name):
+                return plugins.find(before.address, before.root)[1]
+            return plugins.find(name)[1]
+        else:
+            address = plugins.entry_points(self._group).get(name)
+            source = None if address is None else plugins.find(address)[1]
+        return None if source is None else dataclasses.replace(source, name=name)
 
-    def _keep(self, source: Source) -> None:
-        """Register what a source holds under its name, unless it is there as it is."""
+    def _keep(self, source: Source) -> str:
+        """Register what a source holds under its name, unless it is there as it is; the name."""
         entry = self._entries.get(source.name)
-        if entry is not None and entry.source == source:
-            return
-        thing = source.load()
-        entry = self._entries.get(source.name)
-        if entry is not None and entry.source is None:
-            return  # it registered itself
-        if self._adapt is None:
-            raise UserError(f"A {self.kind} cannot be given by an address.")
-        first = (getattr(thing, "__doc__", None) or "").strip().split("\n")[0]
-        made = self._adapt(thing, source.name)
-        self._entries[source.name] = _Entry(made, first or f"from {source.address}", source=source)
+        if entry is None or entry.source != source:
+            thing = source.load()
+            entry = self._entries.get(source.name)
+            if entry is not None and entry.source is None:
+                return source.name  # it registered itself
+            if self._adapt is None:
+                raise UserError(f"A {self.kind} cannot be given by an address.")
+            first = (getattr(thing, "__doc__", None) or "").strip().split("\n")[0]
+            made = self._adapt(thing, source.name)
+            self._entries[source.name] = _Entry(made, first or f"from {source.address}", source=source)
+        return source.name
 
     def _filled(self) -> dict[str, _Entry[T]]:
         if self._filled_by:
@@ -181,11 +179,9 @@ class Registry(Generic[T]):
             return self._entries[name].thing
         if found := _SETTINGS.fullmatch(name):
             return self._set(found["base"], found["settings"])
-        source_ = self._source_of(name)
-        if source_ is None:
+        if (outside := self._source_of(name)) is None:
             raise UserError(f"There is no {self.kind} named {name!r}; {nearest(name, list(self))}")
-        self._keep(source_)
-        return self._entries[source_.name].thing
+        return self._entries[self._keep(outside)].thing
 
     def _set(self, base: str, settings: str) -> T:
         """The thing of that name with other settings."""

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from trueness.data import check_dataset, load_text
-from trueness.data.folder import BadRow, Row, find_splits, read_rows
+from trueness.data.examples import RawExample
+from trueness.data.folder import find_splits, read_rows
 from trueness.errors import UserError
 
 GOOD = [{"text": "a good film", "label": 1}, {"text": "a bad film", "label": 0}, {"text": "so so", "label": 0}]
@@ -27,8 +28,7 @@ def write(path, rows):
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".csv", ".parquet"])
 def test_every_format_reads_the_same(tmp_path, suffix):
     rows = list(read_rows(write(tmp_path / f"train{suffix}", GOOD)))
-    assert [(row.text, row.label) for row in rows] == [(row["text"], row["label"]) for row in GOOD]
-    assert all(isinstance(row, Row) for row in rows)
+    assert [row for _, row in rows] == [RawExample(row["text"], row["label"]) for row in GOOD]
 
 
 def test_a_clean_folder(tmp_path):
@@ -80,17 +80,17 @@ def test_each_bad_row_by_number(tmp_path):
 def test_bad_csv(tmp_path):
     path = tmp_path / "train.csv"
     path.write_text("text,label\nfine,1\nfine,1,extra\n,0\n")
-    assert [row for row in read_rows(path) if isinstance(row, BadRow)] == [
-        BadRow(3, "the row has more fields than the header"),
-        BadRow(4, "the text is empty"),
+    assert list(read_rows(path))[1:] == [
+        (3, "the row has more fields than the header"),
+        (4, "the text is empty"),
     ]
     path.write_text('text,label\n"left open,1\nfine,0\n')
     assert list(read_rows(path)) == [
-        BadRow(3, "the row has fewer fields than the header (it spans lines 2 to 3: is a quote left open?)")
+        (3, "the row has fewer fields than the header (it spans lines 2 to 3: is a quote left open?)")
     ]
     path.write_text("text,label\nfine,2.5\n")
     assert list(read_rows(path)) == [
-        BadRow(2, "the label is a number that is not whole, or not written as 7 or -7 are ('2.5')")
+        (2, "the label is a number that is not whole, or not written as 7 or -7 are ('2.5')")
     ]
     path.write_text("text,label,text\nfine,1,x\n")
     with pytest.raises(UserError, match="the column text occurs twice"):
@@ -103,7 +103,7 @@ def test_bad_csv(tmp_path):
 def test_a_quoted_line_break_and_a_byte_order_mark(tmp_path):
     path = tmp_path / "train.csv"
     path.write_bytes('\ufefftext,label\n"two\nlines",pos\n'.encode())
-    assert list(read_rows(path)) == [Row(3, "two\nlines", "pos")]
+    assert list(read_rows(path)) == [(3, RawExample("two\nlines", "pos"))]
 
 
 def test_unreadable_files_and_folders(tmp_path):
@@ -148,14 +148,14 @@ def test_a_generated_dataset():
 @pytest.mark.parametrize("evidence", ["zzz", [[0, 9]], [[1, 1]], [1], [[0, 1, 2]]])
 def test_bad_evidence_is_a_bad_row(tmp_path, evidence):
     path = write(tmp_path / "train.jsonl", [{"text": "two words", "label": 1, "evidence": evidence}])
-    (row,) = read_rows(path)
-    assert isinstance(row, BadRow)
-    assert "evidence" in row.problem
+    ((_, problem),) = read_rows(path)
+    assert isinstance(problem, str)
+    assert "evidence" in problem
 
 
 def test_good_evidence_is_read(tmp_path):
     path = write(tmp_path / "train.jsonl", [{"text": "two words", "label": 1, "evidence": [[0, 1]]}])
-    assert [row.evidence for row in read_rows(path)] == [((0, 1),)]
+    assert [row.evidence for _, row in read_rows(path)] == [((0, 1),)]
 
 
 def test_a_text_dataset_by_name():
@@ -169,9 +169,9 @@ def test_numbers_of_csv_are_written_in_one_way(tmp_path, label):
     """007 and ٧ would become 7, and two classes one; ² and 5,000 digits cannot be read as a number at all."""
     path = tmp_path / "train.csv"
     path.write_text(f"text,label\nfine,7\nfine,{label}\n")
-    good, bad = read_rows(path)
+    (_, good), (_, bad) = read_rows(path)
     assert good.label == 7
-    assert bad.problem.startswith("the label is ")
+    assert bad.startswith("the label is ")
 
 
 def test_labels_of_one_name_are_one_class(tmp_path):
@@ -202,21 +202,19 @@ def test_labels_of_one_name_are_one_class(tmp_path):
 def test_hostile_json_is_a_bad_row(tmp_path, line, problem):
     path = tmp_path / "train.jsonl"
     path.write_text(line)
-    (row,) = read_rows(path)
-    assert isinstance(row, BadRow)
-    assert problem in row.problem
-    assert len(row.problem) < 400
+    ((_, found),) = read_rows(path)
+    assert isinstance(found, str)
+    assert problem in found
+    assert len(found) < 400
 
 
 def test_long_cells_and_lone_carriage_returns(tmp_path):
     path = tmp_path / "train.csv"
     path.write_bytes(b"text,label\n" + b"w " * 200_000 + b",1\na\rb,1\nfine,0\n")
     long, bad, good = read_rows(path)
-    assert len(long.text) == 400_000
-    assert bad == BadRow(
-        3, "a line ends in a carriage return alone; save the file with the line ends of Unix or Windows"
-    )
-    assert good == Row(4, "fine", 0)
+    assert len(long[1].text) == 400_000
+    assert bad == (3, "a line ends in a carriage return alone; save the file with the line ends of Unix or Windows")
+    assert good == (4, RawExample("fine", 0))
     path.write_bytes(b"text,label\rfine,1\r")
     with pytest.raises(UserError, match="line 1: a line ends in a carriage return alone"):
         list(read_rows(path))

@@ -99,9 +99,13 @@ class EncodedSplit:
 
     def hidden(self, where: Tensor) -> EncodedSplit:
         """The same texts with the mask token at some tokens: (tokens,) truth values, numbered as in `addresses`."""
+        return self._with(self._text.flat.masked_fill(where.to(self.device), self._text.mask_token))
+
+    def _with(self, flat: Tensor) -> EncodedSplit:
+        """The same with other tokens."""
         other = copy.copy(self)
         other._text = copy.copy(self._text)
-        other._text.flat = self._text.flat.masked_fill(where.to(self.device), self._text.mask_token)
+        other._text.flat = flat
         return other
 
     def hidden_at_random(self, seed: int) -> EncodedSplit:
@@ -110,9 +114,7 @@ class EncodedSplit:
 
     def outline(self, where: Tensor) -> EncodedSplit:
         """Only which tokens are hidden and how many there are: every token is the mask token or the unknown one."""
-        other = copy.copy(self)
-        other._text = copy.copy(self._text)
-        other._text.flat = torch.where(where.to(self.device), MASK, UNKNOWN)
+        other = self._with(torch.where(where.to(self.device), MASK, UNKNOWN))
         other._text.pad, other._text.mask_token, other._text.types = PAD, MASK, None
         other._other = None
         return other

@@ -26,13 +26,12 @@ def read_beer(folder: Path) -> dict[str, list[RawExample]]:
         raise UserError(f"{folder} has no file reviews.aspect0.train.txt or reviews.aspect0.train.txt.gz.")
     by_label: dict[int, list[RawExample]] = {0: [], 1: []}
     for number, line in read_lines(files[0]):
-        scores, separator, text = (line or "").partition("\t")
+        scores, _, text = (line or "").partition("\t")
         try:
             look = float(scores.split()[0])
         except (ValueError, IndexError):
-            separator = ""
-            look = 0.0
-        if not separator or not text.strip():
+            text = ""
+        if not text.strip():
             raise UserError(f"{files[0]}, line {number}: expected scores, a tab, and a review.")
         if look >= GOOD or look <= BAD:
             label = int(look >= GOOD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections import Counter
 from pathlib import Path
@@ -9,11 +10,15 @@ from typing import Any
 
 from trueness.boundary import exists
 from trueness.data.dataset import TextDataset
-from trueness.data.folder import BadRow, Row, find_splits, read_rows
+from trueness.data.examples import RawExample
+from trueness.data.folder import find_splits, read_rows
 from trueness.data.text_datasets import TEXT_DATASETS, load_text
 from trueness.data.vectors import VECTOR_DATASETS, VectorDataset
 from trueness.errors import UserError
 from trueness.registry import nearest
+
+_Rows = list[tuple[int, RawExample]]
+"""Examples with the numbers of their rows."""
 
 
 def check_dataset(source: str, *, root: str | Path | None = None) -> dict[str, Any]:
@@ -45,8 +50,8 @@ def _counts(labels: list[Any]) -> dict[str, int]:
 def _check_prepared(dataset: TextDataset) -> dict[str, Any]:
     rows = {
         split: [
-            Row(number, " ".join(example.tokens), dataset.classes[example.label], _joined(example.tokens_b))
-            for number, example in enumerate(part, start=1)
+            (number, RawExample(" ".join(one.tokens), dataset.classes[one.label], _joined(one.tokens_b)))
+            for number, one in enumerate(part, start=1)
         ]
         for split, part in dataset.splits.items()
     }
@@ -65,60 +70,54 @@ def _joined(tokens: tuple[str, ...] | None) -> str | None:
 
 
 def _check_text(source: str, files: dict[str, Path]) -> dict[str, Any]:
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, _Rows] = {}
     bad: list[dict[str, Any]] = []
     splits = {}
     for split, file in files.items():
         rows[split] = []
-        for row in read_rows(file):
-            if isinstance(row, BadRow):
-                bad.append({"file": file.name, "row": row.number, "problem": row.problem})
+        for number, row in read_rows(file):
+            if isinstance(row, str):
+                bad.append({"file": file.name, "row": number, "problem": row})
             else:
-                rows[split].append(row)
+                rows[split].append((number, row))
         splits[split] = {"file": file.name, **_describe(rows[split])}
-    train = {str(row.label) for row in rows.get("train", [])}
-    unseen = {
-        split: sorted({str(row.label) for row in part} - train)
-        for split, part in rows.items()
-        if train and split != "train"
-    }
+    labels = {split: {str(row.label) for _, row in part} for split, part in rows.items()}
+    train = labels.pop("train", set())
+    unseen = {split: sorted(found - train) for split, found in labels.items() if train and found - train}
     empty = [split for split, part in rows.items() if not part]
     return {
         "dataset": source,
-        "usable": not bad and not empty and not any(unseen.values()),
+        "usable": not bad and not empty and not unseen,
         "splits": splits,
         "empty_splits": empty,
-        "classes_not_in_train": {split: labels for split, labels in unseen.items() if labels},
+        "classes_not_in_train": unseen,
         "leakage": _leakage(rows),
         "bad_rows": bad,
     }
 
 
-def _describe(rows: list[Row]) -> dict[str, Any]:
-    lengths = [len(row.text.split()) for row in rows]
-    texts = Counter((row.text, row.text_b) for row in rows)
+def _describe(rows: _Rows) -> dict[str, Any]:
+    lengths = [len(row.text.split()) for _, row in rows]
     labels: dict[tuple[str, str | None], set[Any]] = {}
-    for row in rows:
+    for _, row in rows:
         labels.setdefault((row.text, row.text_b), set()).add(row.label)
     return {
         "rows": len(rows),
-        "pairs": sum(row.text_b is not None for row in rows),
-        "classes": _counts([row.label for row in rows]),
+        "pairs": sum(row.text_b is not None for _, row in rows),
+        "classes": _counts([row.label for _, row in rows]),
         "words": {"fewest": min(lengths), "median": statistics.median(lengths), "most": max(lengths)} if rows else None,
-        "duplicates": sum(count - 1 for count in texts.values()),
-        "multiline": [row.number for row in rows if "\n" in row.text],
+        "duplicates": len(rows) - len(labels),
+        "multiline": [number for number, row in rows if "\n" in row.text],
         "contradictory": sum(len(found) > 1 for found in labels.values()),
     }
 
 
-def _leakage(rows: dict[str, list[Row]]) -> list[dict[str, Any]]:
+def _leakage(rows: dict[str, _Rows]) -> list[dict[str, Any]]:
     """Rows of a later split whose text is also in an earlier one."""
-    texts = {split: {(row.text, row.text_b) for row in part} for split, part in rows.items()}
-    names = list(rows)
+    texts = {split: {(row.text, row.text_b) for _, row in part} for split, part in rows.items()}
     found = []
-    for index, first in enumerate(names):
-        for second in names[index + 1 :]:
-            shared = [row.number for row in rows[second] if (row.text, row.text_b) in texts[first]]
-            if shared:
-                found.append({"from": first, "into": second, "rows": len(shared), "first_rows": shared[:5]})
+    for first, second in itertools.combinations(rows, 2):
+        shared = [number for number, row in rows[second] if (row.text, row.text_b) in texts[first]]
+        if shared:
+            found.append({"from": first, "into": second, "rows": len(shared), "first_rows": shared[:5]})
     return found

@@ -45,13 +45,12 @@ def prepare(name: str, raw: Mapping[str, Sequence[RawExample]], how: Preparation
 
     Examples left out are counted in the dataset's notes; a label unknown to the training split is an error.
     """
-    splits = {split: [_renamed(example, how) for example in part] for split, part in raw.items()}
-    labelled = {split: [example for example in part if example is not None] for split, part in splits.items()}
+    labelled = {split: _renamed(part, how) for split, part in raw.items()}
     classes = how.classes or classes_of(name, labelled)
-    tokenised: dict[str, list[TextExample]] = {}
-    for split, part in labelled.items():
-        kept = [example for example in part if str(example.label) in classes]
-        tokenised[split] = [_tokenised(example, classes, how) for example in kept]
+    tokenised = {
+        split: [_tokenised(example, classes, how) for example in part if str(example.label) in classes]
+        for split, part in labelled.items()
+    }
     if "dev" not in tokenised and "train" in tokenised and how.dev_share:
         tokenised["train"], tokenised["dev"] = _set_aside(tokenised["train"], how)
     # As in the papers' code, the length limits apply after the vocabulary is made.
@@ -76,11 +75,11 @@ def _notes(raw: Mapping[str, Sequence[RawExample]], *steps: Mapping[str, Sequenc
     return tuple(notes)
 
 
-def _renamed(example: RawExample, how: Preparation) -> RawExample | None:
+def _renamed(examples: Sequence[RawExample], how: Preparation) -> Sequence[RawExample]:
     if how.merge is None:
-        return example
-    label = how.merge.get(str(example.label))
-    return None if label is None else replace(example, label=label)
+        return examples
+    merge = how.merge
+    return [replace(example, label=merge[str(example.label)]) for example in examples if str(example.label) in merge]
 
 
 def classes_of(name: str, splits: Mapping[str, Sequence[RawExample]]) -> tuple[str, ...]:
@@ -112,7 +111,7 @@ def _tokenised(example: RawExample, classes: tuple[str, ...], how: Preparation) 
 
 def _fitting(examples: list[TextExample], how: Preparation) -> list[TextExample]:
     lengths = [len(example.tokens) for example in examples]
-    low = 0 if how.above is None else how.above
+    low = how.above or 0
     high = float("inf") if how.below is None else how.below
     if lengths and how.drop_longest:
         high = min(high, max(lengths))
@@ -126,8 +125,4 @@ def _set_aside(train: Sequence[TextExample], how: Preparation) -> tuple[list[Tex
     order = list(range(len(train)))
     random.Random(how.dev_seed).shuffle(order)
     count = round(how.dev_share * len(train))
-    chosen = set(order[:count])
-    return (
-        [example for index, example in enumerate(train) if index not in chosen],
-        [example for index, example in enumerate(train) if index in chosen],
-    )
+    return [train[index] for index in sorted(order[count:])], [train[index] for index in sorted(order[:count])]

@@ -9,15 +9,16 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import importlib.util
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from trueness.boundary import exists, first_line, is_file, quoted, reading, whole
-from trueness.data.examples import Span
+from trueness.data.examples import RawExample, Span
 from trueness.errors import UserError
 
 SPLITS = ("train", "dev", "test")
@@ -27,6 +28,8 @@ LONGEST_LINE = 1 << 26
 LONGEST_CELL = 1 << 24
 """Characters of a cell in CSV."""
 LARGEST_LABEL = 1 << 63
+_Records = Iterator[tuple[int, Mapping[str, Any] | str]]
+"""Numbered rows by column, or what is wrong with them."""
 _PLAIN = re.compile("0|-?[1-9][0-9]{0,17}")
 _UNICODE = {
     codecs.BOM_UTF32_LE: "UTF-32",  # begins as that of UTF-16 does
@@ -34,25 +37,6 @@ _UNICODE = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-
-
-@dataclass(frozen=True)
-class Row:
-    """One labelled text, or pair of texts; `number` is its line (or, in parquet, its row) from 1."""
-
-    number: int
-    text: str
-    label: str | int
-    text_b: str | None = None
-    evidence: tuple[Span, ...] | None = None
-
-
-@dataclass(frozen=True)
-class BadRow:
-    """A row that cannot be used, and why."""
-
-    number: int
-    problem: str
 
 
 def find_splits(path: Path) -> dict[str, Path]:
@@ -75,9 +59,11 @@ def find_splits(path: Path) -> dict[str, Path]:
     return found
 
 
-def read_rows(path: Path) -> Iterator[Row | BadRow]:
-    """The rows of one file in order, bad ones marked; UserError where the file as a whole cannot be read."""
-    records: Iterator[tuple[int, Mapping[str, Any] | str]]
+def read_rows(path: Path) -> Iterator[tuple[int, RawExample | str]]:
+    """The rows of one file in order, each with its line (in parquet, its row) from 1: examples, or what is wrong.
+
+    UserError where the file as a whole cannot be read.
+    """
     if path.name.endswith(".parquet"):
         records = _read_parquet(path)
     elif path.name.endswith((".csv", ".csv.gz")):
@@ -85,27 +71,27 @@ def read_rows(path: Path) -> Iterator[Row | BadRow]:
     else:
         records = _read_jsonl(path)
     for number, record in records:
-        yield BadRow(number, record) if isinstance(record, str) else check_row(number, record)
+        yield number, record if isinstance(record, str) else check_row(record)
 
 
-def check_row(number: int, record: Mapping[str, Any]) -> Row | BadRow:
-    """A row from its columns, or what is wrong with it."""
+def check_row(record: Mapping[str, Any]) -> RawExample | str:
+    """An example from its columns, or what is wrong with it."""
     text, text_b, label = record.get("text"), record.get("text_b"), record.get("label")
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     if problem := _problem_of_text(text, text_b) or _problem_of_label(label):
-        return BadRow(number, problem)
+        return problem
     assert isinstance(text, str)
     assert isinstance(label, str | int)
     evidence = record.get("evidence")
     if evidence is None or evidence == "":
-        return Row(number, text, label, text_b)
+        return RawExample(text, label, text_b)
     spans = _spans(evidence)
     if spans is None:
-        return BadRow(number, "the evidence is not a list of token spans, each two whole numbers")
+        return "the evidence is not a list of token spans, each two whole numbers"
     if not all(0 <= begin < end <= len(text.split()) for begin, end in spans):
-        return BadRow(number, f"an evidence span lies outside the {len(text.split())} tokens of the text")
-    return Row(number, text, label, text_b, spans)
+        return f"an evidence span lies outside the {len(text.split())} tokens of the text"
+    return RawExample(text, label, text_b, spans)
 
 
 def _problem_of_text(text: object, text_b: object) -> str:
@@ -168,7 +154,7 @@ def _check_unicode(path: Path, line: bytes) -> None:
         raise UserError(f"{path} is {kind} text; save it as UTF-8.")
 
 
-def _read_jsonl(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+def _read_jsonl(path: Path) -> _Records:
     for number, line in read_lines(path):
         if line is None:
             yield number, "the line is not UTF-8"
@@ -181,7 +167,7 @@ def _read_jsonl(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
             yield number, record if isinstance(record, dict) else "the line is not a JSON object"
 
 
-def _read_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+def _read_csv(path: Path) -> _Records:
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
     lines = _Lines(path)
     reader = csv.DictReader(lines)
@@ -189,10 +175,8 @@ def _read_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         header = list(reader.fieldnames or ())
     except csv.Error as error:
         raise UserError(f"{path}, line 1: {_csv_fault(error)}.") from error
-    missing = sorted({"text", "label"} - set(header))
-    if missing:
-        have = f"the header has {', '.join(header)}" if header else "the file is empty"
-        raise UserError(f"{path}, line 1: there is no column {' and no column '.join(missing)}; {have}.")
+    have = f"the header has {', '.join(header)}" if header else "the file is empty"
+    _check_columns(f"{path}, line 1", header, have)
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise UserError(f"{path}, line 1: the column {twice[0]} occurs twice.")
@@ -213,22 +197,20 @@ def _read_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         yield last, _typed(record, begin, last)
 
 
+@dataclass
 class _Lines:
     """The lines of a file, the number of the last one read, and those that are not UTF-8, which are empty here."""
 
-    def __init__(self, path: Path) -> None:
-        self.number = 0
-        self.broken: list[int] = []
-        self._lines = read_lines(path)
+    path: Path
+    number: int = 0
+    broken: list[int] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        self.number, line = next(self._lines)
-        if line is None:
-            self.broken.append(self.number)
-        return "\n" if line is None else line
+        for number, line in read_lines(self.path):
+            self.number = number
+            if line is None:
+                self.broken.append(number)
+            yield "\n" if line is None else line
 
 
 def _csv_fault(error: csv.Error) -> str:
@@ -251,6 +233,14 @@ def _typed(record: dict[str | Any, Any], begin: int, last: int) -> Mapping[str, 
     return {key: value for key, value in record.items() if not (key == "text_b" and value == "")}
 
 
+def package_folder(name: str, missing: str) -> Path:
+    """Where an installed package lies; UserError, which says what is missing, where it is not installed."""
+    found = importlib.util.find_spec(name)
+    if found is None or not found.submodule_search_locations:
+        raise UserError(missing)
+    return Path(found.submodule_search_locations[0])
+
+
 def _is_number(text: str) -> bool:
     if text.strip().lower() in ("nan", "inf", "infinity"):
         return False
@@ -261,14 +251,17 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _read_parquet(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+def _read_parquet(path: Path) -> _Records:
     import pyarrow.parquet as pq
 
     with reading(path, "is not a readable parquet file"):
         table = pq.ParquetFile(path).read()
         rows = table.to_pylist()
-    missing = {"text", "label"} - set(table.column_names)
-    if missing:
-        have = ", ".join(table.column_names)
-        raise UserError(f"{path}: there is no column {' and no column '.join(sorted(missing))}; it has {have}.")
+    _check_columns(path, table.column_names, f"it has {', '.join(table.column_names)}")
     yield from enumerate(rows, start=1)
+
+
+def _check_columns(where: Path | str, columns: list[str], have: str) -> None:
+    missing = sorted({"text", "label"} - set(columns))
+    if missing:
+        raise UserError(f"{where}: there is no column {' and no column '.join(missing)}; {have}.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 from pathlib import Path
 from typing import Literal
 
 from trueness.boundary import is_file, reading
 from trueness.data.examples import RawExample
+from trueness.data.folder import package_folder
 from trueness.errors import UserError
 
 FILLER = "something"
@@ -46,9 +46,8 @@ def mock(
         raise UserError("The lexicon folder does not say how strong a word is; leave it out to use VADER's ratings.")
     words = _liu(lexicon) if lexicon is not None else _vader(strength)
     rng = random.Random(f"{kind}-{seed}")
-    return {
-        split: _draw(rng, KINDS[kind], size, words, placement) for split, size in (("train", train), ("test", test))
-    }
+    sizes = {"train": train, "test": test}
+    return {split: _draw(rng, KINDS[kind], size, words, placement) for split, size in sizes.items()}
 
 
 def _draw(
@@ -90,17 +89,13 @@ def _liu(folder: Path) -> tuple[list[str], list[str]]:
 
 def _vader(strength: Strength) -> tuple[list[str], list[str]]:
     """Single alphabetic words of that strength."""
-    found = importlib.util.find_spec("vaderSentiment")
-    if found is None or not found.submodule_search_locations:
-        raise UserError("The mock datasets need words: pip install 'trueness[data]', or give a lexicon folder.")
-    path = Path(found.submodule_search_locations[0]) / "vader_lexicon.txt"
+    missing = "The mock datasets need words: pip install 'trueness[data]', or give a lexicon folder."
+    path = package_folder("vaderSentiment", missing) / "vader_lexicon.txt"
     ratings = [line.split("\t")[:2] for line in path.read_text(encoding="utf-8").splitlines()]
     # Two words are listed twice; the last rating counts.
     words = {word: float(rating) for word, rating in ratings if word.isascii() and word.isalpha()}
     low, high = {"any": (1.0, 9.0), "weak": (1.0, 2.0), "strong": (2.0, 9.0)}[strength]
-    return _disjoint(
-        [w for w, r in words.items() if low <= -r < high], [w for w, r in words.items() if low <= r < high]
-    )
+    return _disjoint(*([word for word, rating in words.items() if low <= sign * rating < high] for sign in (-1, 1)))
 
 
 def _disjoint(negative: list[str], positive: list[str]) -> tuple[list[str], list[str]]:

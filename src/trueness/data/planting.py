@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from trueness.data.dataset import TextDataset
 from trueness.data.examples import TextExample
+from trueness.data.folder import SPLITS
 from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError
 from trueness.registry import Registry
@@ -67,19 +68,16 @@ class Planting:
 
     def slots(self, tokens: Sequence[str], rng: np.random.Generator) -> Slots | None:
         """Where it goes in a text; None where the text has no place for it."""
-        found: list[list[int]]
         if self.where in ("articles", "halves"):
             places = [place for place, token in enumerate(tokens) if token.lower() in ARTICLES]
             half = len(tokens) // 2
-            found = [places]
-            if self.where == "halves":
-                found = [[place for place in places if place < half], [place for place in places if place >= half]]
-        else:
-            if len(tokens) < self.groups:
-                return None
-            drawn = rng.choice(len(tokens), self.groups, replace=False).tolist()
-            found = [[place] for place in (sorted(drawn) if self.where == "ordered places" else drawn)]
-        return found if all(found) else None
+            halves = [[place for place in places if place < half], [place for place in places if place >= half]]
+            found = halves if self.where == "halves" else [places]
+            return found if all(found) else None
+        if len(tokens) < self.groups:
+            return None
+        drawn = rng.choice(len(tokens), self.groups, replace=False).tolist()
+        return [[place] for place in (sorted(drawn) if self.where == "ordered places" else drawn)]
 
     def plant(self, tokens: Sequence[str], label: int, rng: np.random.Generator) -> TextExample | None:
         """The text showing a label. Evidence is all that any manipulation might have changed, also what it did not."""
@@ -153,18 +151,18 @@ def _context(classes: int) -> Planting:
     return Planting("places", 2, some, ((0.0, 0.5, 0.5), (1.0, 0.0, 0.0)))
 
 
+def _pairs(*pairs: tuple[str, str]) -> tuple[Manipulation, ...]:
+    return tuple(Manipulation(f"{one} {other}", {0: one, 1: other}) for one, other in pairs)
+
+
 def _ordered(classes: int) -> Planting:
     _two(classes, "ordered-pair")
-    some = tuple(
-        Manipulation(f"{one} {other}", {0: one, 1: other}) for one, other in (("zeroa", "onea"), ("onea", "zeroa"))
-    )
-    return Planting("ordered places", 2, some, ((1.0, 0.0), (0.0, 1.0)))
+    return Planting("ordered places", 2, _pairs(("zeroa", "onea"), ("onea", "zeroa")), ((1.0, 0.0), (0.0, 1.0)))
 
 
 def _suppressed(classes: int) -> Planting:
     _two(classes, "suppressor")
-    pairs = [("zeroa", "plaina"), ("onea", "turneda"), ("onea", "plaina"), ("zeroa", "turneda")]
-    some = tuple(Manipulation(f"{one} {other}", {0: one, 1: other}) for one, other in pairs)
+    some = _pairs(("zeroa", "plaina"), ("onea", "turneda"), ("onea", "plaina"), ("zeroa", "turneda"))
     return Planting("places", 2, some, ((0.5, 0.5, 0.0, 0.0), (0.0, 0.0, 0.5, 0.5)))
 
 
@@ -200,17 +198,13 @@ def bound(matrix: Matrix) -> float:
 
 def with_splits(data: TextDataset) -> TextDataset:
     """The same with splits for training, development and test: made of what there is, 70, 15 and 15 percent."""
-    missing = [split for split in ("train", "dev", "test") if split not in data.splits]
+    missing = [split for split in SPLITS if split not in data.splits]
     if not missing:
         return data
     everything = [example for examples in data.splits.values() for example in examples]
     order = np.random.default_rng(0).permutation(len(everything))
-    ends = [round(share * len(everything)) for share in (0.7, 0.85, 1.0)]
-    parts = np.split(order, ends[:-1])
-    splits = {
-        split: [everything[number] for number in part]
-        for split, part in zip(("train", "dev", "test"), parts, strict=True)
-    }
+    parts = np.split(order, [round(share * len(everything)) for share in (0.7, 0.85)])
+    splits = {split: [everything[number] for number in part] for split, part in zip(SPLITS, parts, strict=True)}
     for split, examples in splits.items():
         if not examples:
             raise UserError(f"{data.name} has too few texts for a split {split}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,13 +30,15 @@ class Sequences:
 
     def to(self, device: str | torch.device) -> Sequences:
         """The same on another device."""
-        types = None if self.types is None else self.types.to(device)
-        return Sequences(self.tokens.to(device), self.lengths.to(device), self.mask.to(device), types, self.mask_token)
+        return self._each(lambda one: one.to(device))
 
     def rows(self, index: Tensor) -> Sequences:
         """Some examples, in the order given, repeats allowed; padding stays."""
-        types = None if self.types is None else self.types[index]
-        return Sequences(self.tokens[index], self.lengths[index], self.mask[index], types, self.mask_token)
+        return self._each(lambda one: one[index])
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Sequences:
+        types = None if self.types is None else change(self.types)
+        return Sequences(change(self.tokens), change(self.lengths), change(self.mask), types, self.mask_token)
 
     def without(self, position: Tensor) -> Sequences:
         """Each row without the token at its position, the rest moved left."""
@@ -48,9 +50,8 @@ class Sequences:
 
     def masked(self, where: Tensor, token: int | None = None) -> Sequences:
         """The same with the mask token (or another) at `where`, as far as those positions may be explained."""
-        return replace(
-            self, tokens=self.tokens.masked_fill(where & self.mask, self.mask_token if token is None else token)
-        )
+        chosen = self.mask_token if token is None else token
+        return replace(self, tokens=self.tokens.masked_fill(where & self.mask, chosen))
 
 
 class Block:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trueness.data.examples import RawExample
-from trueness.data.folder import BadRow, check_row
+from trueness.data.folder import check_row
 from trueness.data.preparation import Preparation
 from trueness.errors import UserError
 
@@ -87,15 +87,12 @@ def _example(item: object, where: str) -> RawExample:
                 "text, label, text_b and evidence."
             )
     label = record.get("label")
-    row = check_row(0, {**record, "label": label.item() if isinstance(label, np.generic) else label})
-    if isinstance(row, BadRow):
-        raise UserError(f"{where}: {row.problem}.")
-    return RawExample(row.text, row.label, row.text_b, row.evidence)
+    found = check_row({**record, "label": label.item() if isinstance(label, np.generic) else label})
+    if isinstance(found, str):
+        raise UserError(f"{where}: {found}.")
+    return found
 
 
 def _kind(thing: object) -> str:
-    return (
-        "nothing"
-        if thing is None or (isinstance(thing, dict) and not thing)
-        else f"an object of type {type(thing).__name__}"
-    )
+    empty = thing is None or (isinstance(thing, dict) and not thing)
+    return "nothing" if empty else f"an object of type {type(thing).__name__}"

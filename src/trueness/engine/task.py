@@ -6,6 +6,7 @@ import functools
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from typing import Any
 
 from trueness import plugins
@@ -30,9 +31,8 @@ class TaskType:
 
         Parameters become plain values (mappings, lists, numbers, text, paths), which is what the function receives.
         """
-        bound = {
-            name: value if isinstance(value, Task) else tuple(value) for name, value in sorted((inputs or {}).items())
-        }
+        given = sorted((inputs or {}).items())
+        bound = {name: value if isinstance(value, Task) else tuple(value) for name, value in given}
         return Task(self, plain(parameters), bound)
 
     @functools.cached_property
@@ -141,3 +141,12 @@ def walk(targets: Iterable[Task]) -> list[Task]:
             stack.append((current, True))
             stack.extend((item, False) for item in current.upstream())
     return list(found.values())
+
+
+def in_order(tasks: Mapping[str, Task]) -> TopologicalSorter[str]:
+    """The keys of some tasks, each ready once those among them that it reads from are done."""
+    order = TopologicalSorter(
+        {key: [item.key for item in task.upstream() if item.key in tasks] for key, task in tasks.items()}
+    )
+    order.prepare()
+    return order

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
-from trueness.engine.task import Task
+from trueness.engine.task import Task, in_order
 
 Kinds = tuple[tuple[object, ...], ...]
 
@@ -45,17 +45,19 @@ class Timing:
 
     def estimate(self, kinds: Kinds) -> float | None:
         """Mean seconds of the tasks most like one; of any task, if none of its name has run; None if none at all."""
-        for kind in kinds:
-            if self._count[kind]:
-                return self._seconds[kind] / self._count[kind]
-        return None
+        known = (kind for kind in kinds if self._count[kind])
+        return next((self._seconds[kind] / self._count[kind] for kind in known), None)
+
+    def seconds(self, kinds: Kinds) -> float:
+        """The same, or 1 where it is not known."""
+        found = self.estimate(kinds)
+        return 1.0 if found is None else found
 
     def total(self, left: Mapping[Kinds, int], slots: int = 1) -> float | None:
         """Seconds for so many tasks of each kind if `slots` are always busy; None while nothing has been timed."""
         if not self._count:
             return None
-        known = [(self.estimate(kinds), count) for kinds, count in left.items()]
-        work = sum(count * (1.0 if seconds is None else seconds) for seconds, count in known)
+        work = sum(count * self.seconds(kinds) for kinds, count in left.items())
         spread: float = slots ** (self.crowding - 1)
         return work * spread
 
@@ -109,12 +111,12 @@ def chains(tasks: Sequence[Task], timing: Timing, needed: Iterable[str]) -> dict
     """
     to_do = set(needed)
     longest: dict[str, float] = {}
-    below: dict[str, float] = {}
+    below: defaultdict[str, float] = defaultdict(float)
     for task in reversed(tasks):
-        own = _seconds(task, timing) if task.key in to_do else 0.0
-        longest[task.key] = own + below.get(task.key, 0.0)
+        own = timing.seconds(kinds_of(task)) if task.key in to_do else 0.0
+        longest[task.key] = own + below[task.key]
         for upstream in task.upstream():
-            below[upstream.key] = max(below.get(upstream.key, 0.0), longest[task.key])
+            below[upstream.key] = max(below[upstream.key], longest[task.key])
     return longest
 
 
@@ -123,30 +125,17 @@ def ends_after(tasks: Sequence[Task], timing: Timing, needed: Iterable[str], slo
     to_do = set(needed)
     priority = chains(tasks, timing, to_do)
     known = {task.key: task for task in tasks if task.key in to_do}
-    waiting = {key: {item.key for item in task.upstream() if item.key in to_do} for key, task in known.items()}
-    after: dict[str, list[str]] = {key: [] for key in known}
-    for key, before in waiting.items():
-        for other in before:
-            after[other].append(key)
-    ready = [(-priority[key], key) for key, before in waiting.items() if not before]
-    heapq.heapify(ready)
+    order = in_order(known)
+    ready: list[tuple[float, str]] = []
     running: list[tuple[float, str]] = []
     now = worked = 0.0  # seconds, and what each running task would have got done in them alone
-    while ready or running:
+    while order.is_active():
+        for key in order.get_ready():
+            heapq.heappush(ready, (-priority[key], key))
         while ready and len(running) < slots:
             _, key = heapq.heappop(ready)
-            heapq.heappush(running, (worked + _seconds(known[key], timing), key))
-        end, done = running[0]
-        now += (end - worked) * len(running) ** timing.crowding
-        worked = end
-        heapq.heappop(running)
-        for key in after[done]:
-            waiting[key].discard(done)
-            if not waiting[key]:
-                heapq.heappush(ready, (-priority[key], key))
+            heapq.heappush(running, (worked + timing.seconds(kinds_of(known[key])), key))
+        now += (running[0][0] - worked) * len(running) ** timing.crowding
+        worked, done = heapq.heappop(running)
+        order.done(done)
     return now
-
-
-def _seconds(task: Task, timing: Timing) -> float:
-    found = timing.estimate(kinds_of(task))
-    return 1.0 if found is None else found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import os
 import sys
@@ -31,8 +30,8 @@ class Request:
     key: str
     address: str
     parameters: Mapping[str, Any]
-    inputs: Mapping[str, str | list[str]]
     content: Mapping[str, Any]
+    """Canonical parameters and the keys of the inputs."""
     shown: str
     sources: tuple[plugins.Source, ...] = ()
     """Where things outside the package are found that the task, or what it reads, was made with."""
@@ -46,7 +45,6 @@ class Request:
             key=task.key,
             address=task.type.address,
             parameters=dict(task.parameters),
-            inputs=task.input_keys,
             content=task.content,
             shown=str(task),
             sources=tuple(task.sources),
@@ -102,11 +100,11 @@ def _compute(store: Store, request: Request) -> Outcome:
     begin = time.perf_counter()
     _parts.clear()
     try:
-        plugins.remember(request.sources)
+        plugins.remembered.update({source.name: source for source in request.sources})
         kind = find_task_type(request.address)
         inputs = {
             name: store.get(keys) if isinstance(keys, str) else [store.get(key) for key in keys]
-            for name, keys in request.inputs.items()
+            for name, keys in request.content["inputs"].items()
         }
         with handles():
             payloads = kind.function(inputs, **request.parameters)
@@ -122,7 +120,7 @@ def _compute(store: Store, request: Request) -> Outcome:
                 "seconds": round(seconds, 6),
                 **({"parts": {part: round(own, 6) for part, own in _parts.items()}} if _parts else {}),
                 "finished": round(time.time(), 3),
-                "versions": _machine(),
+                "versions": machine(),
             },
         )
     except (StoreError, KeyboardInterrupt):
@@ -143,6 +141,3 @@ def _release_memory() -> None:
         gc.collect()
         with contextlib.suppress(Exception):  # after some errors nothing works on the device any more
             torch.cuda.empty_cache()
-
-
-_machine = functools.cache(machine)

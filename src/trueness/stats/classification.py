@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from trueness.stats.rows import rank_rows
 from trueness.stats.undefined import Reason, Undefined
 
 
@@ -22,12 +23,9 @@ def macro_f1(predicted: npt.ArrayLike, gold: npt.ArrayLike, classes: int) -> flo
     p, g = np.asarray(predicted), np.asarray(gold)
     if not p.size:
         return Undefined(Reason.EMPTY)
-    scores = []
-    for label in range(classes):
-        hits = np.sum((p == label) & (g == label))
-        total = np.sum(p == label) + np.sum(g == label)
-        scores.append(2 * hits / total if total else 0.0)
-    return float(np.mean(scores))
+    labels = np.arange(classes)[:, None]
+    hits, total = ((p == labels) & (g == labels)).sum(axis=1), ((p == labels).sum(axis=1) + (g == labels).sum(axis=1))
+    return float(np.mean(2 * hits / np.maximum(total, 1)))
 
 
 def roc_auc(score: npt.ArrayLike, positive: npt.ArrayLike) -> float | Undefined:
@@ -43,7 +41,5 @@ def roc_auc(score: npt.ArrayLike, positive: npt.ArrayLike) -> float | Undefined:
     number = int(y.sum())
     if number in (0, len(y)):
         return Undefined(Reason.CONSTANT)
-    _, inverse, counts = np.unique(s, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks = (last - (counts - 1) / 2)[inverse]
+    ranks = rank_rows(s[None], np.ones((1, len(s)), dtype=bool)).average[0]
     return float((ranks[y].sum() - number * (number + 1) / 2) / (number * (len(y) - number)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,4 @@ def _distributions(p: Any, q: Any, mask: Any) -> tuple[Pair, dict[Reason, Bools]
         wrong |= (rows < 0).any(axis=1) | (np.abs(total - 1) > _SUM_TOLERANCE)
     reasons[Reason.NOT_A_DISTRIBUTION] = wrong
     usable = ~wrong[:, None]
-    return Pair(
-        np.where(usable, pair.a, 0.0), np.where(usable, pair.b, 0.0), pair.mask, pair.size, pair.finite
-    ), reasons
+    return replace(pair, a=np.where(usable, pair.a, 0.0), b=np.where(usable, pair.b, 0.0)), reasons

@@ -42,29 +42,17 @@ def mean_interval(
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, not {level}")
-    data = as_values(values).ravel()
-    if not np.isfinite(data).all():
-        raise ValueError("values must be finite; drop undefined ones first and report how many")
+    data = _finite(values)
     labels = np.arange(len(data)) if clusters is None else _numbered(clusters)
     if len(labels) != len(data):
         raise ValueError(f"{len(labels)} cluster labels for {len(data)} values")
     number = int(labels.max()) + 1 if len(data) else 0
-    if len(data) == 0:
-        nothing = Undefined(Reason.EMPTY)
-        return Interval(nothing, nothing, nothing, 0, 0, level)
-
-    value = float((data / len(data)).sum())
+    value = float((data / max(len(data), 1)).sum())
     if not np.isfinite(value):
         raise ValueError("the values are too large to be averaged")
-    bounds: tuple[float | Undefined, float | Undefined]
-    if len(data) == 1:
-        bounds = (Undefined(Reason.SINGLE),) * 2
-    elif number == 1:
-        bounds = (Undefined(Reason.ONE_CLUSTER),) * 2
-    elif (data == data[0]).all():
-        bounds = (Undefined(Reason.CONSTANT),) * 2
-    else:
-        bounds = _bca(data, labels, number, level, resamples, seed, max_bytes)
+    if (nothing := _without_spread(value, data, number, level)) is not None:
+        return nothing
+    bounds = _bca(data, labels, number, level, resamples, seed, max_bytes)
     return Interval(value, *bounds, n=len(data), clusters=number, level=level)
 
 
@@ -137,17 +125,11 @@ def t_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
     The bootstrap is too narrow for fewer than about ten values; Student's supposes they are roughly normal. Undefined
     as `mean_interval` is.
     """
-    data = as_values(values).ravel()
-    if not np.isfinite(data).all():
-        raise ValueError("values must be finite; drop undefined ones first and report how many")
+    data = _finite(values)
     size = len(data)
-    if size == 0:
-        nothing = Undefined(Reason.EMPTY)
-        return Interval(nothing, nothing, nothing, 0, 0, level)
-    value = float(data.mean())
-    reason = Reason.SINGLE if size == 1 else Reason.CONSTANT if (data == data[0]).all() else None
-    if reason is not None:
-        return Interval(value, Undefined(reason), Undefined(reason), size, size, level)
+    value = float(data.mean()) if size else 0.0
+    if (nothing := _without_spread(value, data, size, level)) is not None:
+        return nothing
     from scipy.special import stdtrit
 
     half = float(stdtrit(size - 1, (1 + level) / 2) * data.std(ddof=1) / np.sqrt(size))
@@ -170,6 +152,27 @@ def difference_interval(a: npt.ArrayLike, b: npt.ArrayLike, **options: Any) -> I
     if first.shape != second.shape:
         raise ValueError(f"{len(first)} values are paired with {len(second)}")
     return mean_interval(first - second, **options)
+
+
+def _finite(values: npt.ArrayLike) -> Floats:
+    data = as_values(values).ravel()
+    if not np.isfinite(data).all():
+        raise ValueError("values must be finite; drop undefined ones first and report how many")
+    return data
+
+
+def _without_spread(value: float, data: Floats, clusters: int, level: float) -> Interval | None:
+    """The interval of values that show no spread to learn from, undefined with its reason; None if they do."""
+    if len(data) < 2:
+        reason = Reason.SINGLE if len(data) else Reason.EMPTY
+    elif clusters == 1:
+        reason = Reason.ONE_CLUSTER
+    elif (data == data[0]).all():
+        reason = Reason.CONSTANT
+    else:
+        return None
+    nothing = Undefined(reason)
+    return Interval(value if len(data) else nothing, nothing, nothing, len(data), clusters, level)
 
 
 def _numbered(clusters: npt.ArrayLike) -> npt.NDArray[np.intp]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trueness.stats.rank import kendall
-from trueness.stats.rows import Pair, Ranked, pair_rows, rank_rows
+from trueness.stats.rows import Pair, Ranked, either, pair_rows, rank_rows
 from trueness.stats.undefined import Bools, Floats, Measured, Reason
 
 _NEGLIGIBLE = 1e-17
@@ -25,10 +25,7 @@ def chance_corrected(value: Measured, chance: Measured, best: float = 1.0) -> Me
     """(value - chance) / (best - chance): 0 under no relation, 1 at best, negative below chance."""
     room = best - chance.values.data
     corrected = (value.values.data - chance.values.data) / np.where(room == 0, 1.0, room)
-    reasons: dict[Reason, Bools] = {}
-    for reason, where in (*value.undefined().items(), *chance.undefined().items()):
-        reasons[reason] = reasons[reason] | where if reason in reasons else where
-    return Measured(corrected, {**reasons, Reason.NO_ROOM: room == 0})
+    return Measured(corrected, {**either(value.undefined(), chance.undefined()), Reason.NO_ROOM: room == 0})
 
 
 @dataclass(frozen=True)
@@ -103,12 +100,11 @@ def top_k_agreement(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike 
     `k` is one number or one per instance. Undefined where an instance has fewer than k features, fewer than two, or a
     constant input. A score of exactly 0 has a sign of its own and agrees only with another 0.
     """
-    signed = pair_rows(a, b, mask)
+    signed, pair = pair_rows(a, b, mask), _magnitudes(a, b, mask)
     wanted = np.asarray(k)
     if not np.issubdtype(wanted.dtype, np.integer) or (wanted < 1).any():
         raise ValueError("k must be a whole number of at least 1")
     top = np.broadcast_to(wanted.astype(np.int64), signed.size.shape)
-    pair = _magnitudes(a, b, mask)
     first, second = _descending(pair)
     limit = top[:, None]
 
@@ -148,10 +144,8 @@ def top_k_kendall(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike = 
     inside = [(ranked.first < top[:, None]) & pair.mask for ranked in _descending(pair)]
     first, second = (np.where(chosen, rows, -1.0) for chosen, rows in zip(inside, (pair.a, pair.b), strict=True))
     value = kendall(first, second, inside[0] | inside[1]).statistic
-    reasons = pair.undefined()
-    reasons[Reason.TOO_FEW] = (pair.size < top) | (top < 2)
-    for reason, where in value.undefined().items():
-        reasons[reason] = reasons[reason] | where if reason in reasons else where
+    few = {Reason.TOO_FEW: (pair.size < top) | (top < 2)}
+    reasons = either(pair.undefined(), few, value.undefined())
     chance = np.array([_top_k_chance(int(size), int(each)) for size, each in zip(pair.size, top, strict=True)])
     return Overlap(Measured(value.values.data, reasons), Measured(chance, reasons))
 
@@ -184,7 +178,7 @@ def pairwise_rank_agreement(a: Any, b: Any, mask: Any = None) -> Overlap:
 
 def _magnitudes(a: Any, b: Any, mask: Any) -> Pair:
     pair = pair_rows(a, b, mask)
-    return Pair(np.abs(pair.a), np.abs(pair.b), pair.mask, pair.size, pair.finite)
+    return replace(pair, a=np.abs(pair.a), b=np.abs(pair.b))
 
 
 def _descending(pair: Pair) -> tuple[Ranked, Ranked]:

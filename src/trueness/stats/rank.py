@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from trueness.stats.rows import Ints, Pair, merge_reasons, pair_rows, rank_rows, row_chunks, runs
+from trueness.stats.rows import Ints, Pair, pair_rows, rank_rows, row_chunks, runs
 from trueness.stats.undefined import Bools, Floats, Measured, Reason
 
 _SCRATCH_BYTES = 96  # scratch memory of one feature in `_kendall_counts`, measured
@@ -35,13 +35,10 @@ class _Counts:
 
     total: Floats
     discordant: Floats
-    tied_a: Floats
-    tied_b: Floats
+    ties_a: Floats
+    """(3, rows) sums of `_tie_sums`: tied pairs first."""
+    ties_b: Floats
     tied_both: Floats
-    cubic_a: Floats
-    cubic_b: Floats
-    variance_a: Floats
-    variance_b: Floats
 
 
 def kendall(a: Any, b: Any, mask: Any = None, *, max_bytes: int = 16 << 20) -> Kendall:
@@ -54,20 +51,20 @@ def kendall(a: Any, b: Any, mask: Any = None, *, max_bytes: int = 16 << 20) -> K
     pair = pair_rows(a, b, mask)
     rows, width = pair.a.shape
     statistic, p_value, agreement = np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    undefined = []
+    undefined = pair.undefined(constant=False)
+    undefined[Reason.CONSTANT] = np.zeros(rows, dtype=bool)
     for part in row_chunks(rows, width * _SCRATCH_BYTES, max_bytes):
         chunk = Pair(pair.a[part], pair.b[part], pair.mask[part], pair.size[part], pair.finite[part])
         counts = _kendall_counts(chunk)
-        constant = (counts.tied_a == counts.total) | (counts.tied_b == counts.total)
-        undefined.append({**chunk.undefined(constant=False), Reason.CONSTANT: constant})
-        surplus = counts.total - counts.tied_a - counts.tied_b + counts.tied_both - 2 * counts.discordant
+        tied_a, tied_b = counts.ties_a[0], counts.ties_b[0]
+        undefined[Reason.CONSTANT][part] = (tied_a == counts.total) | (tied_b == counts.total)
+        surplus = counts.total - tied_a - tied_b + counts.tied_both - 2 * counts.discordant
         with np.errstate(divide="ignore", invalid="ignore"):
-            tau = surplus / np.sqrt((counts.total - counts.tied_a) * (counts.total - counts.tied_b))
+            tau = surplus / np.sqrt((counts.total - tied_a) * (counts.total - tied_b))
             statistic[part] = np.clip(tau, -1.0, 1.0)
             p_value[part] = _p_value(chunk.size, surplus, counts)
             agreement[part] = (1 + surplus / counts.total) / 2
-    reasons = merge_reasons(undefined) if undefined else {}
-    return Kendall(Measured(statistic, reasons), Measured(p_value, reasons), Measured(agreement, reasons))
+    return Kendall(*(Measured(found, undefined) for found in (statistic, p_value, agreement)))
 
 
 def _kendall_counts(pair: Pair) -> _Counts:
@@ -94,17 +91,7 @@ def _kendall_counts(pair: Pair) -> _Counts:
         hidden = outside.ravel()[order] if outside.any() else outside
         tied_both = _tie_sums(key, hidden)[0]
     size = pair.size.astype(np.float64)
-    return _Counts(
-        total=size * (size - 1) / 2,
-        discordant=_inversions(dense_b),
-        tied_a=sums_a[0],
-        tied_b=sums_b[0],
-        tied_both=tied_both,
-        cubic_a=sums_a[1],
-        cubic_b=sums_b[1],
-        variance_a=sums_a[2],
-        variance_b=sums_b[2],
-    )
+    return _Counts(size * (size - 1) / 2, _inversions(dense_b), sums_a, sums_b, tied_both)
 
 
 def _flat_order(rows: Floats) -> npt.NDArray[np.intp]:
@@ -173,21 +160,21 @@ def _inversions_in_blocks(blocks: npt.NDArray[Any]) -> Floats:
 def _p_value(size: Ints, surplus: Floats, counts: _Counts) -> Floats:
     n = size.astype(np.float64)
     m = n * (n - 1)
-    variance = (m * (2 * n + 5) - counts.variance_a - counts.variance_b) / 18
-    variance += 2 * counts.tied_a * counts.tied_b / m
-    third = counts.cubic_a * counts.cubic_b
+    (tied_a, cubic_a, variance_a), (tied_b, cubic_b, variance_b) = counts.ties_a, counts.ties_b
+    variance = (m * (2 * n + 5) - variance_a - variance_b) / 18
+    variance += 2 * tied_a * tied_b / m
+    third = cubic_a * cubic_b
     variance += np.where(third > 0, third / np.where(n > 2, 9 * m * (n - 2), 1.0), 0.0)
     p = 2 * ndtr(-np.abs(surplus) / np.sqrt(variance))
 
     fewest = np.minimum(counts.discordant, counts.total - counts.discordant)
-    untied = (counts.tied_a == 0) & (counts.tied_b == 0) & (size > 1)
+    untied = (tied_a == 0) & (tied_b == 0) & (size > 1)
     exact = untied & ((size <= _EXACT_SIZE) | (fewest <= 1))
     for length in np.unique(size[exact]):
         rows = exact & (size == length)
-        p[rows] = _exact_two_sided(int(length))[
-            np.minimum(fewest[rows], len(_exact_two_sided(int(length))) - 1).astype(int)
-        ]
-    return np.minimum(p, 1.0)
+        by_number = _exact_two_sided(int(length))
+        p[rows] = by_number[np.minimum(fewest[rows], len(by_number) - 1).astype(int)]
+    return np.asarray(np.minimum(p, 1.0))
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,11 +55,7 @@ class Pair:
 
     def undefined(self, *, constant: bool = True) -> dict[Reason, Bools]:
         """The rows that no comparison of two rankings can answer, by reason."""
-        found = {
-            Reason.EMPTY: self.size == 0,
-            Reason.NOT_FINITE: ~self.finite,
-            Reason.SINGLE: self.size == 1,
-        }
+        found = {Reason.EMPTY: self.size == 0, Reason.NOT_FINITE: ~self.finite, Reason.SINGLE: self.size == 1}
         if constant:
             found[Reason.CONSTANT] = self._constant(self.a) | self._constant(self.b)
         return found
@@ -83,21 +79,13 @@ def pair_rows(a: Any, b: Any, mask: Any = None) -> Pair:
             valid = valid & ~np.atleast_2d(np.ma.getmaskarray(given))
     finite: Bools = np.asarray(((np.isfinite(first) & np.isfinite(second)) | ~valid).all(axis=1))
     used = valid & finite[:, None]
-    return Pair(
-        a=np.where(used, first, 0.0),
-        b=np.where(used, second, 0.0),
-        mask=valid,
-        size=valid.sum(axis=1),
-        finite=finite,
-    )
+    return Pair(np.where(used, first, 0.0), np.where(used, second, 0.0), valid, valid.sum(axis=1), finite)
 
 
 @dataclass(frozen=True)
 class Ranked:
     """Rows ranked in ascending order; features outside the mask form one last group of their own."""
 
-    dense: npt.NDArray[np.int32]
-    """Rank among distinct values, from 0; outside the mask: larger than any inside."""
     first: Ints
     """Ordinal position of the first member of the feature's tie group, from 0."""
     count: Ints
@@ -105,7 +93,7 @@ class Ranked:
 
     def rows(self, which: Bools) -> Ranked:
         """Some rows."""
-        return Ranked(self.dense[which], self.first[which], self.count[which])
+        return Ranked(self.first[which], self.count[which])
 
     @property
     def average(self) -> Floats:
@@ -127,9 +115,7 @@ def rank_rows(rows: Floats, mask: Bools) -> Ranked:
     order = np.argsort(filled, axis=1)
     starts, at, length = runs(np.take_along_axis(filled, order, axis=1))
     group = np.cumsum(starts.ravel()) - 1
-    dense = np.cumsum(starts, axis=1, dtype=np.int32) - 1
     return Ranked(
-        dense=_unsort(dense, order),
         first=_unsort((at % max(rows.shape[1], 1))[group].reshape(rows.shape), order),
         count=_unsort(length[group].reshape(rows.shape), order),
     )
@@ -147,7 +133,10 @@ def row_chunks(rows: int, bytes_per_row: int, max_bytes: int) -> list[slice]:
     return [slice(begin, min(begin + step, rows)) for begin in range(0, rows, step)]
 
 
-def merge_reasons(parts: Sequence[Mapping[Reason, Bools]]) -> dict[Reason, Bools]:
-    """Concatenate the undefined rows of several chunks."""
-    keys = list(dict.fromkeys(key for part in parts for key in part))
-    return {key: np.concatenate([part[key] for part in parts]) for key in keys}
+def either(*parts: Mapping[Reason, Bools]) -> dict[Reason, Bools]:
+    """The rows that are undefined in one of several statistics, by reason."""
+    found: dict[Reason, Bools] = {}
+    for part in parts:
+        for reason, where in part.items():
+            found[reason] = found[reason] | where if reason in found else where
+    return found
