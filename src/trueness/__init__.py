@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trueness.version import __version__
 
 if TYPE_CHECKING:
+    from trueness import explainers, stats
     from trueness.api import *
     from trueness.data import TextDataset, TextExample, VectorDataset
     from trueness.engine import TasksFailedError
@@ -27,6 +28,8 @@ else:
             raise AttributeError(f"module 'trueness' has no attribute {name!r}")
         from importlib import import_module
 
+        if name in ("explainers", "stats"):
+            return import_module(f"trueness.{name}")
         return getattr(import_module(_HOME.get(name, "trueness.api")), name)
 
 
@@ -75,6 +78,7 @@ __all__ = [
     "evaluate",
     "explain",
     "explainer",
+    "explainers",
     "fine_tune",
     "load_dataset",
     "load_model",
@@ -84,6 +88,7 @@ __all__ = [
     "plan",
     "recursive_roar",
     "run",
+    "stats",
     "train",
 ]
 
