@@ -91,7 +91,7 @@ class Registry(Generic[T]):
         if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
             return self._address_of(thing)
         alike = {name: entry.thing for name, entry in self._entries.items() if type(entry.thing) is type(thing)}
-        bases: dict[str, Any] = alike or {self._address_of(type(thing)): type(thing)}  # type: ignore[assignment]
+        bases: dict[str, Any] = alike or {self._address_of(type(thing)): type(thing)}
         changes = {name: _changes(other, thing) for name, other in bases.items()}
         name, changed = min(changes.items(), key=lambda pair: len(pair[1]))
         return f"{name}[{changed}]" if changed else name
