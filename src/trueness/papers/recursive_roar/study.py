@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from trueness.engine import Task
 from trueness.explainers import TEXT_EXPLAINERS
@@ -16,17 +16,8 @@ from trueness.papers.recursive_roar.tasks import all_hidden, companion, hidden, 
 from trueness.protocols.roar.curves import BASELINE, MASKED
 from trueness.protocols.roar.removal import Order
 from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
-from trueness.studies.schema import (
-    NamedDatasets,
-    TextExplainerName,
-    as_list,
-    distinct,
-    in_groups,
-)
+from trueness.studies.schema import NamedDatasets, Several, TextExplainerName, as_list, in_groups
 from trueness.studies.text_tasks import dataset_task
-
-Orders = Annotated[list[Order], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
-Explainers = Annotated[list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 
 
 class RecursiveRoarStudy(ModelsStudy):
@@ -36,9 +27,9 @@ class RecursiveRoarStudy(ModelsStudy):
     together: int = Field(default=15, ge=1)
     """So many of our own models, of all seeds and of several methods, are one task: stacked on a GPU, one after the
     other on a CPU."""
-    explainers: Explainers
+    explainers: Several[TextExplainerName]
     """Beside the random baseline, which is always there; blurred[NAME] is a foil of NAME."""
-    orders: Orders
+    orders: Several[Order]
     """recursive explains again at every step, plain only the model that saw everything."""
     unit: Literal["share", "tokens"] = "share"
     steps: Annotated[list[float], BeforeValidator(as_list), Field(min_length=1)]

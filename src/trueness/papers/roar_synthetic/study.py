@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from trueness.data import VECTOR_DATASETS
 from trueness.engine import Stored, Task, task
@@ -13,7 +13,7 @@ from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import VECTOR_MODELS
 from trueness.papers.roar_synthetic.summary import summarise
 from trueness.protocols.roar.vectors import RemovalOrder, removal_curve
-from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Study, as_list, distinct
+from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Several, Study
 
 
 class Data(Part):
@@ -37,7 +37,7 @@ class RoarSynthetic(Study):
     datasets: Datasets
     models: Models
     explainer: ExplainerName
-    orders: Annotated[list[RemovalOrder], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+    orders: Several[RemovalOrder]
     ratios: Ratios
     margin: float = Field(gt=0, lt=0.5)
     data: Data
