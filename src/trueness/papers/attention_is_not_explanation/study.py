@@ -115,7 +115,7 @@ def summary(
     from trueness.papers.attention_is_not_explanation.claims import claims
     from trueness.protocols.attention.summary import cells_of, summarise
 
-    def joined(name: str, payload: str) -> pd.DataFrame:
+    def joined(name: str, payload: str) -> Any:
         parts = [stored.read(payload).assign(**place) for stored, place in zip(inputs[name], at[name], strict=True)]
         return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
