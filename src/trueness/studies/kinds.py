@@ -53,8 +53,8 @@ class StudyKind:
 
     def files(self) -> dict[str, str]:
         """Name to TOML text of the studies that come with it."""
-        found = sorted((item for item in self._files() if item.name.endswith(".toml")), key=lambda item: item.name)
-        return {item.name.removesuffix(".toml"): item.read_text(encoding="utf-8") for item in found}
+        texts = {item.name: item.read_text(encoding="utf-8") for item in self._files() if item.name.endswith(".toml")}
+        return {name.removesuffix(".toml"): texts[name] for name in sorted(texts)}
 
     def _files(self) -> list[Traversable]:
         if self.folder is None:

@@ -1,18 +1,16 @@
 """Order in the Court (2022): do explanation methods agree with one another?"""
 
-from trueness.papers.agreement.figures import figures
-from trueness.papers.agreement.study import AgreementStudy, plan
-from trueness.papers.agreement.tables import tables
+from trueness.papers.agreement import figures, study, tables
 from trueness.studies.kinds import StudyKind
 
 AGREEMENT = StudyKind(
     name="agreement",
     description="agreement of all pairs of explanation methods, about our models and transformers",
     folder=__name__,
-    schema=AgreementStudy,
-    plan=plan,
-    figures=figures,
-    tables=tables,
+    schema=study.AgreementStudy,
+    plan=study.plan,
+    figures=figures.figures,
+    tables=tables.tables,
     intervals="bias-corrected and accelerated bootstrap over texts with all their seeds; of accuracy Student's",
     headlines=("Kendall tau", "accuracy"),
 )

@@ -1,17 +1,15 @@
 """Attention is not Explanation (Jain and Wallace 2019): does attention agree with gradients, and could it differ?"""
 
-from trueness.papers.attention_is_not_explanation.figures import figures
-from trueness.papers.attention_is_not_explanation.study import AttentionStudy, plan
-from trueness.papers.attention_is_not_explanation.tables import tables
+from trueness.papers.attention_is_not_explanation import figures, study, tables
 from trueness.studies.kinds import StudyKind
 
 ATTENTION_IS_NOT_EXPLANATION = StudyKind(
     name="attention-is-not-explanation",
     description="attention against gradients and leave-one-out, permuted, and adversarial",
     folder=__name__,
-    schema=AttentionStudy,
-    plan=plan,
-    figures=figures,
-    tables=tables,
+    schema=study.AttentionStudy,
+    plan=study.plan,
+    figures=figures.figures,
+    tables=tables.tables,
     intervals="Student's over seeds and normal over instances, in quadrature; n counts seeds",
 )
