@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import resources
+from importlib import import_module, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +61,15 @@ class StudyKind:
             return []
         place = resources.files(self.folder) if isinstance(self.folder, str) else self.folder
         return [item for item in place.iterdir() if item.is_file()]
+
+
+def later(package: str, module: str, name: str = "") -> Callable[..., Any]:
+    """The function `name` of a package's module, or the one called as the module is; it loads when it is called."""
+
+    def call(*given: Any) -> Any:
+        return getattr(import_module(f"{package}.{module}"), name or module)(*given)
+
+    return call
 
 
 def _as_kind(thing: Any, name: str) -> StudyKind:

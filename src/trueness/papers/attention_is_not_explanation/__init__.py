@@ -1,15 +1,15 @@
 """Attention is not Explanation (Jain and Wallace 2019): does attention agree with gradients, and could it differ?"""
 
-from trueness.papers.attention_is_not_explanation import figures, study, tables
-from trueness.studies.kinds import StudyKind
+from trueness.papers.attention_is_not_explanation.study import AttentionStudy, plan
+from trueness.studies.kinds import StudyKind, later
 
 ATTENTION_IS_NOT_EXPLANATION = StudyKind(
     name="attention-is-not-explanation",
     description="attention against gradients and leave-one-out, permuted, and adversarial",
     folder=__name__,
-    schema=study.AttentionStudy,
-    plan=study.plan,
-    figures=figures.figures,
-    tables=tables.tables,
+    schema=AttentionStudy,
+    plan=plan,
+    figures=later(__name__, "figures"),
+    tables=later(__name__, "tables"),
     intervals="Student's over seeds and normal over instances, in quadrature; n counts seeds",
 )

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from scipy.stats import ttest_1samp
 
 from trueness.protocols.claim_helpers import FEWEST_SEEDS, claim, decide, mostly, shown, verdict
 from trueness.protocols.result import Claim
 from trueness.protocols.roar.curves import RemovalCell, over_seeds
 from trueness.stats import holm
 from trueness.stats.undefined import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ONE_SIDED = 0.025
 GRADIENTS = ("gradient", "gradient@madsen2022", "input-x-gradient")
@@ -120,8 +118,6 @@ def _integrated(cells: Sequence[RemovalCell]) -> Iterator[Claim]:
 
 def _chance(values: Floats) -> float:
     """The chance of a mean so far above 0 if it were 0: Student's, one-sided; 1 with fewer than three seeds."""
-    from scipy.stats import ttest_1samp
-
     known = values[np.isfinite(values)]
     if len(known) < FEWEST_SEEDS:
         return 1.0
