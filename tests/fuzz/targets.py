@@ -87,11 +87,11 @@ def take_data(given: tuple[str, bytes], folder: Path) -> None:
 
 def shown(found: dict[str, Any]) -> None:
     from trueness.cli import show
-    from trueness.cli.options import as_it_is, put
+    from trueness.cli.options import put
 
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        put(False, found, as_it_is, show.dataset)
-        put(True, found, as_it_is, show.dataset)
+        put(False, found, show.dataset)
+        put(True, found, show.dataset)
     out.getvalue().encode()
     assert "\x1b" not in out.getvalue(), "an escape sequence reaches the terminal"
 

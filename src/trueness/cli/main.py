@@ -12,9 +12,10 @@ from typing import Annotated
 
 import typer
 
+import trueness as tn
 from trueness.boundary import printable, whole
 from trueness.cli import studies, texts
-from trueness.cli.options import Json, as_it_is, put
+from trueness.cli.options import Json, put
 from trueness.errors import UserError, no_room
 from trueness.version import __version__
 
@@ -72,17 +73,16 @@ def list_command(
     as_json: Json = False,
 ) -> None:
     """List studies, datasets, models and explainers."""
-    from trueness import api
     from trueness.cli import show
     from trueness.registry import nearest
 
-    found = api.names()
+    found = tn.names()
     if kind is not None:
         singular = kind if kind in found else kind.removesuffix("s").replace("studie", "study")
         if singular not in found:
             raise UserError(f"There is no kind {kind!r}; {nearest(kind, list(found))}")
         found = {singular: found[singular]}
-    put(as_json, found, as_it_is, show.names)
+    put(as_json, found, show.names)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,6 +11,8 @@ import typer
 
 from trueness.boundary import CONTROL
 
+T = TypeVar("T")
+
 
 def complete_study(incomplete: str) -> list[str]:
     """Built-in studies that begin so."""
@@ -39,15 +41,22 @@ Settings = Annotated[
         "--set", metavar="KEY=VALUE", help="Override a key of the study, e.g. seeds=5 or data.train=1000. Repeatable."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 Engine = Annotated[
     str | None,
     typer.Option("--engine", metavar="NAME", help="Instead of this machine: parsl:FILE or dask:ADDRESS."),
 ]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes to use; default: one per core.")]
-
-
+Data = Annotated[str, typer.Option("--data", metavar="DATASET", help="A dataset's name, file or folder.")]
 Root = Annotated[Path | None, typer.Option("--root", help="Where the papers' corpora lie.")]
+Split = Annotated[str | None, typer.Option("--split", help="The split to look at; default: test, or the only one.")]
+ModelFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")]
+Explainers = Annotated[list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")]
+Texts = Annotated[list[str], typer.Option("--text", help="The text; repeatable.")]
+Others = Annotated[list[str] | None, typer.Option("--other", help="The second text of a pair, one per --text.")]
+ModelPlace = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model is kept.")]
+Seed = Annotated[int, typer.Option("--seed", min=0)]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda:0, ...")]
+Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 
 
 def settings_of(given: list[str] | None) -> dict[str, Any]:
@@ -57,18 +66,10 @@ def settings_of(given: list[str] | None) -> dict[str, Any]:
     return dict(parse_setting(item) for item in given or [])
 
 
-T = TypeVar("T")
-
-
-def put(as_json: bool, value: T, plain: Callable[[T], Any], show: Callable[[T], None]) -> None:
-    """Print a result: as JSON, or as a person reads it."""
+def put(as_json: bool, value: T, show: Callable[[T], None], plain: Callable[[T], Any] = lambda value: value) -> None:
+    """Print a result: as JSON, which `plain` makes of what is not plain yet, or as a person reads it."""
     if as_json:
         written = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
         print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", written))
     else:
         show(value)
-
-
-def as_it_is(value: T) -> T:
-    """What is plain JSON already."""
-    return value

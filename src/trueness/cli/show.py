@@ -16,6 +16,7 @@ from trueness.cli.progress import duration
 from trueness.protocols.result import Result
 from trueness.report.compare import MANY, shares, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
+from trueness.report.table import NOTHING, number
 from trueness.studies import KINDS
 
 _BAD_ROWS = 10  # a file that is bad throughout says so in its first rows
@@ -24,8 +25,7 @@ _NARROW = 130  # below this many columns the table leaves out what can be looked
 
 def _rows(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
     """A table; columns named in `right` hold numbers."""
-    header = any(columns)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), show_header=header)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), show_header=any(columns))
     for column in columns:
         numeric = column in right
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
@@ -34,12 +34,8 @@ def _rows(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]
     console.print(table)
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
 def _interval(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+    return NOTHING if low is None or high is None else f"{low:.3f} to {high:.3f}"
 
 
 def study_run(run: StudyRun) -> None:
@@ -82,8 +78,8 @@ def result(found: Result, headlines: Sequence[str] | None = None) -> None:
     numbers = ("value", "95 % interval", "n", *(() if narrow else ("random explanation", "best")))
     rows = []
     for score in scores:
-        cells = [_number(score.value), _interval(score.low, score.high), str(score.n)]
-        cells += [] if narrow else [_number(score.null), _number(score.best), score.direction]
+        cells = [number(score.value), _interval(score.low, score.high), str(score.n)]
+        cells += [] if narrow else [number(score.null), number(score.best), score.direction]
         rows.append([*(getattr(score, name) for name in texts), *cells])
     _rows(console, (*texts, *numbers, *(() if narrow else ("direction",))), rows, numbers)
     if len(scores) < len(found.scores):
@@ -145,7 +141,7 @@ def comparison(compared: dict[str, Any]) -> None:
     rows = []
     chosen, left_out = shown_rows(compared["rows"])
     for row in chosen:
-        ours = [_number(row[name]) for name in ("published", "second_run", "value")]
+        ours = [number(row[name]) for name in ("published", "second_run", "value")]
         ours += [_interval(row["low"], row["high"]), str(row["n"])]
         agrees = {True: "yes", False: "no", None: "–"}[row["agrees"]]
         rows.append([*(row[name] for name in texts), *ours, agrees, row["note"]])
@@ -206,7 +202,7 @@ def trained(summary: dict[str, Any]) -> None:
     """Where the model is and how well it predicts."""
     console = open_console()
     columns = list(dict.fromkeys(name for scores in summary["scores"].values() for name in scores))
-    rows = ((split, *(_number(scores.get(name)) for name in columns)) for split, scores in summary["scores"].items())
+    rows = ((split, *(number(scores.get(name)) for name in columns)) for split, scores in summary["scores"].items())
     _rows(console, ("split", *columns), rows, right=columns)
     for note in summary["notes"]:
         console.print(f"{note}.")

@@ -1,63 +1,43 @@
-"""The commands about studies: run, plan, report, compare."""
+"""The commands about studies: run, dryrun, plan, report, compare."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trueness.cli.options import (
-    Engine,
-    Json,
-    Settings,
-    StorePath,
-    StudyName,
-    Workers,
-    as_it_is,
-    complete_dataset,
-    put,
-    settings_of,
-)
+import trueness as tn
+from trueness.cli import options
+from trueness.cli.options import put, settings_of
+
+if TYPE_CHECKING:
+    from trueness.api import StudyRun
 
 
 def run_command(
-    study: StudyName,
-    store: StorePath = Path("runs"),
-    settings: Settings = None,
-    workers: Workers = None,
+    study: options.StudyName,
+    store: options.StorePath = Path("runs"),
+    settings: options.Settings = None,
+    workers: options.Workers = None,
     device: Annotated[
         list[str] | None,
         typer.Option("--device", help="A device the workers share, e.g. cuda:0; repeatable. Default: cpu."),
     ] = None,
-    engine: Engine = None,
+    engine: options.Engine = None,
     durable: Annotated[
         bool, typer.Option("--durable", help="Bring every result to the disk before it counts: survives a power cut.")
     ] = False,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run a study. Running it again continues where it stopped."""
-    from trueness import api
     from trueness.cli import show
-    from trueness.cli.progress import Bar
 
-    try:
-        with Bar() as bar:
-            finished = api.run(
-                study,
-                store=store,
-                workers=workers,
-                devices=device or ["cpu"],
-                executor=engine,
-                listener=bar,
-                durable=durable,
-                **settings_of(settings),
-            )
-    except KeyboardInterrupt:
-        print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
-        raise typer.Exit(130) from None
-    put(as_json, finished, api.StudyRun.to_json, show.study_run)
+    where: dict[str, Any] = {"store": store, "workers": workers, "devices": device or ["cpu"]}
+    finished = _watched(tn.run, study, settings, executor=engine, durable=durable, **where)
+    put(as_json, finished, show.study_run, tn.StudyRun.to_json)
 
 
 def dryrun_command(
@@ -66,83 +46,85 @@ def dryrun_command(
         typer.Argument(
             metavar="DATASET",
             help="Your texts: a file, a folder, or a dataset's name.",
-            autocompletion=complete_dataset,
+            autocompletion=options.complete_dataset,
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The HTML report.")] = Path("dry-run.html"),
-    store: StorePath = Path("runs"),
-    settings: Settings = None,
-    workers: Workers = None,
+    store: options.StorePath = Path("runs"),
+    settings: options.Settings = None,
+    workers: options.Workers = None,
     device: Annotated[list[str] | None, typer.Option("--device", help="e.g. cuda:0; repeatable.")] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Plant evidence in your texts, train models that must use it, and rank explainers by how surely they find it.
 
     --set models=transformer --set pretrained=FOLDER takes your own architecture; --set plantings, explainers, seeds.
     """
-    from trueness import api
     from trueness.cli import show
-    from trueness.cli.progress import Bar
 
-    try:
-        with Bar() as bar:
-            chosen = {**settings_of(settings), "store": store, "workers": workers, "devices": device or ["cpu"]}
-            finished = api.dry_run(data, listener=bar, **chosen)
-    except KeyboardInterrupt:
-        print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
-        raise typer.Exit(130) from None
+    finished = _watched(tn.dry_run, data, settings, store=store, workers=workers, devices=device or ["cpu"])
     page, *figures = map(str, finished.report(out))
-    put(as_json, finished, lambda run: {**run.to_json(), "report": page, "figures": figures}, show.dry_run)
+    put(as_json, finished, show.dry_run, lambda run: {**run.to_json(), "report": page, "figures": figures})
     if not as_json:
         print(f"Report: {page}")
 
 
+def _watched(run: Callable[..., StudyRun], about: str, settings: list[str] | None, **how: Any) -> StudyRun:
+    """What a run gives, with a progress bar meanwhile."""
+    from trueness.cli.progress import Bar
+
+    try:
+        with Bar() as bar:
+            return run(about, listener=bar, **{**settings_of(settings), **how})
+    except KeyboardInterrupt:
+        print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
 def plan_command(
-    study: StudyName,
-    store: StorePath = Path("runs"),
-    settings: Settings = None,
-    workers: Workers = None,
-    as_json: Json = False,
+    study: options.StudyName,
+    store: options.StorePath = Path("runs"),
+    settings: options.Settings = None,
+    workers: options.Workers = None,
+    as_json: options.Json = False,
 ) -> None:
     """Show the tasks of a study, which are done, and how long the rest takes."""
-    from trueness import api
     from trueness.cli import show
 
-    found = api.plan(study, store=store, workers=workers, **settings_of(settings))
-    put(as_json, found, api.Plan.to_json, show.plan)
+    found = tn.plan(study, store=store, workers=workers, **settings_of(settings))
+    put(as_json, found, show.plan, tn.Plan.to_json)
 
 
 def report_command(
-    study: StudyName,
-    store: StorePath = Path("runs"),
-    settings: Settings = None,
+    study: options.StudyName,
+    store: options.StorePath = Path("runs"),
+    settings: options.Settings = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The HTML file; default: STUDY.html in the store.")
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write the one-file HTML report of a study that has run, and its figures as PNG."""
-    from trueness import api
     from trueness.cli import show
 
-    run = api.open_run(study, store=store, **settings_of(settings))
-    _notice(run.notice)
-    page, *figures = map(str, run.report(out))
-    put(as_json, {"study": study, "report": page, "figures": figures}, as_it_is, show.report)
+    page, *figures = map(str, _opened(study, store, settings).report(out))
+    put(as_json, {"study": study, "report": page, "figures": figures}, show.report)
 
 
 def compare_command(
-    study: StudyName, store: StorePath = Path("runs"), settings: Settings = None, as_json: Json = False
+    study: options.StudyName,
+    store: options.StorePath = Path("runs"),
+    settings: options.Settings = None,
+    as_json: options.Json = False,
 ) -> None:
     """Set our values beside the published ones and check the paper's conclusions."""
-    from trueness import api
     from trueness.cli import show
 
-    run = api.open_run(study, store=store, **settings_of(settings))
-    _notice(run.notice)
-    put(as_json, run.compare(), as_it_is, show.comparison)
+    put(as_json, _opened(study, store, settings).compare(), show.comparison)
 
 
-def _notice(text: str) -> None:
-    if text:
-        print(f"trueness: {text}.", file=sys.stderr)
+def _opened(study: str, store: Path, settings: list[str] | None) -> StudyRun:
+    run = tn.open_run(study, store=store, **settings_of(settings))
+    if run.notice:
+        print(f"trueness: {run.notice}.", file=sys.stderr)
+    return run

@@ -20,21 +20,19 @@ def compare(study: Study, result: Result) -> dict[str, Any]:
     AtteFa), or their two values where they ran their experiment twice; `inside` tells whether our mean lies in it.
     """
     published = KINDS[study.kind].published()
-    rows = [
-        _row(score, published.get(tuple(getattr(score, name) for name in PUBLISHED_KEY), {})) for score in result.scores
-    ]
+    keys = [tuple(getattr(score, name) for name in PUBLISHED_KEY) for score in result.scores]
+    rows = [_row(score, published.get(key, {})) for score, key in zip(result.scores, keys, strict=True)]
+    compared = [row for row in rows if row["agrees"] is not None]
     return {
         "study": study.name,
         "agreement": {
-            "compared": sum(row["agrees"] is not None for row in rows),
-            "agreeing": sum(row["agrees"] is True for row in rows),
-            "with_spread": sum(row["agrees"] is not None and row["inside"] is not None for row in rows),
-            "inside": sum(row["agrees"] is not None and row["inside"] is True for row in rows),
+            "compared": len(compared),
+            "agreeing": sum(row["agrees"] for row in compared),
+            "with_spread": sum(row["inside"] is not None for row in compared),
+            "inside": sum(row["inside"] is True for row in compared),
         },
         "rows": rows,
-        "claims": [claim.model_dump() for claim in result.claims],
-        "warnings": [warning.model_dump() for warning in result.warnings],
-        "abstentions": [abstention.model_dump() for abstention in result.abstentions],
+        **{name: [one.model_dump() for one in getattr(result, name)] for name in ("claims", "warnings", "abstentions")},
     }
 
 
@@ -69,23 +67,11 @@ def _row(score: Score, published: dict[str, Any]) -> dict[str, Any]:
     few = value is not None and score.n < FEWEST
     thin = f"n = {score.n} is too few to tell whether it agrees" if few else ""
     notes = [text for text in (published.get("note", ""), score.note, thin) if text]
+    about, ours = (*PUBLISHED_KEY, "variant"), ("value", "low", "high", "n", "direction", "null", "best")
     return {
-        "quantity": score.quantity,
-        "dataset": score.dataset,
-        "model": score.model,
-        "method": score.method,
-        "variant": score.variant,
-        "published": value,
-        "published_low": low,
-        "published_high": high,
-        "second_run": again,
-        "value": score.value,
-        "low": score.low,
-        "high": score.high,
-        "n": score.n,
-        "direction": score.direction,
-        "null": score.null,
-        "best": score.best,
+        **{name: getattr(score, name) for name in about},
+        **{"published": value, "published_low": low, "published_high": high, "second_run": again},
+        **{name: getattr(score, name) for name in ours},
         "agrees": None if value is None or few else _meet((value, low, high), (score.value, score.low, score.high)),
         "inside": None if value is None or low is None or high is None else low <= score.value <= high,
         "note": "; ".join(notes),

@@ -12,6 +12,8 @@ from trueness.protocols.result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
+Colour = tuple[int, ...]
+"""Red, green and blue, up to 255 each."""
 # Blue speaks for the target, orange against it: distinct to colour-blind readers.
 _FOR, _AGAINST = (0, 114, 178), (230, 159, 0)
 
@@ -53,19 +55,16 @@ class Explanation:
         return heatmap(self)
 
 
-def colours(scores: Sequence[float]) -> list[tuple[int, int, int]]:
+def colours(scores: Sequence[float]) -> list[Colour]:
     """A background per score: white at 0, full colour at the largest magnitude of this text."""
-    largest = max((abs(score) for score in scores), default=0.0)
-    found = []
-    for score in scores:
-        share = abs(score) / largest if largest > 0 else 0.0
-        full = _FOR if score >= 0 else _AGAINST
-        red, green, blue = (round(255 + share * (channel - 255)) for channel in full)
-        found.append((red, green, blue))
-    return found
+    largest = max(map(abs, scores), default=0.0) or 1.0
+    return [
+        tuple(round(255 + abs(score) / largest * (channel - 255)) for channel in (_FOR if score >= 0 else _AGAINST))
+        for score in scores
+    ]
 
 
-def dark(colour: tuple[int, int, int]) -> bool:
+def dark(colour: Colour) -> bool:
     """Whether white text is easier to read on it than black."""
     red, green, blue = colour
     return 0.299 * red + 0.587 * green + 0.114 * blue < 128

@@ -38,7 +38,7 @@ def selected(words: Sequence[str], chosen: Sequence[float], marks: Sequence[floa
     """The words as HTML: what a rationale selects is underlined, evidence (mark 1) and decoys (mark -1) stand out."""
     spans = []
     for word, score, mark in zip(words, chosen, marks, strict=True):
-        kind = "evidence" if mark > 0 else "decoy" if mark < 0 else ""
-        names = " ".join([*([kind] if kind else []), *(["selected"] if score > 0 else [])])
+        kinds = {"evidence": mark > 0, "decoy": mark < 0, "selected": score > 0}
+        names = " ".join(name for name, holds in kinds.items() if holds)
         spans.append(f'<span class="{names}">{escape(word)}</span>' if names else escape(word))
     return " ".join(spans)

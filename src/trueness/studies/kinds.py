@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import resources
+from importlib import import_module, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,14 +53,23 @@ class StudyKind:
 
     def files(self) -> dict[str, str]:
         """Name to TOML text of the studies that come with it."""
-        found = sorted((item for item in self._files() if item.name.endswith(".toml")), key=lambda item: item.name)
-        return {item.name.removesuffix(".toml"): item.read_text(encoding="utf-8") for item in found}
+        texts = {item.name: item.read_text(encoding="utf-8") for item in self._files() if item.name.endswith(".toml")}
+        return {name.removesuffix(".toml"): texts[name] for name in sorted(texts)}
 
     def _files(self) -> list[Traversable]:
         if self.folder is None:
             return []
         place = resources.files(self.folder) if isinstance(self.folder, str) else self.folder
         return [item for item in place.iterdir() if item.is_file()]
+
+
+def later(package: str, module: str, name: str = "") -> Callable[..., Any]:
+    """The function `name` of a package's module, or the one called as the module is; it loads when it is called."""
+
+    def call(*given: Any) -> Any:
+        return getattr(import_module(f"{package}.{module}"), name or module)(*given)
+
+    return call
 
 
 def _as_kind(thing: Any, name: str) -> StudyKind:

@@ -20,8 +20,7 @@ from trueness.studies.schema import Study
 
 def builtin_studies() -> dict[str, str]:
     """Name to TOML text of the studies that come with the kinds of study."""
-    found = {name: text for kind in KINDS for name, text in KINDS[kind].files().items()}
-    return dict(sorted(found.items()))
+    return dict(sorted(item for kind in KINDS for item in KINDS[kind].files().items()))
 
 
 def load_study(name: str | Path, settings: Mapping[str, Any] | None = None) -> Study:
@@ -100,7 +99,7 @@ def _parse(source: str, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message = re.sub(r"^(.*) \(at (line \d+, column \d+)\)$", r"\2: \1", str(error))
-        raise UserError(f"{source}, {message[0].lower()}{message[1:]}; the file is not valid TOML.") from error
+        raise UserError(f"{source}, {_lower(message)}; the file is not valid TOML.") from error
     except (ValueError, RecursionError) as error:
         raise UserError(f"{source} is not valid TOML ({first_line(error)}).") from error
 
@@ -135,10 +134,9 @@ def _explain(problem: Any, schema: type[BaseModel], source: str, text: str, give
     if problem["type"] == "too_short":
         return f"{place}: {shown}: at least {problem['ctx']['min_length']} value(s) are needed."
     message = str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input ")
-    if problem["type"] == "value_error" and not location:  # of several keys together
-        return f"{source}: {message}" + ("" if message[-1] in ".?" else ".")
     if problem["type"] == "value_error":
-        return f"{place}: {shown}: {message}" + ("" if message[-1] in ".?" else ".")
+        about = f"{place}: {shown}" if location else source  # of several keys together
+        return f"{about}: {message}" + ("" if message[-1] in ".?" else ".")
     return f"{place}: {shown}: {message}, not {problem['input']!r}."
 
 

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
-from trueness.errors import UserError
 from trueness.models import TEXT_MODELS
 from trueness.models.families import family_of
 from trueness.models.recipes import RECIPES
-from trueness.studies.schema import RECORDED, RecipeName, ShapeChanges, Study, WordVectors, as_list, distinct, known
+from trueness.studies.schema import RECORDED, RecipeName, Several, ShapeChanges, Study, WordVectors, known, refused
 from trueness.studies.text_tasks import read_dataset, read_vectors
 
 if TYPE_CHECKING:
@@ -28,16 +27,13 @@ def _any_model(name: str, info: ValidationInfo) -> str:
 
 
 AnyModel = Annotated[str, known(TEXT_MODELS), AfterValidator(_any_model)]
-AnyModels = Annotated[list[AnyModel], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 
 
 def _fine_tuning(name: str) -> str:
     from trueness.models.finetuning import FINE_TUNINGS  # loads torch
 
-    try:
+    with refused():
         return FINE_TUNINGS.reference(name)
-    except UserError as error:
-        raise ValueError(str(error)) from error
 
 
 FineTuningName = Annotated[str, AfterValidator(_fine_tuning)]
@@ -46,7 +42,7 @@ FineTuningName = Annotated[str, AfterValidator(_fine_tuning)]
 class ModelsStudy(Study):
     """A study that trains models from scratch and fine-tunes pretrained ones."""
 
-    models: AnyModels
+    models: Several[AnyModel]
     vectors: WordVectors
     """Word vectors of models trained from scratch: a file, glove-6b-50d (in a package), or none."""
     recipe: RecipeName

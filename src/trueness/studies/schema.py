@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -57,16 +58,21 @@ RECORDED = {"recorded": True}
 """Validation context of a study that has run: what it names need not be here any more."""
 
 
+@contextlib.contextmanager
+def refused() -> Iterator[None]:
+    """What a person can fix is said of the key of the study file."""
+    try:
+        yield
+    except UserError as error:
+        raise ValueError(str(error)) from error
+
+
 def known(registry: Registry[Any]) -> PlainValidator:
     """Of a name, or of an object that has one: the name as tasks carry it, if the registry knows it."""
 
     def check(value: Any, info: ValidationInfo) -> str:
-        if info.context is RECORDED:
-            return str(value)
-        try:
-            return registry.reference(registry.name_of(value))
-        except UserError as error:
-            raise ValueError(str(error)) from error
+        with refused():
+            return str(value) if info.context is RECORDED else registry.reference(registry.name_of(value))
 
     return PlainValidator(check)
 
@@ -77,16 +83,11 @@ def in_groups(items: Sequence[T], size: int) -> list[list[T]]:
 
 
 def _findable(name: str, info: ValidationInfo) -> str:
-    if info.context is RECORDED:
-        return name
-    try:
-        return reference_to(name)
-    except UserError as error:
-        raise ValueError(str(error)) from error
+    with refused():
+        return name if info.context is RECORDED else reference_to(name)
 
 
-def attentive(name: str, info: ValidationInfo) -> str:
-    """Refuse a model without attention of its own."""
+def _attentive(name: str, info: ValidationInfo) -> str:
     if info.context is not RECORDED and TEXT_MODELS[name].attends != "one":
         raise ValueError(f"{name} has no attention of its own to test; use additive or dot")
     return name
@@ -112,22 +113,19 @@ def _increasing(values: list[float]) -> list[float]:
     return values
 
 
-DatasetName = Annotated[str, known(VECTOR_DATASETS)]
-ModelName = Annotated[str, known(VECTOR_MODELS)]
+Distinct = Annotated[list[T], BeforeValidator(as_list), AfterValidator(distinct)]
+"""Values of which none occurs twice; one stands for a list of it."""
+Several = Annotated[Distinct[T], Field(min_length=1)]
+"""The same, and at least one."""
 ExplainerName = Annotated[str, known(VECTOR_EXPLAINERS)]
-Datasets = Annotated[list[DatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
-Models = Annotated[list[ModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+Datasets = Several[Annotated[str, known(VECTOR_DATASETS)]]
+Models = Several[Annotated[str, known(VECTOR_MODELS)]]
 TextDatasetName = Annotated[str, AfterValidator(_findable)]
-TextDatasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+TextDatasets = Several[TextDatasetName]
 NamedDatasets = Annotated[TextDatasets, AfterValidator(named_apart)]
-AttentionModelName = Annotated[str, known(TEXT_MODELS), AfterValidator(attentive)]
-AttentionModels = Annotated[
-    list[AttentionModelName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)
-]
+AttentionModels = Several[Annotated[str, known(TEXT_MODELS), AfterValidator(_attentive)]]
 TextExplainerName = Annotated[str, known(TEXT_EXPLAINERS)]
-TextExplainers = Annotated[
-    list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=2)
-]
+TextExplainers = Annotated[Distinct[TextExplainerName], Field(min_length=2)]
 RecipeName = Annotated[str, known(RECIPES)]
 WordVectors = Annotated[str, AfterValidator(_found)]
 ShapeChanges = Annotated[dict[str, int | str], AfterValidator(_shape)]
@@ -154,3 +152,13 @@ class Study(Part):
     question: str
     paper: str
     seeds: Seeds
+
+
+class AttentiveStudy(Study):
+    """A study of models that have attention of their own, trained from scratch."""
+
+    datasets: TextDatasets
+    models: AttentionModels
+    vectors: WordVectors
+    """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
+    recipe: RecipeName

@@ -1,9 +1,7 @@
 """Order in the Court (2022): do explanation methods agree with one another?"""
 
-from trueness.papers.agreement.figures import figures
 from trueness.papers.agreement.study import AgreementStudy, plan
-from trueness.papers.agreement.tables import tables
-from trueness.studies.kinds import StudyKind
+from trueness.studies.kinds import StudyKind, later
 
 AGREEMENT = StudyKind(
     name="agreement",
@@ -11,8 +9,8 @@ AGREEMENT = StudyKind(
     folder=__name__,
     schema=AgreementStudy,
     plan=plan,
-    figures=figures,
-    tables=tables,
+    figures=later(__name__, "figures"),
+    tables=later(__name__, "tables"),
     intervals="bias-corrected and accelerated bootstrap over texts with all their seeds; of accuracy Student's",
     headlines=("Kendall tau", "accuracy"),
 )

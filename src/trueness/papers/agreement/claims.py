@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from trueness.protocols.agreement.cell import AgreementCell
 from trueness.protocols.agreement.measures import TAU
@@ -14,9 +14,6 @@ from trueness.protocols.claim_helpers import Finding, claim, decide, shown
 from trueness.protocols.result import Claim, Variant
 from trueness.stats import Interval, mean_interval
 from trueness.stats.undefined import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STRONG = 0.5
 """A mean tau from here on would be strong agreement: three of four pairs of tokens in the same order."""

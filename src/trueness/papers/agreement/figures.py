@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.cluster.hierarchy import leaves_list, linkage
 
 from trueness.protocols.agreement.measures import TAU
 from trueness.protocols.result import Result
@@ -16,8 +18,6 @@ from trueness.report.figure import Figure
 
 def figures(result: Result) -> Iterator[Figure]:
     """The matrix of all pairs, one dataset and model at a time."""
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     for place, some in result.records.groupby(["dataset", "model", "variant"], sort=False):
         couples = zip(some["first"], some["second"], strict=True)
@@ -55,8 +55,6 @@ def figures(result: Result) -> Iterator[Figure]:
 
 def order_by_likeness(methods: list[str], tau: dict[frozenset[str], float]) -> list[str]:
     """Methods in the order of a hierarchical clustering by mean tau, so that those that agree stand together."""
-    from scipy.cluster.hierarchy import leaves_list, linkage
-
     if len(methods) < 3:
         return methods
     apart = np.array([1 - tau.get(frozenset(pair), 0.0) for pair in itertools.combinations(methods, 2)])

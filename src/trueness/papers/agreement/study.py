@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
@@ -14,21 +16,15 @@ from trueness.models import TEXT_MODELS
 from trueness.models.families import Family, recognise
 from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
 from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
-from trueness.studies.schema import (
-    TextDatasetName,
-    TextExplainers,
-    as_list,
-    distinct,
-)
+from trueness.studies.placed import Place, Placed
+from trueness.studies.schema import Distinct, TextDatasetName, TextExplainers, in_groups
 from trueness.studies.text_tasks import dataset_task, small
-
-Datasets = Annotated[list[TextDatasetName], BeforeValidator(as_list), AfterValidator(distinct)]
 
 
 class AgreementStudy(ModelsStudy):
     """A study of agreement: models that are trained, or one saved classifier and texts of the user's."""
 
-    datasets: Datasets
+    datasets: Distinct[TextDatasetName]
     explainers: TextExplainers
     """Those that a model cannot support are left out and named."""
     as_published: bool
@@ -61,37 +57,32 @@ def plan(study: AgreementStudy) -> Task:
     """Datasets, then models, then their explanations, then each dataset's and model's agreement, then the summary."""
     if study.model is not None and study.data is not None:
         return _plan_given(study, study.model, study.data)
-    cells, trained = [], []
-    at: dict[str, list[dict[str, Any]]] = {"cells": [], "trained": []}
+    made = Placed("cells", "trained")
     for name in study.datasets:
         for model in study.models:
             family = TEXT_MODELS[model]
             data = dataset_task(name, None if family.pretrained else study.vectors, ("train", "test"))
             models = trained_models(study, data, name, model, uniform=study.uniform)
             for uniform, by_seed in models.items():
-                tested = [performance({"model": one}) for one in dict.fromkeys(by_seed.values())]
-                trained += tested
-                at["trained"] += [{"dataset": name, "model": model, "uniform": uniform}] * len(tested)
-            for variant in _variants(study):
-                inputs = [
-                    _explanations(study, {"dataset": data, "model": task_of}, seed=seed, family=family, variant=variant)
-                    for seed, task_of in models[False].items()
+                for one in dict.fromkeys(by_seed.values()):
+                    made.add("trained", performance({"model": one}), dataset=name, model=model, uniform=uniform)
+            for variant in ("corrected", "as-published") if study.as_published else ("corrected",):
+                found = [
+                    one
+                    for seed, trained in models[False].items()
+                    for one in _explanations(study, {"dataset": data, "model": trained}, seed, family, variant)
                 ]
-                cells.append(
-                    cell({"explained": [one for some in inputs for one in some]}, seeds=study.seeds, k=study.k)
-                )
-                at["cells"].append({"dataset": name, "model": model, "variant": variant})
-    return summary({"cells": cells, "trained": trained}, at=at, machinery=_machinery(study))
+                done = cell({"explained": found}, seeds=study.seeds, k=study.k)
+                made.add("cells", done, dataset=name, model=model, variant=variant)
+    return summary(made.inputs, at=made.at, machinery=_machinery(study))
 
 
 def _plan_given(study: AgreementStudy, model: str, data: str) -> Task:
-    inputs = {"dataset": dataset_task(data, None)}
-    some = _explanations(study, inputs, seed=0, family=recognise(model)[0], variant="corrected", folder=Path(model))
-    one = cell({"explained": some}, seeds=[0], k=study.k)
-    at = {"dataset": Path(data).name, "model": Path(model).resolve().name, "variant": "corrected"}
-    return summary(
-        {"cells": [one], "trained": []}, at={"cells": [at], "trained": []}, machinery=_machinery(study), paper=False
-    )
+    made, inputs = Placed("cells", "trained"), {"dataset": dataset_task(data, None)}
+    found = _explanations(study, inputs, 0, recognise(model)[0], "corrected", folder=Path(model))
+    where = {"dataset": Path(data).name, "model": Path(model).resolve().name, "variant": "corrected"}
+    made.add("cells", cell({"explained": found}, seeds=[0], k=study.k), **where)
+    return summary(made.inputs, at=made.at, machinery=_machinery(study), paper=False)
 
 
 def _machinery(study: AgreementStudy) -> dict[str, tuple[str, ...]]:
@@ -100,14 +91,9 @@ def _machinery(study: AgreementStudy) -> dict[str, tuple[str, ...]]:
     return {name: TEXT_EXPLAINERS[name].facts.machinery for name in study.explainers}
 
 
-def _variants(study: AgreementStudy) -> list[str]:
-    return ["corrected", "as-published"] if study.as_published else ["corrected"]
-
-
 def _explanations(
     study: AgreementStudy,
     inputs: Mapping[str, Task],
-    *,
     seed: int,
     family: Family,
     variant: str,
@@ -136,15 +122,12 @@ def _explanations(
 @task("agreement/cell", version=2)
 def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) -> dict[str, Any]:
     """Agreement of all pairs of methods about one kind of model on one dataset, over its seeds."""
-    import itertools
-
     import pandas as pd
 
     from trueness.protocols.agreement.cell import DRAW, SEED
     from trueness.protocols.agreement.measures import own_records, pair_records
 
-    each = len(inputs["explained"]) // len(seeds)
-    parts = [inputs["explained"][begin : begin + each] for begin in range(0, len(inputs["explained"]), each)]
+    parts = in_groups(inputs["explained"], len(inputs["explained"]) // len(seeds))
     records, own, by_seed = [], [], []
     for seed, (main, *more) in zip(seeds, parts, strict=True):
         scores, mask = read_scores(main)
@@ -175,25 +158,24 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
     if own:
         payloads["own"] = small(pd.concat(own, ignore_index=True))
     strips = [
-        {**example, "method": method, "scores": values[row][mask[row]].tolist()}
-        for scores, mask in by_seed[:1]
+        {**example, "method": method, "scores": values[row][by_seed[0][1][row]].tolist()}
         for row, example in enumerate(facts[0]["examples"])
-        for method, values in scores.items()
+        for method, values in by_seed[0][0].items()
     ]
-    return {**payloads, **({"strips": pd.DataFrame(strips)} if strips else {})}
+    if strips:
+        payloads["strips"] = pd.DataFrame(strips)
+    return payloads
 
 
 @task("agreement/summary", version=3, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,
-    at: Mapping[str, list[Mapping[str, Any]]],
+    at: Mapping[str, list[Place]],
     machinery: Mapping[str, list[str]],
     paper: bool = True,
 ) -> dict[str, Any]:
     """Scores, tables and warnings of the study, and the paper's claims, checked: not about a model of the user's."""
-    from dataclasses import replace
-
     import pandas as pd
 
     from trueness.papers.agreement.claims import claims
@@ -201,26 +183,21 @@ def summary(
     from trueness.protocols.agreement.summary import accuracies, summarise
 
     cells, strips = [], []
+    none = pd.DataFrame({"method": [], "against": [], "instance": [], "Kendall tau": []})
     for place, stored in zip(at["cells"], inputs["cells"], strict=True):
         about = stored.read("about")
-        none = pd.DataFrame({"method": [], "against": [], "instance": [], "Kendall tau": []})
-        cells.append(
-            AgreementCell(
-                **place,
-                records=stored.read("records"),
-                own=stored.read("own") if stored.holds("own") else none,
-                without_sign=tuple(about["unsigned"]),
-                refused=about["refused"],
-                pairs_of_texts=about["pairs"],
-                saturation=tuple(
-                    values["saturation"]
-                    for checks in about["checks"]
-                    for values in checks.values()
-                    if "saturation" in values
-                ),
-                machinery=machinery,
-            )
+        found = [values for checks in about["checks"] for values in checks.values()]
+        one = AgreementCell(
+            **place,
+            records=stored.read("records"),
+            own=stored.read("own") if stored.holds("own") else none,
+            without_sign=tuple(about["unsigned"]),
+            refused=about["refused"],
+            pairs_of_texts=about["pairs"],
+            saturation=tuple(values["saturation"] for values in found if "saturation" in values),
+            machinery=machinery,
         )
+        cells.append(one)
         if stored.holds("strips"):
             strips.append(stored.read("strips").assign(**place))
     trained = [
@@ -229,14 +206,10 @@ def summary(
         for seed, test in stored.read("test").items()
     ]
     tables = {"strips": pd.concat(strips, ignore_index=True)} if strips else {}
-    if trained:
-        tables["accuracy"] = pd.DataFrame(trained)
+    tables |= {"accuracy": pd.DataFrame(trained)} if trained else {}
     result = summarise(cells, tables)
-    if trained:
-        result = replace(result, scores=(*result.scores, *accuracies(tables["accuracy"])))
+    scores = (*result.scores, *(accuracies(tables["accuracy"]) if trained else ()))
     # The records of every pair and instance stay with each cell; the result keeps tau alone.
-    kept = result.records[
-        ["dataset", "model", "variant", "seed", "instance", "first", "second", "length", "Kendall tau"]
-    ]
-    own = tuple(claims(cells)) if paper else ()
-    return replace(result, records=small(kept), claims=own).payloads()
+    kept = ["dataset", "model", "variant", "seed", "instance", "first", "second", "length", "Kendall tau"]
+    checked = tuple(claims(cells)) if paper else ()
+    return replace(result, scores=scores, records=small(result.records[kept]), claims=checked).payloads()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from trueness.protocols.agreement.measures import TAU
 from trueness.protocols.result import Result
 from trueness.report.table import NOTHING, Table, groups, published_value, spread
 from trueness.studies.kinds import Published
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _PAPER = {
     "transformer": "Tables 1 and 5: agreement about the transformer",

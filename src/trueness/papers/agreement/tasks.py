@@ -51,17 +51,13 @@ def explained(
     asked = {name: f"{name}{suffix}" if f"{name}{suffix}" in TEXT_EXPLAINERS else name for name in names}
     methods = {other: TEXT_EXPLAINERS[other] for other in asked.values()}
     found = explain_all(network, split, methods, refuse=False)
-    redrawn = (
-        explain_all(
-            network,
+    redrawn: dict[str, Any] = {}
+    if again:
+        few, known = (
             EncodedSplit(chosen[:again], model.coder, current_device()),
             {name: methods[name] for name in found.scores},
-            redraw=True,
-            refuse=False,
         )
-        if again
-        else None
-    )
+        redrawn |= explain_all(network, few, known, redraw=True, refuse=False).scores
     plain = {other: name for name, other in asked.items()}
     with torch.no_grad():
         predicted = [int(network(split.batch([row])).logits.argmax()) for row in range(min(examples, len(chosen)))]
@@ -87,11 +83,10 @@ def explained(
             some = [methods[other].checks(network, batch) for batch in batches]
             checks = {check: float(torch.cat([one[check] for one in some]).mean()) for check in some[0]}
             facts["checks"] |= {name: checks} if checks else {}
-    scores = {plain[name]: values.astype(np.float32) for name, values in found.scores.items()}
-    payloads: dict[str, Any] = {"scores": {**scores, "mask": found.mask}, "facts": facts}
-    if redrawn is not None and redrawn.scores:
-        payloads["again"] = {plain[name]: values.astype(np.float32) for name, values in redrawn.scores.items()}
-    return payloads
+    scores, second = (
+        {plain[name]: values.astype(np.float32) for name, values in some.items()} for some in (found.scores, redrawn)
+    )
+    return {"scores": {**scores, "mask": found.mask}, "facts": facts, **({"again": second} if second else {})}
 
 
 def read_scores(stored: Stored) -> tuple[dict[str, Any], Any]:

@@ -1,9 +1,7 @@
 """AtteFa (2022) and the four tests of Wiegreffe and Pinter (2019): can a twin predict the same but attend elsewhere?"""
 
-from trueness.papers.attefa.figures import figures
 from trueness.papers.attefa.study import AttefaStudy, plan
-from trueness.papers.attefa.tables import tables
-from trueness.studies.kinds import StudyKind
+from trueness.studies.kinds import StudyKind, later
 
 ATTEFA = StudyKind(
     name="attefa",
@@ -11,8 +9,8 @@ ATTEFA = StudyKind(
     folder=__name__,
     schema=AttefaStudy,
     plan=plan,
-    figures=figures,
-    tables=tables,
+    figures=later(__name__, "figures"),
+    tables=later(__name__, "tables"),
     intervals="Student's over seeds; n counts them",
     headlines=("AtteFa", "AtteFa*", "F1 of a guided model"),
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, TWIN, TwinCell
 from trueness.protocols.attefa.guided_training import BASE, UNIFORM
@@ -13,9 +13,6 @@ from trueness.protocols.attefa.guided_training import TWIN as TWIN_GUIDE
 from trueness.protocols.claim_helpers import GAIN, Finding, claim, decide, shown
 from trueness.protocols.result import Claim
 from trueness.stats import Undefined, kendall, t_interval, within
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CONTEXT, ALONE = "bilstm-additive", "average-additive"
 COUNTED = tuple(f"mock-{number}" for number in range(1, 11))
@@ -64,8 +61,6 @@ def _context(scores: Scores, by: Cells, dataset: str) -> Finding | None:
 
 def _informative(scores: Scores, by: Cells, model: str) -> Finding | None:
     """Per seed: tau between the number of informative tokens and the score."""
-    import pandas as pd
-
     order = [dataset for dataset in (*COUNTED, *SHARED) if (dataset, model) in by]
     table = pd.DataFrame({dataset: scores(by[dataset, model]) for dataset in order}).dropna()
     if len(order) < 3 or not len(table):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, cells_of, weight_in_words
 from trueness.protocols.result import Result
 from trueness.report import figure as draw
 from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _GRID = 41
 
@@ -25,8 +23,6 @@ def figures(result: Result) -> Iterator[Figure]:
 
 
 def _violins(result: Result) -> Figure:
-    import pandas as pd
-
     dots = _dots(result)
     outlines = [_outline(group) for _, group in dots.groupby(["score", "dataset", "model"], sort=False)]
     y = draw.numbers("value", between=(0, 1), title=None)
@@ -62,8 +58,6 @@ def _violins(result: Result) -> Figure:
 
 def _dots(result: Result) -> pd.DataFrame:
     """One row per score and seed."""
-    import pandas as pd
-
     rows = []
     for name in ("AtteFa, as published", "AtteFa*"):
         for cell in cells_of(result):
@@ -77,8 +71,6 @@ def _dots(result: Result) -> pd.DataFrame:
 
 def _outline(dots: pd.DataFrame) -> pd.DataFrame:
     """A violin: how dense the values are, mirrored, its widest place 1 wide on each side."""
-    import pandas as pd
-
     values = dots["value"].to_numpy()
     spread = max(float(np.std(values)) * len(values) ** -0.2, 0.012)
     grid = np.linspace(max(values.min() - 2 * spread, 0.0), min(values.max() + 2 * spread, 1.0), _GRID)
@@ -89,8 +81,6 @@ def _outline(dots: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plane(result: Result) -> Figure:
-    import pandas as pd
-
     runs, bases = result.tables["runs"], result.tables["bases"]
     kind = runs["method"].map({PUBLISHED: "twin, as published", RETRAINED: "same training, other seed"})
     weight = runs["weight"].map(weight_in_words)

@@ -6,50 +6,34 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import Field
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
 from trueness.models import TEXT_MODELS
 from trueness.models.recipes import Divergence
 from trueness.studies.model_tasks import read_model, training
-from trueness.studies.schema import (
-    AttentionModels,
-    RecipeName,
-    ShapeChanges,
-    Study,
-    TextDatasets,
-    WordVectors,
-    as_list,
-    distinct,
-)
+from trueness.studies.placed import Place, Placed
+from trueness.studies.schema import AttentiveStudy, Distinct, Several, ShapeChanges
 from trueness.studies.text_tasks import dataset_task, read_dataset, read_vectors
 
 KL_WEIGHT = 0.001
 """Of a guide's twin under Kullback-Leibler: of the order that Wiegreffe and Pinter report."""
 
 Weight = Annotated[float, Field(gt=0)]
-Weights = Annotated[list[Weight], BeforeValidator(as_list), AfterValidator(distinct)]
-Temperatures = Annotated[list[Weight], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 
 
-class AttefaStudy(Study):
+class AttefaStudy(AttentiveStudy):
     """A study of twins. The first seed is the base model's; every seed gives a twin and a retrained model."""
 
-    datasets: TextDatasets
-    models: AttentionModels
-    vectors: WordVectors
-    """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
-    recipe: RecipeName
-    """Of the base model."""
     as_published: bool
     """Whether twins are also chosen on the test split, with weight 1, as in the paper."""
-    weights: Weights
+    weights: Distinct[Weight]
     """How much divergence counts against the change of prediction; inf: divergence alone."""
     curve_seeds: int = Field(ge=0)
     """With how many of the seeds twins of all weights are trained."""
     divergence: Divergence
-    temperatures: Temperatures
+    temperatures: Several[Weight]
     """Of the base model's softmax and its twins'."""
     uniform: bool
     """Whether the same encoder is trained with uniform weights too."""
@@ -60,13 +44,10 @@ class AttefaStudy(Study):
 
 def plan(study: AttefaStudy) -> Task:
     """Datasets, then base models (every seed), then their twins, then the summary."""
-    inputs: dict[str, list[Task]] = {"runs": [], "uniform": [], "guides": []}
-    at: dict[str, list[dict[str, Any]]] = {name: [] for name in inputs}
-    base, *_ = study.seeds
-    curve = study.seeds[: study.curve_seeds]
+    made, base = Placed("runs", "uniform", "guides"), study.seeds[0]
     # JSON has no infinity.
     weights = [None if math.isinf(weight) else weight for weight in study.weights]
-    jobs = [[seed, weight] for weight in weights for seed in curve]
+    jobs = [[seed, weight] for weight in weights for seed in study.seeds[: study.curve_seeds]]
     for name in study.datasets:
         data = dataset_task(name, study.vectors, ("train", "test"))
         for model in study.models:
@@ -74,26 +55,23 @@ def plan(study: AttefaStudy) -> Task:
                 plain = temperature == 1.0
                 label = model if plain else f"{model}, temperature {temperature:g}"
                 place = {"dataset": name, "model": label}
-                shape = {**study.shape} if plain else {**study.shape, "temperature": temperature}
+                shape = study.shape if plain else {**study.shape, "temperature": temperature}
                 common: dict[str, Any] = {"recipe": study.recipe, "seeds": study.seeds}
                 both = {"dataset": data, "models": training(data, model=model, shape=shape, **common)}
-                parts = [retrained(both, base=base, seeds=study.seeds[1:])]
+                made.add("runs", retrained(both, base=base, seeds=study.seeds[1:]), **place)
                 if study.as_published:
                     nine = [[seed, 1.0] for seed in study.seeds]
                     how = {"recipe": "twin@attefa2022", "divergence": "jensen-shannon"}
-                    parts.append(twins(both, base=base, jobs=nine, **how))
+                    made.add("runs", twins(both, base=base, jobs=nine, **how), **place)
                 if jobs:
-                    parts.append(twins(both, base=base, jobs=jobs, recipe="twin", divergence=study.divergence))
-                inputs["runs"] += parts
-                at["runs"] += [place] * len(parts)
+                    how = {"recipe": "twin", "divergence": study.divergence}
+                    made.add("runs", twins(both, base=base, jobs=jobs, **how), **place)
                 if study.guides:
-                    more = {"divergence": study.divergence, "shape": {**study.shape}}
-                    inputs["guides"].append(guides(both, base=base, **common, **more))
-                    at["guides"].append(place)
+                    more = {"divergence": study.divergence, "shape": study.shape}
+                    made.add("guides", guides(both, base=base, **common, **more), **place)
                 if study.uniform and (flat := TEXT_MODELS[model].uniform):
-                    inputs["uniform"].append(training(data, model=flat, shape=study.shape, **common))
-                    at["uniform"].append(place)
-    return summary(inputs, at=at)
+                    made.add("uniform", training(data, model=flat, shape=study.shape, **common), **place)
+    return summary(made.inputs, at=made.at)
 
 
 @task("attefa/retrained", version=2)
@@ -154,15 +132,14 @@ def guides(
     from trueness.protocols.attefa.guided_training import guided
 
     data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], base)
-    common = {"vectors": read_vectors(inputs["dataset"]), "device": current_device()}
+    common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": current_device()}
     weight = 1.0 if divergence == "jensen-shannon" else KL_WEIGHT
-    (twin,) = train_twins(model, data, [(base, weight)], divergence=divergence, **common)  # type: ignore[arg-type]
-    found = guided(data, model, twin.model, seeds, recipe=recipe, **common, **shape)  # type: ignore[arg-type]
-    return {"guides": found}
+    (twin,) = train_twins(model, data, [(base, weight)], divergence=divergence, **common)
+    return {"guides": guided(data, model, twin.model, seeds, recipe=recipe, **common, **shape)}
 
 
 @task("attefa/summary", version=4, light=True)
-def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, Any]:
+def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Place]]) -> dict[str, Any]:
     """Scores, tables, warnings and checked claims of the whole study."""
     from dataclasses import replace
 
@@ -173,27 +150,24 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping
     from trueness.protocols.attefa.comparisons import performance
     from trueness.protocols.attefa.summary import summarise
 
-    def placed(name: str, place: Mapping[str, Any]) -> list[Stored]:
-        return [stored for stored, where in zip(inputs[name], at[name], strict=True) if where == place]
-
     cells, records = [], []
     for dataset, model in dict.fromkeys((place["dataset"], place["model"]) for place in at["runs"]):
         place = {"dataset": dataset, "model": model}
-        parts = placed("runs", place)
-        (first,) = [part for part in parts if part.holds("base")]
-        with_runs = [part for part in parts if part.holds("runs")]
+        here = {
+            name: [stored for stored, where in zip(inputs[name], at[name], strict=True) if where == place]
+            for name in inputs
+        }
+        with_runs = [part for part in here["runs"] if part.holds("runs")]
         if not with_runs:
             continue
+        (about,) = [part.read("base") for part in here["runs"] if part.holds("base")]
         runs = pd.concat([part.read("runs") for part in with_runs], ignore_index=True)
-        about = first.read("base")
         again = runs[runs["method"] == RETRAINED]
         metrics = [(LEARNED_MODEL, about["seed"], about["performance"])]
-        metrics += [
-            (LEARNED_MODEL, seed, value) for seed, value in zip(again["seed"], again["performance"], strict=True)
-        ]
-        for part in placed("uniform", place):
+        metrics += [(LEARNED_MODEL, row.seed, row.performance) for row in again.itertuples()]
+        for part in here["uniform"]:
             metrics += [(UNIFORM_MODEL, seed, performance(test)) for seed, test in part.read("test").items()]
-        for part in placed("guides", place):
+        for part in here["guides"]:
             metrics += [(row.guide, row.seed, row.value) for row in part.read("guides").itertuples()]
         table = pd.DataFrame([{"what": what, "seed": int(seed), "value": value} for what, seed, value in metrics])
         records += [part.read("records").assign(**place) for part in with_runs]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from trueness.protocols.attefa.cell import MAIN, PUBLISHED, TwinCell, cells_of
 from trueness.protocols.result import Result
 from trueness.report.table import NOTHING, Table, number, number_within, spread
 from trueness.studies.kinds import Published
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _QUANTITIES = ("F1", "TVD", "divergence of attention", "AtteFa")
 _BOTH = tuple(name for quantity in _QUANTITIES for name in (f"{quantity}: paper", "ours"))

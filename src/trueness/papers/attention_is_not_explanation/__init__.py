@@ -1,9 +1,7 @@
 """Attention is not Explanation (Jain and Wallace 2019): does attention agree with gradients, and could it differ?"""
 
-from trueness.papers.attention_is_not_explanation.figures import figures
 from trueness.papers.attention_is_not_explanation.study import AttentionStudy, plan
-from trueness.papers.attention_is_not_explanation.tables import tables
-from trueness.studies.kinds import StudyKind
+from trueness.studies.kinds import StudyKind, later
 
 ATTENTION_IS_NOT_EXPLANATION = StudyKind(
     name="attention-is-not-explanation",
@@ -11,7 +9,7 @@ ATTENTION_IS_NOT_EXPLANATION = StudyKind(
     folder=__name__,
     schema=AttentionStudy,
     plan=plan,
-    figures=figures,
-    tables=tables,
+    figures=later(__name__, "figures"),
+    tables=later(__name__, "tables"),
     intervals="Student's over seeds and normal over instances, in quadrature; n counts seeds",
 )

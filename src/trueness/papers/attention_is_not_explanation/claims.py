@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from trueness.protocols.attention.cell import AttentionCell, crossed
 from trueness.protocols.claim_helpers import GAIN, Finding, claim, decide, shown, together
 from trueness.protocols.result import Claim
 from trueness.stats import Interval, Undefined, within
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WEAK = 0.5
 COMPARABLE = 0.1

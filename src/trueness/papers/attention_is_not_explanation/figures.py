@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from trueness.protocols.result import Result
 from trueness.report import figure as draw
 from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _GRADIENT, _LOO = "attention, gradient@jw2019", "attention, leave-one-out@jw2019"
 _REFERENCE = "gradient@jw2019, leave-one-out@jw2019"

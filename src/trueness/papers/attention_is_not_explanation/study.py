@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -12,48 +12,21 @@ from trueness.engine import Stored, Task, task
 from trueness.models import TEXT_MODELS
 from trueness.models.recipes import RECIPES
 from trueness.studies.model_tasks import read_model, training
-from trueness.studies.schema import (
-    AttentionModels,
-    Ratio,
-    RecipeName,
-    ShapeChanges,
-    Study,
-    TextDatasets,
-    WordVectors,
-    in_groups,
-)
+from trueness.studies.placed import Place, Placed
+from trueness.studies.schema import AttentiveStudy, Ratio, RecipeName, ShapeChanges, in_groups
 from trueness.studies.text_tasks import dataset_task, read_dataset, small
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Enough to redraw the figures; the rest stays with each model's trial.
 _KEPT = (
     *("dataset", "model", "seed", "instance", "length", "gold", "predicted", "probability", "max_attention", "tau:"),
-    *(
-        "permutation",
-        "adversary",
-        "upper",
-        "search",
-        "change",
-        "alone",
-        "deciding",
-        "first",
-        "second",
-        "weight",
-        "exact",
-    ),
+    *("permutation", "adversary", "upper", "search", "change", "alone", "deciding"),
+    *("first", "second", "weight", "exact"),
 )
 
 
-class AttentionStudy(Study):
+class AttentionStudy(AttentiveStudy):
     """A study of attention as an explanation."""
 
-    datasets: TextDatasets
-    models: AttentionModels
-    vectors: WordVectors
-    """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
-    recipe: RecipeName
     shape: ShapeChanges = Field(default_factory=dict)
     recipes: dict[str, RecipeName] = Field(default_factory=dict)
     """Recipes of datasets that take another one."""
@@ -74,42 +47,33 @@ class AttentionStudy(Study):
 
 def plan(study: AttentionStudy) -> Task:
     """Datasets, then models (uniform attention too), then a trial of each, then seeds compared, then the summary."""
-    trials, trained, spreads, epsilons = [], [], [], {}
-    at: dict[str, list[dict[str, Any]]] = {"trials": [], "trained": [], "spreads": []}
+    made, epsilons = Placed("trials", "trained", "spreads"), {}
     for name in study.datasets:
         data = dataset_task(name, study.vectors, ("train", "test"))
         recipe = study.recipes.get(name, study.recipe)
-        epsilon = study.epsilon if RECIPES[recipe].shape.get("head", "linear") == "linear" else study.epsilon_pairs
-        epsilons[name] = epsilon
+        single = RECIPES[recipe].shape.get("head", "linear") == "linear"
+        epsilons[name] = study.epsilon if single else study.epsilon_pairs
         uniform = dict.fromkeys(flat for model in study.models if (flat := TEXT_MODELS[model].uniform))
         for model in (*study.models, *uniform):
-            models: dict[int, Task] = {}
+            where, trials = {"dataset": name, "model": model}, []
             for some in in_groups(study.seeds, study.together):
                 together = training(data, model=model, recipe=recipe, seeds=some, shape=study.shape)
-                models |= dict.fromkeys(some, together)
-                trained.append(together)
-                at["trained"].append({"dataset": name, "model": model})
-            places = [{"dataset": name, "model": model, "seed": seed} for seed in study.seeds]
-            if model in uniform:
-                continue
-            here = [
-                trial(
-                    {"dataset": data, "model": models[seed]},
-                    seed=seed,
-                    epsilon=epsilon,
-                    epsilons=study.epsilons,
-                    permutations=study.permutations,
-                    search_steps=study.search_steps,
-                    instances=study.instances,
-                    examples=study.examples if seed == study.seeds[0] else 0,
-                )
-                for seed in study.seeds
-            ]
-            trials += here
-            at["trials"] += places
-            spreads.append(seeds({"trials": here}))
-            at["spreads"].append({"dataset": name, "model": model})
-    return summary({"trials": trials, "trained": trained, "spreads": spreads}, at=at, epsilons=epsilons)
+                made.add("trained", together, **where)
+                for seed in some if model not in uniform else ():
+                    done = trial(
+                        {"dataset": data, "model": together},
+                        seed=seed,
+                        epsilon=epsilons[name],
+                        epsilons=study.epsilons,
+                        permutations=study.permutations,
+                        search_steps=study.search_steps,
+                        instances=study.instances,
+                        examples=study.examples if seed == study.seeds[0] else 0,
+                    )
+                    trials.append(made.add("trials", done, **where, seed=seed))
+            if trials:
+                made.add("spreads", seeds({"trials": trials}), **where)
+    return summary(made.inputs, at=made.at, epsilons=epsilons)
 
 
 @task("attention/trial", version=1)
@@ -143,37 +107,26 @@ def seeds(inputs: Mapping[str, list[Stored]]) -> dict[str, Any]:
 
 @task("attention/summary", version=2, light=True)
 def summary(
-    inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Mapping[str, Any]]], epsilons: Mapping[str, float]
+    inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Place]], epsilons: Mapping[str, float]
 ) -> dict[str, Any]:
     """Scores, tables, warnings and checked claims of the whole study."""
+    import pandas as pd
+
     from trueness.papers.attention_is_not_explanation.claims import claims
     from trueness.protocols.attention.summary import cells_of, summarise
 
-    metrics = [
+    def joined(name: str, payload: str) -> Any:
+        parts = [stored.read(payload).assign(**place) for stored, place in zip(inputs[name], at[name], strict=True)]
+        return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+
+    rows = [
         {**place, "seed": int(seed), "metric": name, "value": test[name]}
         for place, stored in zip(at["trained"], inputs["trained"], strict=True)
         for seed, test in stored.read("test").items()
         for name in ("macro-f1" if "auc" in test else "accuracy",)
     ]
-    records, spread = (
-        _joined(inputs[name], payload, at[name]) for name, payload in (("trials", "records"), ("spreads", "spread"))
-    )
-    cells = cells_of(records, spread, _frame(metrics), epsilons=epsilons)
-    result = summarise(cells, _frame(metrics), _joined(inputs["trials"], "examples", at["trials"]))
-    result = replace(result, claims=tuple(claims(cells)))
-    kept = [column for column in result.records if str(column).startswith(_KEPT)]
-    return replace(result, records=small(result.records[kept])).payloads()
-
-
-def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(rows)
-
-
-def _joined(stored: Sequence[Stored], payload: str, places: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    frames = [item.read(payload).assign(**place) for item, place in zip(stored, places, strict=True)]
-    joined: pd.DataFrame = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
-    return joined
+    metrics = pd.DataFrame(rows)
+    cells = cells_of(joined("trials", "records"), joined("spreads", "spread"), metrics, epsilons=epsilons)
+    result = summarise(cells, metrics, joined("trials", "examples"))
+    kept = small(result.records[[column for column in result.records if str(column).startswith(_KEPT)]])
+    return replace(result, claims=tuple(claims(cells)), records=kept).payloads()

@@ -1,9 +1,7 @@
 """Planted evidence (Zhou et al. 2022), and the dry run: which explanations find what a model had to use?"""
 
-from trueness.papers.ground_truth.figures import figures
 from trueness.papers.ground_truth.study import GroundTruthStudy, plan
-from trueness.papers.ground_truth.tables import tables
-from trueness.studies.kinds import StudyKind
+from trueness.studies.kinds import StudyKind, later
 
 GROUND_TRUTH = StudyKind(
     name="ground-truth",
@@ -11,8 +9,8 @@ GROUND_TRUTH = StudyKind(
     folder=__name__,
     schema=GroundTruthStudy,
     plan=plan,
-    figures=figures,
-    tables=tables,
+    figures=later(__name__, "figures"),
+    tables=later(__name__, "tables"),
     intervals="Student's over models (seeds) that used the evidence; n counts them",
     headlines=("accuracy", "AUROC", "attribution share", "decoy share"),
 )

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from trueness.protocols.ground_truth.summary import PLANTED, pooled
 from trueness.protocols.result import Result
 from trueness.report import figure as draw
 from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, Figure
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _KINDS = {0: "another word", 1: "planted evidence", -1: "a decoy"}
 
@@ -57,8 +55,6 @@ def _ranking(result: Result) -> Figure:
 
 def _selections(result: Result) -> Iterator[Figure]:
     """Precision and recall of rationales against the rate of selection, beside the best that is possible."""
-    import pandas as pd
-
     records = result.records
     if "selected" not in records:
         return
@@ -114,8 +110,6 @@ def _best(dataset: str, records: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _words(result: Result) -> Iterator[Figure]:
     """The weight of every word of a text, coloured by what was planted: Figures 10, 11, 19 and 20."""
-    import pandas as pd
-
     rows = list(_weights(result))
     if not rows:
         return

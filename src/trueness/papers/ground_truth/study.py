@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from trueness.data.planting import PLANTINGS
 from trueness.engine import Stored, Task, task
@@ -16,36 +17,30 @@ from trueness.errors import UserError
 from trueness.models import TEXT_MODELS
 from trueness.models.recipes import RECIPES
 from trueness.studies.model_tasks import AnyModel, ModelsStudy, read_model, trained_models
+from trueness.studies.placed import Place, Placed
 from trueness.studies.schema import (
+    Distinct,
     NamedDatasets,
     Ratio,
     RecipeName,
+    Several,
     TextExplainers,
-    as_list,
-    distinct,
     in_groups,
     known,
 )
-from trueness.studies.text_tasks import (
-    dataset_payloads,
-    dataset_task,
-    read_dataset,
-    read_vectors,
-    small,
-    vectors_for,
-)
+from trueness.studies.text_tasks import dataset_payloads, dataset_task, read_dataset, read_vectors, small, vectors_for
 
-PlantingName = Annotated[str, known(PLANTINGS)]
-PlantingNames = Annotated[list[PlantingName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class GroundTruthStudy(ModelsStudy):
     """A study of planted evidence: models are trained until they must have used it, then explained."""
 
     datasets: NamedDatasets
-    models: Annotated[list[AnyModel], BeforeValidator(as_list), AfterValidator(distinct)]
+    models: Distinct[AnyModel]
     """May be none where there are rationale models."""
-    plantings: PlantingNames
+    plantings: Several[Annotated[str, known(PLANTINGS)]]
     kept: Ratio | None = None
     """The chance to keep a text's own label; by default the new one does not depend on it."""
     explainers: TextExplainers
@@ -78,7 +73,7 @@ class GroundTruthStudy(ModelsStudy):
 
 def plan(study: GroundTruthStudy) -> Task:
     """Datasets, then evidence planted in them, then models, then a trial of each, then the summary."""
-    trials, at = [], []
+    made = Placed("trials")
     for name in study.datasets:
         source = dataset_task(name, None)
         for planting in study.plantings:
@@ -90,33 +85,29 @@ def plan(study: GroundTruthStudy) -> Task:
                 vectors=vectors_for(name, study.vectors),
                 frozen=any("embedding" in RECIPES[recipe].frozen for recipe in _recipes(study, name)),
             )
+            shown = {seed: study.examples if seed == study.seeds[0] else 0 for seed in study.seeds}
             for model in study.models:
-                models = trained_models(study, data, name, model)[False]
-                for seed, trained in models.items():
-                    inputs = {"dataset": data, "model": trained}
-                    first = study.examples if seed == study.seeds[0] else 0
-                    how = {"explainers": study.explainers, "instances": study.instances, "examples": first}
-                    trials.append(trial(inputs, seed=seed, **how))
-                    at.append({"dataset": where, "model": model, "seed": seed, "part": None})
+                for seed, trained in trained_models(study, data, name, model)[False].items():
+                    how = {"explainers": study.explainers, "instances": study.instances, "examples": shown[seed]}
+                    done = trial({"dataset": data, "model": trained}, seed=seed, **how)
+                    made.add("trials", done, dataset=where, model=model, seed=seed, part=None)
             jobs = list(itertools.product(study.selections.get(planting, []), study.seeds[: study.rationale_seeds]))
             for method in study.rationales:
                 for some in in_groups(jobs, study.together):
-                    shown = [study.examples if seed == study.seeds[0] else 0 for _, seed in some]
                     done = rationales(
                         {"dataset": data},
                         method=method,
                         jobs=[list(job) for job in some],
                         instances=study.instances,
                         recipe=study.rationale_recipe,
-                        examples=shown,
+                        examples=[shown[seed] for _, seed in some],
                         by_text=study.by_text,
                         shape=study.shape,
                     )
                     for part, (rate, seed) in enumerate(some):
-                        trials.append(done)
                         label = f"rationale-{method}, {rate:g}"
-                        at.append({"dataset": where, "model": label, "seed": seed, "part": part})
-    return summary({"trials": trials}, at=at)
+                        made.add("trials", done, dataset=where, model=label, seed=seed, part=part)
+    return summary(made.inputs, at=made.at["trials"])
 
 
 def _recipes(study: GroundTruthStudy, dataset: str) -> list[str]:
@@ -155,9 +146,15 @@ def trial(
     data = read_dataset(inputs["dataset"])
     model = read_model(inputs["model"], seed)
     bound = inputs["dataset"].read("bound")["bound"]
-    records, facts = measure(model, data["test"], explainers, bound=bound, instances=instances, shown=examples)
-    payloads: dict[str, Any] = {"facts": {**facts, "classes": list(data.classes)}}
-    return {**payloads, "records": small(records)} if len(records) else payloads
+    found = measure(model, data["test"], explainers, bound=bound, instances=instances, shown=examples)
+    return _payloads(*found, data.classes)
+
+
+def _payloads(
+    records: pd.DataFrame, facts: Mapping[str, Any], classes: Sequence[str], part: str = ""
+) -> dict[str, Any]:
+    payloads: dict[str, Any] = {f"facts{part}": {**facts, "classes": list(classes)}}
+    return {**payloads, f"records{part}": small(records)} if len(records) else payloads
 
 
 @task("ground-truth/rationales", version=2)
@@ -182,40 +179,32 @@ def rationales(
     how: dict[str, Any] = {"instances": instances, "bound": inputs["dataset"].read("bound")["bound"]}
     payloads: dict[str, Any] = {}
     for part, (model, shown) in enumerate(zip(models, examples, strict=True)):
-        records, facts = measure(model, data["test"], ["rationale"], shown=shown, **how)
-        payloads[f"facts_{part}"] = {**facts, "classes": list(data.classes)}
-        if len(records):
-            payloads[f"records_{part}"] = small(records)
+        payloads |= _payloads(
+            *measure(model, data["test"], ["rationale"], shown=shown, **how), data.classes, f"_{part}"
+        )
     return payloads
 
 
 @task("ground-truth/summary", version=3, light=True)
-def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Place]) -> dict[str, Any]:
     """Scores, the ranking, warnings and checked claims of the whole study."""
-    from dataclasses import replace
-
     import pandas as pd
 
     from trueness.papers.ground_truth.claims import claims
     from trueness.protocols.ground_truth.summary import PlantedCell, summarise
 
+    here: dict[tuple[str, str], list[tuple[int, Stored, str]]] = {}
+    for place, stored in zip(at, inputs["trials"], strict=True):
+        part = "" if place["part"] is None else f"_{place['part']}"
+        here.setdefault((place["dataset"], place["model"]), []).append((place["seed"], stored, part))
     cells: list[PlantedCell] = []
     strips: list[dict[str, Any]] = []
-    for dataset, model in dict.fromkeys((place["dataset"], place["model"]) for place in at):
-        here = [
-            (place["seed"], stored, "" if place["part"] is None else f"_{place['part']}")
-            for place, stored in zip(at, inputs["trials"], strict=True)
-            if (place["dataset"], place["model"]) == (dataset, model)
-        ]
-        records = [
-            stored.read(f"records{part}").assign(seed=seed)
-            for seed, stored, part in here
-            if stored.holds(f"records{part}")
-        ]
-        facts = [{**stored.read(f"facts{part}"), "seed": seed} for seed, stored, part in here]
-        classes = tuple(facts[0]["classes"])
+    for (dataset, model), trials in here.items():
+        holding = [(seed, stored, f"records{part}") for seed, stored, part in trials if stored.holds(f"records{part}")]
+        records = [stored.read(name).assign(seed=seed) for seed, stored, name in holding]
+        facts = [{**stored.read(f"facts{part}"), "seed": seed} for seed, stored, part in trials]
         for fact in facts:
-            fact.pop("classes")
+            classes = tuple(fact.pop("classes"))
             strips += [
                 {
                     **{"dataset": dataset, "model": model, "variant": f"seed {fact['seed']}"},

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from trueness.protocols.result import Result
 from trueness.report.table import NOTHING, Table, groups, published_value, spread
 from trueness.studies.kinds import Published
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def tables(result: Result, published: Published) -> Iterator[Table]:

@@ -1,9 +1,7 @@
 """Recursive ROAR (Madsen et al. 2022): mask what is called important, train again; does performance fall?"""
 
-from trueness.papers.recursive_roar.figures import figures
 from trueness.papers.recursive_roar.study import RecursiveRoarStudy, plan
-from trueness.papers.recursive_roar.tables import costs, tables
-from trueness.studies.kinds import StudyKind
+from trueness.studies.kinds import StudyKind, later
 
 RECURSIVE_ROAR = StudyKind(
     name="recursive-roar",
@@ -11,9 +9,9 @@ RECURSIVE_ROAR = StudyKind(
     folder=__name__,
     schema=RecursiveRoarStudy,
     plan=plan,
-    figures=figures,
-    tables=tables,
-    beside=costs,
+    figures=later(__name__, "figures"),
+    tables=later(__name__, "tables"),
+    beside=later(__name__, "tables", "costs"),
     intervals="Student's over seeds; as published: bias-corrected and accelerated bootstrap; n counts seeds",
     headlines=("faithfulness", "faithfulness, as published", "faithfulness (plain ROAR)"),
 )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from scipy.stats import ttest_1samp
 
 from trueness.protocols.claim_helpers import FEWEST_SEEDS, claim, decide, mostly, shown, verdict
 from trueness.protocols.result import Claim
 from trueness.protocols.roar.curves import RemovalCell, over_seeds
 from trueness.stats import holm
 from trueness.stats.undefined import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ONE_SIDED = 0.025
 GRADIENTS = ("gradient", "gradient@madsen2022", "input-x-gradient")
@@ -60,24 +59,15 @@ def _depends(cells: Sequence[RemovalCell]) -> Iterator[Claim]:
     Two variants of integrated gradients would only hide from one another that they are the best: one at a time.
     """
     some = [cell for cell in cells if len(cell.methods("recursive")) > 1]
-    both = all(set(INTEGRATED) <= set(cell.methods("recursive")) for cell in some)
     authors, corrected = INTEGRATED
-    for without, which in (
-        ((corrected, ", integrated gradients as the authors'"), (authors, ", integrated gradients corrected"))
-        if both
-        else ((None, ""),)
-    ):
-        yield from _depends_on(some, without, which)
-
-
-def _depends_on(some: Sequence[RemovalCell], without: str | None, which: str) -> Iterator[Claim]:
-    for text, field_, other in (
-        ("Which method is most faithful depends on the task", "model", "dataset"),
-        ("Which method is most faithful depends on the model", "dataset", "model"),
-    ):
+    left_out: dict[str | None, str] = {None: ""}
+    if all(set(INTEGRATED) <= set(cell.methods("recursive")) for cell in some):
+        left_out = {corrected: ", integrated gradients as the authors'", authors: ", integrated gradients corrected"}
+    on = (("task", "model", "dataset"), ("model", "dataset", "model"))
+    for (without, which), (what, same, other) in itertools.product(left_out.items(), on):
         groups: dict[str, list[RemovalCell]] = {}
         for cell in some:
-            groups.setdefault(getattr(cell, field_), []).append(cell)
+            groups.setdefault(getattr(cell, same), []).append(cell)
         for name, group in groups.items():
             if len(group) < 2:
                 continue
@@ -85,10 +75,9 @@ def _depends_on(some: Sequence[RemovalCell], without: str | None, which: str) ->
             sure = {first for first, certain in bests.values() if certain}
             known = sum(certain for _, certain in bests.values())
             holds = True if len(sure) > 1 else False if known == len(bests) else None
-            shown_ = ", ".join(
-                f"{place} {first}{'' if certain else ' (not surely)'}" for place, (first, certain) in bests.items()
-            )
-            yield Claim(claim=f"{text} ({name}{which})", verdict=verdict(holds), evidence=f"best: {shown_}")
+            told = (f"{place} {first}{'' if certain else ' (not surely)'}" for place, (first, certain) in bests.items())
+            text = f"Which method is most faithful depends on the {what} ({name}{which})"
+            yield Claim(claim=text, verdict=verdict(holds), evidence=f"best: {', '.join(told)}")
 
 
 def _integrated(cells: Sequence[RemovalCell]) -> Iterator[Claim]:
@@ -129,8 +118,6 @@ def _integrated(cells: Sequence[RemovalCell]) -> Iterator[Claim]:
 
 def _chance(values: Floats) -> float:
     """The chance of a mean so far above 0 if it were 0: Student's, one-sided; 1 with fewer than three seeds."""
-    from scipy.stats import ttest_1samp
-
     known = values[np.isfinite(values)]
     if len(known) < FEWEST_SEEDS:
         return 1.0

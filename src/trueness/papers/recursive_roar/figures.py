@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from trueness.protocols.result import Result
 from trueness.report import figure as draw
 from trueness.report.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _COLOURS = [BLUE, ORANGE, GREEN, VERMILION, "#CC79A7", "#56B4E9", "#F0E442", "#000000"]
 _ORDERS = {
@@ -37,8 +36,6 @@ def _coloured(table: pd.DataFrame, **rest: Any) -> draw.Spec:
 
 
 def _curves(curves: pd.DataFrame) -> Iterator[Figure]:
-    import pandas as pd
-
     tokens = bool((curves["unit"] == "tokens").all())
     by_chance = curves["method"] == "random"
     random = curves[by_chance & (curves["order"] == "plain")]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from trueness.engine import Task
 from trueness.explainers import TEXT_EXPLAINERS
@@ -16,17 +17,9 @@ from trueness.papers.recursive_roar.tasks import all_hidden, companion, hidden, 
 from trueness.protocols.roar.curves import BASELINE, MASKED
 from trueness.protocols.roar.removal import Order
 from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
-from trueness.studies.schema import (
-    NamedDatasets,
-    TextExplainerName,
-    as_list,
-    distinct,
-    in_groups,
-)
+from trueness.studies.placed import Placed
+from trueness.studies.schema import NamedDatasets, Several, TextExplainerName, as_list, in_groups
 from trueness.studies.text_tasks import dataset_task
-
-Orders = Annotated[list[Order], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
-Explainers = Annotated[list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
 
 
 class RecursiveRoarStudy(ModelsStudy):
@@ -36,9 +29,9 @@ class RecursiveRoarStudy(ModelsStudy):
     together: int = Field(default=15, ge=1)
     """So many of our own models, of all seeds and of several methods, are one task: stacked on a GPU, one after the
     other on a CPU."""
-    explainers: Explainers
+    explainers: Several[TextExplainerName]
     """Beside the random baseline, which is always there; blurred[NAME] is a foil of NAME."""
-    orders: Orders
+    orders: Several[Order]
     """recursive explains again at every step, plain only the model that saw everything."""
     unit: Literal["share", "tokens"] = "share"
     steps: Annotated[list[float], BeforeValidator(as_list), Field(min_length=1)]
@@ -75,47 +68,38 @@ class RecursiveRoarStudy(ModelsStudy):
 
 def plan(study: RecursiveRoarStudy) -> Task:
     """Chains of train, explain, mask; what all methods share (nothing hidden, all hidden, random) is done once."""
-    steps: list[Task] = []
-    at: list[dict[str, Any]] = []
-
-    def add(done: Task, where: Mapping[str, Any], seeds: Sequence[int], step: int, **more: Any) -> Task:
-        steps.append(done)
-        labels = {key: str(value) if isinstance(value, str) else value for key, value in {**where, **more}.items()}
-        at.append({"seeds": list(seeds), "step": step, "part": None, **labels})
-        return done
-
-    last = len(study.steps) + 1
+    made, last, methods = Placed("steps"), len(study.steps) + 1, [BASELINE, *study.explainers]
     for name in study.datasets:
         data = dataset_task(name, study.vectors, ("train", "dev", "test"))
         for model in study.models:
-            where = {"dataset": Path(name).name, "model": model}
             together = 1 if TEXT_MODELS[model].pretrained else study.together
             for group in in_groups(study.seeds, together):
                 how = {"model": model, "seeds": group, **study.how(name, model)}
+                # Labels are plain text, without the source that a name of somebody else's carries.
+                where = {"dataset": Path(name).name, "model": str(model), "seeds": group, "part": None}
+                add = functools.partial(made.add, "steps", **where)
                 some = study.model_copy(update={"seeds": group})
                 base = trained_models(some, data, name, model)[False][group[0]]
-                add(performance({"model": base}), where, group, 0, method="nothing hidden", order="both")
-                add(all_hidden({"dataset": data}, **how), where, group, last, method="all hidden", order="both")
+                add(performance({"model": base}), step=0, method="nothing hidden", order="both")
+                add(all_hidden({"dataset": data}, **how), step=last, method="all hidden", order="both")
                 explain = {"target": study.target, "signed": study.signed, "unit": study.unit}
                 if study.companion:
-                    names = [BASELINE, *study.explainers]
-                    bounds = {"bounded": study.bounded, "beam": study.beam}
-                    alone = companion(
-                        {"dataset": data}, explainers=names, amounts=study.steps, **how, **explain, **bounds
-                    )
-                    add(alone, where, group, 0, method="all methods", order=MASKED)
+                    asked = {"explainers": methods, "bounded": study.bounded, "beam": study.beam}
+                    alone = companion({"dataset": data}, amounts=study.steps, **asked, **how, **explain)
+                    add(alone, step=0, method="all methods", order=MASKED)
                 first = {}
-                for method in (BASELINE, *study.explainers):
+                for method in methods:
                     plain = method == BASELINE or "plain" in study.orders
                     amounts = study.steps if plain else study.steps[:1]
                     inputs = {"dataset": data, "model": base}
                     first[method] = hidden(inputs, explainer=method, seeds=group, amounts=amounts, **explain)
-                    add(first[method], where, group, 0, method=method, order="explained")
+                    add(first[method], step=0, method=str(method), order="explained")
                 many = max(1, together // len(group))
                 for done, part, method, step, order in _retrained(study, data, first, {**how, **explain}, many):
-                    add(done, where, group, step, part=part, method=method, order=order)
+                    add(done, step=step, part=part, method=str(method), order=order)
     before = {"trained_before": names} if (names := _trained_before(study)) else {}
-    return summary({"steps": steps}, at=at, amounts=study.steps, unit=study.unit, target=study.target, **before)
+    how = {"amounts": study.steps, "unit": study.unit, "target": study.target}
+    return summary(made.inputs, at=made.at["steps"], **how, **before)
 
 
 def _trained_before(study: RecursiveRoarStudy) -> list[str]:

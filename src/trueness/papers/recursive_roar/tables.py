@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from trueness.engine import Stored
 from trueness.protocols.result import Result, Score
 from trueness.report.table import NOTHING, Table, groups, number_within
 from trueness.studies.kinds import Published
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _UNUSUAL, _MASKS = "unusual texts (masked training)", "mask-only accuracy above chance"
 _RECURSIVE, _PLAIN, _MASKED = "faithfulness", "faithfulness (plain ROAR)", "faithfulness (masked training)"
@@ -99,8 +97,6 @@ def costs(stored: Stored) -> dict[str, pd.DataFrame]:
 
     Of a task with several parts each has its own seconds, and an equal share of the others.
     """
-    import pandas as pd
-
     places, keys = stored.meta["parameters"].get("at") or [], stored.meta["inputs"].get("steps") or []
     rows = []
     for place, key in zip(places, keys, strict=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device, part_of_task
@@ -17,11 +18,22 @@ if TYPE_CHECKING:
     from trueness.protocols.roar.step import Hiding, Trainer
 
 
-def _trainer(
-    stored: Stored, model: str, recipe: str, pretrained: str | Path | None, shape: Mapping[str, Any]
-) -> Trainer:
-    how = {"recipe": recipe, "pretrained": pretrained, "vectors": read_vectors(stored), **shape}
-    return functools.partial(TEXT_MODELS[model].train, **how)
+Target = Literal["gold", "predicted"]
+Unit = Literal["share", "tokens"]
+
+
+class Training(TypedDict):
+    """How models are trained: the parameters that all tasks share which train."""
+
+    model: str
+    recipe: str
+    pretrained: str | Path | None
+    shape: Mapping[str, Any]
+
+
+def _trainer(stored: Stored, how: Training) -> Trainer:
+    given = {"recipe": how["recipe"], "pretrained": how["pretrained"], "vectors": read_vectors(stored), **how["shape"]}
+    return functools.partial(TEXT_MODELS[how["model"]].train, **given)
 
 
 @task("roar/hidden", version=2)
@@ -29,11 +41,11 @@ def hidden(
     inputs: Mapping[str, Stored],
     *,
     explainer: str,
-    target: Literal["gold", "predicted"],
+    target: Target,
     signed: bool,
     seeds: Sequence[int],
     amounts: Sequence[float],
-    unit: Literal["share", "tokens"],
+    unit: Unit,
 ) -> dict[str, Any]:
     """What is hidden first, by explanations of the models that saw everything; and how sparse those are."""
     from trueness.errors import Unsupported
@@ -68,16 +80,13 @@ def retrained(
     *,
     explainers: Sequence[str],
     at: Sequence[int],
-    model: str,
-    recipe: str,
-    pretrained: str | Path | None,
-    shape: Mapping[str, Any],
     seeds: Sequence[int],
     leak: bool | int,
-    target: Literal["gold", "predicted"],
+    target: Target,
     signed: bool,
     amounts: Sequence[float],
-    unit: Literal["share", "tokens"],
+    unit: Unit,
+    **how: Unpack[Training],
 ) -> dict[str, Any]:
     """Models trained on masked texts, how they perform, and what their explanations hide next.
 
@@ -93,13 +102,12 @@ def retrained(
         reason = _refusal(stored, explainer)
         jobs.append({"test": {}} if reason is None else {"refused": reason})
         if reason is None:
-            if stored.key not in masks:
-                masks[stored.key] = stored.read("masks")
+            masks[stored.key] = masks.get(stored.key) or stored.read("masks")
             hidings += [_hiding(masks[stored.key], explainer, step, seed) for seed in seeds]
     found: dict[str, Any] = {}
     if hidings:
         data = read_dataset(inputs["dataset"])
-        trainer = _trainer(inputs["dataset"], model, recipe, pretrained, shape)
+        trainer = _trainer(inputs["dataset"], how)
         every = [seed for job in jobs if "test" in job for seed in seeds]
         trained = iter(retrain(trainer, data, every, hidings, current_device(), leak=leak))
         more = [Amount(each, unit) for each in amounts]
@@ -113,16 +121,14 @@ def retrained(
                     after = hide_next(one, explainer, more, seed=seed, target=target, signed=signed)
                     for place, by_split in enumerate(after, start=step + 1):
                         found |= _packed(explainer, place, seed, by_split)
-    payloads: dict[str, Any] = {"facts": {"explainers": list(explainers), "jobs": jobs}}
-    return {**payloads, "masks": found} if found else payloads
+    return {"facts": {"explainers": list(explainers), "jobs": jobs}, **({"masks": found} if found else {})}
 
 
 def _refusal(stored: Stored, explainer: str) -> str | None:
     """Why a model does not support this explainer, from what explained it or was trained after that."""
     facts = stored.read("facts")
-    job = facts["jobs"][facts["explainers"].index(explainer)] if "jobs" in facts else facts
-    reason: str | None = job.get("refused")
-    return reason
+    job: dict[str, str] = facts["jobs"][facts["explainers"].index(explainer)] if "jobs" in facts else facts
+    return job.get("refused")
 
 
 def _packed(explainer: str, step: int, seed: int, by_split: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,20 +144,12 @@ def _hiding(masks: Mapping[str, Any], explainer: str, step: int, seed: int) -> H
 
 
 @task("roar/all-hidden", version=1)
-def all_hidden(
-    inputs: Mapping[str, Stored],
-    *,
-    model: str,
-    recipe: str,
-    pretrained: str | Path | None,
-    shape: Mapping[str, Any],
-    seeds: Sequence[int],
-) -> dict[str, Any]:
+def all_hidden(inputs: Mapping[str, Stored], *, seeds: Sequence[int], **how: Unpack[Training]) -> dict[str, Any]:
     """Models trained on texts of which only the length is left (and the other text of a pair)."""
     from trueness.protocols.roar.step import everything, retrain
 
     data = read_dataset(inputs["dataset"])
-    trainer = _trainer(inputs["dataset"], model, recipe, pretrained, shape)
+    trainer = _trainer(inputs["dataset"], how)
     trained = retrain(trainer, data, seeds, [everything for _ in seeds], current_device(), leak=False)
     metric = "accuracy" if data.pairs else "macro-f1"  # as the paper
     test = {str(seed): one.measured for seed, one in zip(seeds, trained, strict=True)}
@@ -162,29 +160,25 @@ def all_hidden(
 def companion(
     inputs: Mapping[str, Stored],
     *,
-    model: str,
-    recipe: str,
-    pretrained: str | Path | None,
-    shape: Mapping[str, Any],
     seeds: Sequence[int],
     explainers: Sequence[str],
     amounts: Sequence[float],
-    unit: Literal["share", "tokens"],
-    target: Literal["gold", "predicted"],
+    unit: Unit,
+    target: Target,
     signed: bool,
     bounded: int,
     beam: int,
+    **how: Unpack[Training],
 ) -> dict[str, Any]:
     """The curves of all methods on models that were trained under all amounts of masking."""
     from trueness.protocols.roar.companion import measure
     from trueness.protocols.roar.hiding import Amount
 
     data = read_dataset(inputs["dataset"])
-    trainer = _trainer(inputs["dataset"], model, recipe, pretrained, shape)
+    trainer = _trainer(inputs["dataset"], how)
     steps = [Amount(each, unit) for each in amounts]
-    how: dict[str, Any] = {"target": target, "signed": signed, "bounded": bounded, "beam": beam}
-    found = list(measure(trainer, data, seeds, explainers, steps, current_device(), **how))
-    return {"facts": {"companion": found}}
+    asked: dict[str, Any] = {"target": target, "signed": signed, "bounded": bounded, "beam": beam}
+    return {"facts": {"companion": list(measure(trainer, data, seeds, explainers, steps, current_device(), **asked))}}
 
 
 @task("roar/summary", version=8, light=True)
@@ -193,13 +187,11 @@ def summary(
     *,
     at: Sequence[Mapping[str, Any]],
     amounts: Sequence[float],
-    unit: Literal["share", "tokens"],
-    target: Literal["gold", "predicted"],
+    unit: Unit,
+    target: Target,
     trained_before: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Curves, faithfulness, guards and checked claims of the whole study."""
-    from dataclasses import replace
-
     import pandas as pd
 
     from trueness.papers.recursive_roar.claims import claims
@@ -221,22 +213,19 @@ def summary(
                 continue
             measured = facts.get("test", {})
             metrics |= {place["dataset"]: facts["metric"]} if "metric" in facts else {}
-            sparsity += [
-                {**where, "seed": int(seed), "curve": curve} for seed, curve in facts.get("sparsity", {}).items()
-            ]
+            curves = facts.get("sparsity", {})
+            sparsity += [{**where, "seed": int(seed), "curve": curve} for seed, curve in curves.items()]
             for one in facts.get("companion", []):
                 here = {**where, "method": one["method"], "seed": one["seed"]}
                 if "refused" in one:
                     continue  # known from the other orders
-                unusual = [None, *one["unusual"], None]
-                points += [
-                    {**here, "step": step, **measured_here, "unusual": share}
-                    for step, (measured_here, share) in enumerate(zip(one["test"], unusual, strict=True))
-                ]
+                steps = enumerate(zip(one["test"], [None, *one["unusual"], None], strict=True))
+                points += [{**here, "step": step, **test, "unusual": share} for step, (test, share) in steps]
                 bounded += [{**here, "text": text, "pair": pair} for text, pair in enumerate(one["bounded"])]
         points += [{**where, "seed": seed, **measured[str(seed)]} for seed in place["seeds"] if str(seed) in measured]
+    table = pd.DataFrame(points)
     result = summarise(
-        pd.DataFrame(points),
+        table,
         pd.DataFrame(sparsity),
         pd.DataFrame(refused, columns=["dataset", "model", "method", "order", "step", "reason"]),
         pd.DataFrame(bounded),
@@ -246,5 +235,5 @@ def summary(
         metrics=metrics,
         trained_before=trained_before,
     )
-    cells = list(cells_of(with_performance(pd.DataFrame(points), metrics), amounts, unit, metrics))
+    cells = list(cells_of(with_performance(table, metrics), amounts, unit, metrics))
     return replace(result, claims=tuple(claims(cells, result.tables["sparsity"], unit))).payloads()

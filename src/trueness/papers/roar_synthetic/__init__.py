@@ -1,8 +1,7 @@
 """The synthetic validation of Recursive ROAR (Madsen et al. 2022, section 3.3)."""
 
-from trueness.papers.roar_synthetic.figures import figures
 from trueness.papers.roar_synthetic.study import RoarSynthetic, plan
-from trueness.studies.kinds import StudyKind
+from trueness.studies.kinds import StudyKind, later
 
 ROAR_SYNTHETIC = StudyKind(
     name="roar-synthetic",
@@ -10,6 +9,6 @@ ROAR_SYNTHETIC = StudyKind(
     folder=__name__,
     schema=RoarSynthetic,
     plan=plan,
-    figures=figures,
+    figures=later(__name__, "figures"),
     intervals="bias-corrected and accelerated bootstrap of a mean, exact (Clopper–Pearson) of a share",
 )

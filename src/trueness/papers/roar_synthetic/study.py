@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from trueness.data import VECTOR_DATASETS
 from trueness.engine import Stored, Task, task
@@ -13,7 +14,7 @@ from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import VECTOR_MODELS
 from trueness.papers.roar_synthetic.summary import summarise
 from trueness.protocols.roar.vectors import RemovalOrder, removal_curve
-from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Study, as_list, distinct
+from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Several, Study
 
 
 class Data(Part):
@@ -37,7 +38,7 @@ class RoarSynthetic(Study):
     datasets: Datasets
     models: Models
     explainer: ExplainerName
-    orders: Annotated[list[RemovalOrder], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)]
+    orders: Several[RemovalOrder]
     ratios: Ratios
     margin: float = Field(gt=0, lt=0.5)
     data: Data
@@ -45,20 +46,10 @@ class RoarSynthetic(Study):
 
 def plan(study: RoarSynthetic) -> Task:
     """One curve per dataset, model, order and seed; then one summary of them all."""
+    common = {"data": study.data.model_dump(), "explainer": study.explainer, "ratios": study.ratios}
     curves = [
-        curve(
-            dataset=dataset,
-            data=study.data.model_dump(),
-            model=model,
-            explainer=study.explainer,
-            order=order,
-            ratios=study.ratios,
-            seed=seed,
-        )
-        for dataset in study.datasets
-        for model in study.models
-        for order in study.orders
-        for seed in study.seeds
+        curve(dataset=dataset, model=model, order=order, seed=seed, **common)
+        for dataset, model, order, seed in itertools.product(study.datasets, study.models, study.orders, study.seeds)
     ]
     return summary({"curves": curves}, informative=study.data.informative, margin=study.margin)
 
@@ -85,18 +76,7 @@ def curve(
         seed=seed,
     )
     where = {"dataset": dataset, "model": model, "explainer": explainer, "method": order, "seed": seed}
-    return {
-        "points": [
-            {
-                **where,
-                "step": point.step,
-                "ratio": point.ratio,
-                "removed": list(point.removed),
-                "accuracy": point.accuracy,
-            }
-            for point in points
-        ]
-    }
+    return {"points": [{**where, **vars(point)} for point in points]}
 
 
 @task("roar-synthetic/summary", version=3, light=True)
