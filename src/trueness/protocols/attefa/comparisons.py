@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
@@ -14,9 +15,6 @@ from trueness.models.classifier import Classifier
 from trueness.models.evaluation import evaluate
 from trueness.models.twins import Apartness, Reference
 from trueness.protocols.attefa.score import constant_change, type_ceiling
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Base:
@@ -50,8 +48,6 @@ class Base:
 
     def measure(self, others: Sequence[tuple[Mapping[str, Any], Classifier]]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """One row per other model, and one per other model and example; `others` come with what names them."""
-        import pandas as pd
-
         runs, records = [], []
         for labels, other in others:
             look = Reference.of(other.network, self.split)

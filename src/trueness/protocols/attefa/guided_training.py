@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -19,9 +20,6 @@ from trueness.models.evaluation import evaluate
 from trueness.models.families import train_many
 from trueness.models.twins import Reference
 from trueness.protocols.attefa.comparisons import performance
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEARNED = "learned attention"
 UNIFORM = "uniform weights"
@@ -45,8 +43,6 @@ def guided(
     The attention of `base` and `twin` and uniform weights are frozen from outside; the fourth learns its own. `shape`
     changes the recipe's, such as hidden=32.
     """
-    import pandas as pd
-
     given: dict[str, Callable[[EncodedSplit], Tensor] | None] = {
         UNIFORM: _uniform,
         BASE: _of(base),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from trueness.protocols.attefa.cell import (
     LEARNED_MODEL,
@@ -30,14 +31,9 @@ from trueness.protocols.result import Abstention, Result, ResultWarning, Score, 
 from trueness.stats import Reason, Undefined, t_interval
 from trueness.stats.divergence import LN2
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def summarise(cells: Sequence[TwinCell], records: pd.DataFrame) -> Result:
     """The result of the study; `records` has one row per dataset, model, run and test instance."""
-    import pandas as pd
-
     about = ResultWarning(
         code="another-model",
         where="all scores",

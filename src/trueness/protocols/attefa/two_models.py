@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
@@ -30,8 +31,6 @@ def compare_attention(base: Classifier, other: Classifier, examples: Sequence[Te
 
     One record per example. The score is what one other model shows: an adversarially trained one may show less.
     """
-    import pandas as pd
-
     if base.classes != other.classes:
         raise ValueError(f"the models have different classes: {base.classes} and {other.classes}")
     attentive(base.network)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from trueness.protocols.attention.correlation import PAIRS
 from trueness.protocols.cell import Cell
 from trueness.stats import Interval, Reason, Undefined, t_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_CLASSES = 3
 """With more classes only the whole is reported, as in the paper."""
@@ -67,8 +65,6 @@ class AttentionCell(Cell):
         The seeds' part is Student's, the instances' part normal, added in quadrature; n is the number of seeds. The
         bounds are undefined where all values are the same.
         """
-        import pandas as pd
-
         frame = pd.DataFrame({"value": values, "seed": self.records["seed"], "instance": self.records["instance"]})
         return crossed(frame.dropna())
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from trueness.protocols.attention.cell import AttentionCell
 from trueness.protocols.attention.correlation import PAIRS
@@ -11,9 +12,6 @@ from trueness.protocols.quantity import Quantity, share
 from trueness.protocols.result import Score, Variant
 from trueness.stats import Interval, Reason, Undefined, t_interval
 from trueness.stats.divergence import LN2
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SIGNIFICANT = 0.05
 NULL_BAND = 1.96

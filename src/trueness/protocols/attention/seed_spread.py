@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from trueness.stats import jensen_shannon, kendall
 from trueness.stats.undefined import Bools, Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MOST_PAIRS = 45  # all pairs of ten seeds
 
@@ -24,8 +22,6 @@ def seed_spread(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> pd.DataFrame:
     Each run holds `sizes` and the scores of all tokens one after another, as `AttentionTrial.tokens`. The tau is a
     test-retest reliability. Columns follow the names of the scores, whatever order a run holds them in.
     """
-    import pandas as pd
-
     if len(runs) < 2:
         return pd.DataFrame({"instance": np.arange(0)})
     names = sorted(name for name in runs[0] if name not in ("sizes", "adversarial"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from trueness.protocols.attention import tables
 from trueness.protocols.attention.cell import AttentionCell
@@ -14,9 +16,6 @@ from trueness.protocols.cell import of_each
 from trueness.protocols.claim_helpers import GAIN
 from trueness.protocols.result import Abstention, Result, ResultWarning
 from trueness.stats import Undefined
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NEARLY_ALL = 0.9
 """Of unrelated rankings 95 % lie within the null band."""
@@ -47,7 +46,6 @@ def cells_of(
 
 def summarise(cells: Sequence[AttentionCell], metrics: pd.DataFrame, examples: pd.DataFrame) -> Result:
     """The result of many cells; `examples` are instances with their words."""
-    import pandas as pd
 
     def table(rows: Callable[[AttentionCell], Iterator[dict[str, Any]]]) -> pd.DataFrame:
         return pd.DataFrame(of_each(cells, rows))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
@@ -18,9 +19,6 @@ from trueness.protocols.agreement.explaining import explain_all
 from trueness.protocols.ground_truth.summary import LEVEL, PLANTED
 from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at
 from trueness.stats.undefined import Bools
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,6 @@ def trial(
     Usage is tested on the whole test split; its first instances are explained, and the first few of them `shown`: kept
     with their words.
     """
-    import pandas as pd
-
     network, coder = model.network, model.coder
     whole = EncodedSplit(test, coder, model.device)
     predicted = np.zeros(len(test), dtype=int)

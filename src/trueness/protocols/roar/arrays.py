@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 
 from trueness.errors import UserError
@@ -44,8 +45,6 @@ def follow(
     model: str,
 ) -> Result:
     """The curves of all explainers and of random masks, with the scores and guards that texts have."""
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
     for seed in seeds:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
+import pandas as pd
 
 from trueness.protocols.cell import Cell
 from trueness.protocols.claim_helpers import FEWEST_SEEDS, decide, shown
@@ -14,9 +15,6 @@ from trueness.protocols.result import Abstention, ResultWarning
 from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, SMALL_DENOMINATOR, RemovalCell, over_seeds
 from trueness.stats import Interval, area_between_curves, t_interval
 from trueness.stats.undefined import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Place = TypeVar("Place")
 

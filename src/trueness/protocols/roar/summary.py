@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from trueness.protocols.cell import of_each
 from trueness.protocols.quantity import Quantity, columns, share
@@ -15,9 +16,6 @@ from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, Remov
 from trueness.protocols.roar.guards import abstentions, warnings
 from trueness.protocols.roar.sparsity import RANKS, SHARES
 from trueness.stats import Undefined, area_between_curves, kendall, mean_interval, t_interval, within
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FEWEST_METHODS = 3
 AS_PUBLISHED = "faithfulness, as published"
@@ -46,8 +44,6 @@ def summarise(
     tokens hold; `refused` the methods that a model cannot support; `bounded` the comprehensiveness and sufficiency of
     single texts; `trained_before` the models that do not begin as ones that know nothing of a task.
     """
-    import pandas as pd
-
     points = with_performance(points, metrics)
     cells = list(cells_of(points, amounts, unit, metrics, target))
     explained = _explanations(sparsity)
@@ -153,8 +149,6 @@ def _companion(cell: RemovalCell, bounded: pd.DataFrame) -> Iterator[Score]:
 
 def _explanations(sparsity: pd.DataFrame) -> pd.DataFrame:
     """How much of the explanations the top tokens hold: a row per dataset, model, method and amount."""
-    import pandas as pd
-
     rows = []
     amounts = [*RANKS, *SHARES]
     for (dataset, model, method), some in (
