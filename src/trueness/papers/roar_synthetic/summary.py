@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trueness.protocols.cell import Cell, of_each
 from trueness.protocols.claim_helpers import ends, verdict
-from trueness.protocols.quantity import Quantity, columns
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score, Variant
 from trueness.protocols.roar.curves import SMALL_DENOMINATOR
+from trueness.protocols.scoring import Cell, Quantity, columns, of_each
 from trueness.stats import (
     AreaBetweenCurves,
     Interval,

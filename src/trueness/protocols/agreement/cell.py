@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from trueness.protocols.agreement.measures import TAU
-from trueness.protocols.cell import Cell
 from trueness.protocols.result import Variant
+from trueness.protocols.scoring import Cell
 from trueness.stats import Interval, holm, mean_interval
 from trueness.stats.undefined import Floats
 

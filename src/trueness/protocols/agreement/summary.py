@@ -14,9 +14,8 @@ from trueness.protocols.agreement.measures import TAU, measure_names, own_record
 from trueness.protocols.attention.correlation import null_deviation
 from trueness.protocols.attention.scores import NULL_BAND
 from trueness.protocols.attention.summary import NEARLY_ALL
-from trueness.protocols.cell import Cell, of_each
-from trueness.protocols.quantity import ACCURACY, Quantity
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
+from trueness.protocols.scoring import ACCURACY, Cell, Quantity, of_each
 from trueness.stats import Interval, mean_intervals, t_interval
 from trueness.stats.undefined import Bools, Floats
 

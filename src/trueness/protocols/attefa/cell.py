@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, Point, attefa, attefa_star
-from trueness.protocols.cell import Cell
 from trueness.protocols.result import Result
+from trueness.protocols.scoring import Cell
 from trueness.stats import Interval, Undefined, t_interval
 from trueness.stats.divergence import LN2
 

@@ -24,10 +24,9 @@ from trueness.protocols.attefa.cell import (
 from trueness.protocols.attefa.guided_training import BASE, LEARNED, UNIFORM
 from trueness.protocols.attefa.guided_training import TWIN as TWIN_GUIDE
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, two_groups
-from trueness.protocols.cell import of_each
 from trueness.protocols.claim_helpers import GAIN
-from trueness.protocols.quantity import Quantity, share
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, Variant
+from trueness.protocols.scoring import Quantity, of_each, share
 from trueness.stats import Reason, Undefined, t_interval
 from trueness.stats.divergence import LN2
 

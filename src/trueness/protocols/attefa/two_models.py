@@ -16,9 +16,8 @@ from trueness.protocols.attefa.cell import WHOLE
 from trueness.protocols.attefa.comparisons import Base
 from trueness.protocols.attefa.score import attefa, health
 from trueness.protocols.attefa.summary import ATTEFA
-from trueness.protocols.cell import Cell
-from trueness.protocols.quantity import Quantity
 from trueness.protocols.result import Abstention, Result, ResultWarning
+from trueness.protocols.scoring import Cell, Quantity
 from trueness.stats import Interval, Reason, Undefined, t_interval
 from trueness.stats.divergence import LN2
 

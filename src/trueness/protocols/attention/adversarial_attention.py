@@ -13,11 +13,10 @@ from trueness.models.classifier import Classifier
 from trueness.models.inspecting import inspecting
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.search import Search, improved, search
-from trueness.protocols.attention.tables import SATURATED
+from trueness.protocols.attention.summary import SATURATED
 from trueness.protocols.attention.view import AttentionView
-from trueness.protocols.cell import Cell
-from trueness.protocols.quantity import Quantity
 from trueness.protocols.result import Abstention, Result, ResultWarning
+from trueness.protocols.scoring import Cell, Quantity
 from trueness.stats import t_interval
 
 QUANTITIES = {

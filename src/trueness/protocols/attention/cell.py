@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from trueness.protocols.attention.correlation import PAIRS
-from trueness.protocols.cell import Cell
+from trueness.protocols.scoring import Cell
 from trueness.stats import Interval, Reason, Undefined, t_interval
 
 MOST_CLASSES = 3

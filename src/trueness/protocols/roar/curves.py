@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from trueness.protocols.cell import Cell
-from trueness.protocols.quantity import columns
+from trueness.protocols.scoring import Cell, columns
 from trueness.stats import Interval, area_between_curves, t_interval, within
 from trueness.stats.undefined import Floats
 

@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from trueness.protocols.cell import Cell
 from trueness.protocols.claim_helpers import FEWEST_SEEDS, decide, shown
 from trueness.protocols.result import Abstention, ResultWarning
 from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, SMALL_DENOMINATOR, RemovalCell, over_seeds
+from trueness.protocols.scoring import Cell
 from trueness.stats import Interval, area_between_curves, t_interval
 from trueness.stats.undefined import Floats
 

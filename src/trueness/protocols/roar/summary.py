@@ -9,12 +9,11 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from trueness.protocols.cell import of_each
-from trueness.protocols.quantity import Quantity, columns, share
 from trueness.protocols.result import Result, Score
 from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, RemovalCell, bands, cells_of, over_seeds
 from trueness.protocols.roar.guards import abstentions, warnings
-from trueness.protocols.roar.sparsity import RANKS, SHARES
+from trueness.protocols.roar.hiding import RANKS, SHARES
+from trueness.protocols.scoring import Quantity, columns, of_each, share
 from trueness.stats import Undefined, area_between_curves, kendall, mean_interval, t_interval, within
 
 FEWEST_METHODS = 3
