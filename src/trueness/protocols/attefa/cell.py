@@ -26,6 +26,9 @@ MAIN = 1.0
 WHOLE = "the whole prediction"
 """What two models are compared by."""
 UNIFORM_MODEL, LEARNED_MODEL = "uniform attention", "base model"
+GUIDES = "learned attention", "the base model's attention", "a twin's attention", "uniform weights"
+LEARNED, BASE, TWIN_GUIDE, UNIFORM = GUIDES
+"""What guides a model that sees each word on its own."""
 
 
 @dataclass(frozen=True)

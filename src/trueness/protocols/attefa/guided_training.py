@@ -19,12 +19,8 @@ from trueness.models.cuda_graphs import rounded_up
 from trueness.models.evaluation import evaluate
 from trueness.models.families import train_many
 from trueness.models.twins import Reference
+from trueness.protocols.attefa.cell import BASE, LEARNED, TWIN_GUIDE, UNIFORM
 from trueness.protocols.attefa.comparisons import performance
-
-LEARNED = "learned attention"
-UNIFORM = "uniform weights"
-BASE = "the base model's attention"
-TWIN = "a twin's attention"
 
 
 def guided(
@@ -46,7 +42,7 @@ def guided(
     given: dict[str, Callable[[EncodedSplit], Tensor] | None] = {
         UNIFORM: _uniform,
         BASE: _of(base),
-        TWIN: _of(twin),
+        TWIN_GUIDE: _of(twin),
         LEARNED: None,
     }
     test = EncodedSplit(data["test"], data.vocabulary, device)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from trueness.protocols.attefa.cell import (
+    GUIDES,
     LEARNED_MODEL,
     MAIN,
     PUBLISHED,
@@ -21,8 +22,6 @@ from trueness.protocols.attefa.cell import (
     rows,
     weight_in_words,
 )
-from trueness.protocols.attefa.guided_training import BASE, LEARNED, UNIFORM
-from trueness.protocols.attefa.guided_training import TWIN as TWIN_GUIDE
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, two_groups
 from trueness.protocols.claim_helpers import GAIN
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, Variant
@@ -105,7 +104,7 @@ def scores(cell: TwinCell) -> Iterator[Score]:
     yield from make(DIVERGENCE, RETRAINED, retrained["divergence"], null=0.0, best=cell.most)
     for what in (UNIFORM_MODEL, LEARNED_MODEL):
         yield from make(replace(F1, name="F1 over seeds"), what, cell.metric(what))
-    for what in (LEARNED, BASE, TWIN_GUIDE, UNIFORM):
+    for what in GUIDES:
         yield from make(replace(F1, name="F1 of a guided model"), what, cell.metric(what))
 
 
