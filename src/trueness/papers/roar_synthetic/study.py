@@ -11,7 +11,7 @@ from trueness.data import VECTOR_DATASETS
 from trueness.engine import Stored, Task, task
 from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import VECTOR_MODELS
-from trueness.protocols.roar.vectors import RemovalOrder, removal_curve
+from trueness.protocols.roar.removal import RemovalOrder, removal_curve
 from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Study, as_list, distinct
 
 

@@ -91,12 +91,11 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
         "leave-one-out@jw2019": LeaveOneOutJW2019(max_bytes=_LOO_BYTES.get(kind, 256 << 20)).attribute(network, batch),
     }
     plain = {name: _numpy(values.double()) for name, values in scores.items()}
-    predicted = view.probability.argmax(dim=-1)
     columns: Columns = {
         "length": _numpy(view.mask.sum(dim=-1)),
         "classes": np.full(len(view.mask), view.classes),
         "gold": _numpy(batch.labels),
-        "predicted": _numpy(predicted),
+        "predicted": _numpy(view.probability.argmax(dim=-1)),
         "probability": _numpy(view.probability.amax(dim=-1)),
         "max_attention": _numpy(view.attention.amax(dim=-1)),
         **correlations(plain, _numpy(view.mask)),
