@@ -4,8 +4,7 @@ import pytest
 
 import trueness as tn
 from trueness.errors import UserError
-from trueness.protocols.attefa.cell import PUBLISHED, RETRAINED, TWIN
-from trueness.protocols.attefa.guided_training import BASE, LEARNED, UNIFORM
+from trueness.protocols.attefa.cell import BASE, LEARNED, PUBLISHED, RETRAINED, TWIN, UNIFORM
 from trueness.studies import KINDS
 
 SETTINGS = {

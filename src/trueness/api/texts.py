@@ -223,7 +223,7 @@ def adversarial_attention(
 
 def compare_attention(base: Classifier, other: Classifier, data: TextDataset, split: str | None = None) -> Result:
     """Do two models predict the same while attending elsewhere? Both distances and the AtteFa score that they show."""
-    from trueness.protocols.attefa.two_models import compare_attention as compare
+    from trueness.protocols.attefa.comparisons import compare_attention as compare
 
     if base.classes != other.classes:
         raise UserError(f"The models have different classes: {', '.join(base.classes)}; {', '.join(other.classes)}.")

@@ -72,6 +72,9 @@ class Claim(_Frozen):
     evidence: str
 
 
+_PARTS: dict[str, Any] = {"scores": Score, "warnings": ResultWarning, "abstentions": Abstention, "claims": Claim}
+
+
 @dataclass(frozen=True)
 class Result:
     """The outcome of a protocol or a study."""
@@ -97,10 +100,7 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the records and tables, as plain JSON."""
-        return {
-            name: [item.model_dump() for item in getattr(self, name)]
-            for name in ("scores", "warnings", "abstentions", "claims")
-        }
+        return {name: [item.model_dump() for item in getattr(self, name)] for name in _PARTS}
 
     def payloads(self) -> dict[str, Any]:
         """How the result is kept in a store, with what it consists of."""
@@ -115,11 +115,8 @@ class Result:
         if plain.get("schema") != SCHEMA or set(read) != {"result", "records", *tables}:
             raise UserError("The stored result was made by another version of trueness: run the study again.")
         return cls(
-            records=read["records"],
-            scores=tuple(Score(**item) for item in plain["scores"]),
-            warnings=tuple(ResultWarning(**item) for item in plain["warnings"]),
-            abstentions=tuple(Abstention(**item) for item in plain["abstentions"]),
-            claims=tuple(Claim(**item) for item in plain["claims"]),
+            read["records"],
+            **{name: tuple(form(**item) for item in plain[name]) for name, form in _PARTS.items()},
             tables={**{name: read[name] for name in tables}, **(beside or {})},
         )
 

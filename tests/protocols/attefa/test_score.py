@@ -11,13 +11,12 @@ from trueness.data.text_datasets import load_text
 from trueness.models.families import train
 from trueness.models.recipes import Recipe
 from trueness.models.twins import Apartness, Reference, train_twins
+from trueness.protocols.attefa.comparisons import health
 from trueness.protocols.attefa.score import (
     Point,
     attefa,
     attefa_star,
     constant_change,
-    health,
-    matched_divergence,
     two_groups,
     type_ceiling,
 )
@@ -66,19 +65,6 @@ def test_the_area_is_that_under_the_cheapest_twin_beyond(some, constant):
     assert attefa_star(some, ceiling=LN2, constant=constant) == pytest.approx(literal, abs=1e-3)
 
 
-def test_a_permuted_copy_of_the_heads_is_not_different():
-    rng = np.random.default_rng(0)
-    heads = rng.dirichlet(np.ones(6), (10, 4))
-    order = np.array([2, 0, 3, 1])
-    value, match = matched_divergence(heads, heads[:, order])
-    assert value == pytest.approx(0, abs=1e-12)
-    assert (order[match] == np.arange(4)).all()
-    naive = np.mean([matched_divergence(heads[:, [h]], heads[:, [order[h]]])[0] for h in range(4)])
-    assert naive > 0.05
-    with pytest.raises(ValueError, match="cannot be compared"):
-        matched_divergence(heads, heads[:, :2])
-
-
 def test_the_constant_predictor():
     p = np.array([0.1, 0.2, 0.9])
     assert constant_change(np.stack([1 - p, p], axis=1)) == pytest.approx((0.1 + 0.0 + 0.7) / 3)
@@ -86,18 +72,19 @@ def test_the_constant_predictor():
     assert constant_change(three) == pytest.approx(2 / 3)
 
 
-def apartness(divergence, n=50):
-    return Apartness(np.zeros(n), np.full(n, divergence))
-
-
-def test_health():
-    one, both = np.zeros(50, dtype=np.int64), np.arange(50) % 2
-    codes = lambda *a, **k: {warning.code for warning in health("here", *a, **k)}  # noqa: E731
-    assert codes(apartness(0.3), one, base_share=0.5) == {"collapsed-twin"}
-    assert codes(apartness(0.3), one, base_share=0.99) == set(), "the base model does so too"
-    assert codes(apartness(0.69), both) == {"divergence-saturated"}
-    assert codes(apartness(0.392), both, ceiling=0.393) == {"divergence-saturated", "unreachable-ceiling"}
-    assert codes(apartness(0.3), both) == set()
+@pytest.mark.parametrize(
+    ("divergence", "largest", "facts", "codes"),
+    [
+        (0.3, 1.0, {}, {"collapsed-twin"}),
+        (0.3, 1.0, {"one_class": 0.99}, set()),  # the base model does so too
+        (0.69, 0.5, {}, {"divergence-saturated"}),
+        (0.392, 0.5, {"ceiling": 0.393}, {"divergence-saturated", "unreachable-ceiling"}),
+        (0.3, 0.5, {}, set()),
+    ],
+)
+def test_health(divergence, largest, facts, codes):
+    base = {"ceiling": None, "one_class": 0.5, **facts}
+    assert {warning.code for warning in health(base, divergence, largest)} == codes
 
 
 def test_two_groups_of_seeds():

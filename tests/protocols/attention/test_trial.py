@@ -7,8 +7,7 @@ from tests.models.test_training import DATA, QUICK, SMALL, corpus
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.families import train
 from trueness.protocols.attention.adversarial_attention import adversarial_attention
-from trueness.protocols.attention.correlation import null_deviation
-from trueness.protocols.attention.seed_spread import padded, seed_spread
+from trueness.protocols.attention.correlation import null_deviation, padded, seed_spread
 from trueness.protocols.attention.trial import Settings, attention_trial
 
 HOW = Settings(epsilon=0.05, epsilons=(0.0, 0.2), permutations=10, search_steps=30, examples=3)

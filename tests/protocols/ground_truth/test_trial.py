@@ -16,12 +16,12 @@ from trueness.protocols.ground_truth.trial import marks_of, trial, usage
 
 def test_the_bound_is_an_exact_binomial_tail():
     found = usage(60, 100, 0.5)
-    assert found.p_value == pytest.approx(binom.sf(59, 100, 0.5))
-    assert found.least_share == pytest.approx(0.2)
-    assert not found.proven or found.p_value < 0.01
-    assert usage(97, 100, 0.5).proven
-    assert not usage(55, 100, 0.5).proven
-    assert not usage(100, 100, 1.0).proven, "labels that can be known without the evidence prove nothing"
+    assert found["p_value"] == pytest.approx(binom.sf(59, 100, 0.5))
+    assert found["least_share"] == pytest.approx(0.2)
+    assert not found["proven"] or found["p_value"] < 0.01
+    assert usage(97, 100, 0.5)["proven"]
+    assert not usage(55, 100, 0.5)["proven"]
+    assert not usage(100, 100, 1.0)["proven"], "labels that can be known without the evidence prove nothing"
 
 
 def test_an_explainer_that_returns_the_evidence_gets_everything():

@@ -12,9 +12,8 @@ from trueness.data.batches import EncodedSplit
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.roar import bounds
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
-from trueness.protocols.roar.companion import measure
+from trueness.protocols.roar.companion import ReferenceValues, inner_values, measure
 from trueness.protocols.roar.hiding import Amount
-from trueness.protocols.roar.out_of_distribution import ReferenceValues, inner_values
 
 
 def drops_of(size, seed=0):

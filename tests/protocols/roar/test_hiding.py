@@ -9,8 +9,7 @@ from trueness.data import TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import BEGIN, END, MASK, UNKNOWN
 from trueness.explainers import TEXT_EXPLAINERS, Random
-from trueness.protocols.roar.hiding import Amount, choose, hide, packed, unpacked
-from trueness.protocols.roar.sparsity import accumulated
+from trueness.protocols.roar.hiding import Amount, accumulated, choose, hide, packed, unpacked
 
 
 def literal(scores, mask, hidden, k):

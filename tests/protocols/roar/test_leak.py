@@ -6,7 +6,7 @@ import torch
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
 from trueness.data.vocabulary import Vocabulary
-from trueness.protocols.roar.leak import largest_class, mask_only
+from trueness.protocols.roar.step import largest_class, mask_only
 
 
 def test_more_epochs_find_what_a_few_do_not():

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from trueness.protocols.attefa.cell import MAIN, PUBLISHED, RETRAINED, TWIN, TwinCell
-from trueness.protocols.attefa.guided_training import BASE, UNIFORM
-from trueness.protocols.attefa.guided_training import TWIN as TWIN_GUIDE
+from trueness.protocols.attefa.cell import BASE, MAIN, PUBLISHED, RETRAINED, TWIN, TWIN_GUIDE, UNIFORM, TwinCell
 from trueness.protocols.claim_helpers import GAIN, Finding, claim, decide, shown
 from trueness.protocols.result import Claim
 from trueness.stats import Undefined, kendall, t_interval, within

@@ -100,7 +100,7 @@ def trial(
 @task("attention/seeds", version=1)
 def seeds(inputs: Mapping[str, list[Stored]]) -> dict[str, Any]:
     """How much explanations differ between seeds."""
-    from trueness.protocols.attention.seed_spread import seed_spread
+    from trueness.protocols.attention.correlation import seed_spread
 
     return {"spread": seed_spread([stored.read("tokens") for stored in inputs["trials"]])}
 

@@ -49,8 +49,7 @@ def hidden(
 ) -> dict[str, Any]:
     """What is hidden first, by explanations of the models that saw everything; and how sparse those are."""
     from trueness.errors import Unsupported
-    from trueness.protocols.roar.hiding import Amount
-    from trueness.protocols.roar.sparsity import RANKS, SHARES, accumulated
+    from trueness.protocols.roar.hiding import RANKS, SHARES, Amount, accumulated
     from trueness.protocols.roar.step import SPLITS, Coded, Trained, hide_next, method_of, nothing
 
     coded = Coded(read_dataset(inputs["dataset"]), current_device())

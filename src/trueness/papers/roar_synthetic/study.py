@@ -12,8 +12,7 @@ from trueness.data import VECTOR_DATASETS
 from trueness.engine import Stored, Task, task
 from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import VECTOR_MODELS
-from trueness.papers.roar_synthetic.summary import summarise
-from trueness.protocols.roar.vectors import RemovalOrder, removal_curve
+from trueness.protocols.roar.removal import RemovalOrder, removal_curve
 from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Several, Study
 
 
@@ -83,6 +82,8 @@ def curve(
 def summary(inputs: Mapping[str, list[Stored]], *, informative: int, margin: float) -> dict[str, Any]:
     """Scores, bands, warnings and checked claims of all curves."""
     import pandas as pd
+
+    from trueness.papers.roar_synthetic.summary import summarise
 
     points = [point for stored in inputs["curves"] for point in stored.read("points")]
     records = pd.DataFrame(points)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from trueness.protocols.cell import Cell, of_each
 from trueness.protocols.claim_helpers import ends, verdict
-from trueness.protocols.quantity import Quantity, columns
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score, Variant
 from trueness.protocols.roar.curves import SMALL_DENOMINATOR
+from trueness.protocols.scoring import Cell, Quantity, columns, of_each
 from trueness.stats import (
     AreaBetweenCurves,
     Interval,
@@ -22,9 +22,6 @@ from trueness.stats import (
     mean_interval,
 )
 from trueness.stats.undefined import Bools, Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CHANCE = 0.5
 FEWEST_DRAWS = 5
@@ -42,8 +39,6 @@ def summarise(records: pd.DataFrame, *, informative: int, margin: float) -> Resu
     Columns: dataset, model, method, seed, step, ratio, removed (indices, separated by spaces) and accuracy.
     Two accuracies of one draw count as equal when they differ by at most `margin`.
     """
-    import pandas as pd
-
     cells = [
         SyntheticCell.of(Cell(str(dataset), str(model), target=_TARGET), group, informative, margin)
         for (dataset, model), group in records.groupby(["dataset", "model"], sort=False)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from trueness.protocols.agreement.measures import TAU
-from trueness.protocols.cell import Cell
 from trueness.protocols.result import Variant
+from trueness.protocols.scoring import Cell
 from trueness.stats import Interval, holm, mean_interval
 from trueness.stats.undefined import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DRAW, SEED = "other draws", "another seed"
 """Against what a method is compared with itself."""
@@ -81,8 +78,6 @@ class AgreementCell(Cell):
 
     def differences(self) -> pd.DataFrame:
         """For every method: does it agree more with one method than with another? Paired by text, Holm's correction."""
-        import pandas as pd
-
         means = {frozenset(pair): self.by_text(self.pair(*pair)) for pair in itertools.combinations(self.methods, 2)}
         rows = []
         for method in self.methods:

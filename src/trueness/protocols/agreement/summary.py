@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
+import pandas as pd
 
 from trueness.protocols.agreement.cell import DRAW, SEED, AgreementCell
 from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records
 from trueness.protocols.attention.correlation import null_deviation
 from trueness.protocols.attention.scores import NULL_BAND
 from trueness.protocols.attention.summary import NEARLY_ALL
-from trueness.protocols.cell import Cell, of_each
-from trueness.protocols.quantity import ACCURACY, Quantity
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
+from trueness.protocols.scoring import ACCURACY, Cell, Quantity, of_each
 from trueness.stats import Interval, mean_intervals, t_interval
 from trueness.stats.undefined import Bools, Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Said = TypeVar("Said", ResultWarning, Abstention)
 
@@ -63,7 +60,6 @@ def agreement(
 
 def summarise(cells: Sequence[AgreementCell], tables: Mapping[str, pd.DataFrame] | None = None) -> Result:
     """The result of one or of many cells."""
-    import pandas as pd
 
     def labelled(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
         filled = [

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, Point, attefa, attefa_star
-from trueness.protocols.cell import Cell
 from trueness.protocols.result import Result
+from trueness.protocols.scoring import Cell
 from trueness.stats import Interval, Undefined, t_interval
 from trueness.stats.divergence import LN2
 
@@ -26,6 +26,9 @@ MAIN = 1.0
 WHOLE = "the whole prediction"
 """What two models are compared by."""
 UNIFORM_MODEL, LEARNED_MODEL = "uniform attention", "base model"
+GUIDES = "learned attention", "the base model's attention", "a twin's attention", "uniform weights"
+LEARNED, BASE, TWIN_GUIDE, UNIFORM = GUIDES
+"""What guides a model that sees each word on its own."""
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -18,15 +19,8 @@ from trueness.models.cuda_graphs import rounded_up
 from trueness.models.evaluation import evaluate
 from trueness.models.families import train_many
 from trueness.models.twins import Reference
+from trueness.protocols.attefa.cell import BASE, LEARNED, TWIN_GUIDE, UNIFORM
 from trueness.protocols.attefa.comparisons import performance
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-LEARNED = "learned attention"
-UNIFORM = "uniform weights"
-BASE = "the base model's attention"
-TWIN = "a twin's attention"
 
 
 def guided(
@@ -45,12 +39,10 @@ def guided(
     The attention of `base` and `twin` and uniform weights are frozen from outside; the fourth learns its own. `shape`
     changes the recipe's, such as hidden=32.
     """
-    import pandas as pd
-
     given: dict[str, Callable[[EncodedSplit], Tensor] | None] = {
         UNIFORM: _uniform,
         BASE: _of(base),
-        TWIN: _of(twin),
+        TWIN_GUIDE: _of(twin),
         LEARNED: None,
     }
     test = EncodedSplit(data["test"], data.vocabulary, device)

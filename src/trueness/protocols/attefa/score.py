@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from trueness.protocols.result import ResultWarning
 from trueness.stats.divergence import LN2
-from trueness.stats.undefined import Floats, Reason, Undefined
+from trueness.stats.undefined import Reason, Undefined
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from trueness.models.twins import Apartness
 
 SATURATED = 0.98
 """Share of the attainable divergence above which it no longer tells twins apart."""
@@ -93,61 +90,6 @@ def type_ceiling(attention: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
     weights = same / same.sum(dim=-1, keepdim=True).clamp(min=1)
     reached = jensen_shannon(weights, observed[:, None])
     return reached.masked_fill(~mask, 0.0).amax(dim=-1)
-
-
-def matched_divergence(first: Floats, second: Floats) -> tuple[float, npt.NDArray[np.intp]]:
-    """Mean divergence of the heads of two models, matched so that it is least, and the match.
-
-    (examples, heads, tokens) attentions that sum to 1. Heads have no names: a copy with its heads in another order must
-    not count as different, so each head of the first is compared with one of the second (Hungarian method).
-    """
-    import torch
-    from scipy.optimize import linear_sum_assignment
-
-    from trueness.stats.differentiable import jensen_shannon
-
-    if first.shape != second.shape:
-        raise ValueError(f"attentions of shapes {first.shape} and {second.shape} cannot be compared")
-    heads = first.shape[1]
-    cost = np.zeros((heads, heads))
-    for row in range(heads):
-        apart = jensen_shannon(torch.from_numpy(first[:, row, None]), torch.from_numpy(second))
-        cost[row] = apart.mean(dim=0).numpy()
-    rows, columns = linear_sum_assignment(cost)
-    return float(cost[rows, columns].mean()), columns
-
-
-def health(
-    where: str,
-    apart: Apartness,
-    predicted: npt.NDArray[np.int64],
-    *,
-    ceiling: float | None = None,
-    base_share: float = 0.0,
-) -> list[ResultWarning]:
-    """Reasons not to read the score of one twin: it has collapsed, or its divergence is as large as can be.
-
-    `predicted` are the twin's classes, `base_share` the largest share of one class in the base model's predictions.
-    """
-    found = []
-    share = float(np.bincount(predicted).max() / len(predicted)) if len(predicted) else 0.0
-    if share > ONE_CLASS and base_share <= ONE_CLASS:
-        message = (
-            f"the twin predicts one class for {share:.0%} of the examples (the base model: {base_share:.0%}): it has "
-            "collapsed, and its score says nothing about attention"
-        )
-        found.append(ResultWarning(code="collapsed-twin", where=where, message=message))
-    divergence = float(apart.divergence.mean())
-    most = LN2 if ceiling is None else ceiling
-    if most > 0 and divergence > SATURATED * most:
-        message = (
-            f"the divergence is {divergence:.3f} of at most {most:.3f}: the score is the change of prediction rescaled"
-        )
-        found.append(ResultWarning(code="divergence-saturated", where=where, message=message))
-    if ceiling is not None and ceiling < SATURATED * LN2:
-        message = f"no twin can diverge by more than {ceiling:.3f}, less than the ln 2 by which the score divides"
-        found.append(ResultWarning(code="unreachable-ceiling", where=where, message=message))
-    return found
 
 
 def two_groups(values: Sequence[float]) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from trueness.protocols.attefa.cell import (
+    GUIDES,
     LEARNED_MODEL,
     MAIN,
     PUBLISHED,
@@ -20,24 +22,16 @@ from trueness.protocols.attefa.cell import (
     rows,
     weight_in_words,
 )
-from trueness.protocols.attefa.guided_training import BASE, LEARNED, UNIFORM
-from trueness.protocols.attefa.guided_training import TWIN as TWIN_GUIDE
 from trueness.protocols.attefa.score import ONE_CLASS, SATURATED, two_groups
-from trueness.protocols.cell import of_each
 from trueness.protocols.claim_helpers import GAIN
-from trueness.protocols.quantity import Quantity, share
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score, Variant
+from trueness.protocols.scoring import Quantity, of_each, share
 from trueness.stats import Reason, Undefined, t_interval
 from trueness.stats.divergence import LN2
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def summarise(cells: Sequence[TwinCell], records: pd.DataFrame) -> Result:
     """The result of the study; `records` has one row per dataset, model, run and test instance."""
-    import pandas as pd
-
     about = ResultWarning(
         code="another-model",
         where="all scores",
@@ -110,7 +104,7 @@ def scores(cell: TwinCell) -> Iterator[Score]:
     yield from make(DIVERGENCE, RETRAINED, retrained["divergence"], null=0.0, best=cell.most)
     for what in (UNIFORM_MODEL, LEARNED_MODEL):
         yield from make(replace(F1, name="F1 over seeds"), what, cell.metric(what))
-    for what in (LEARNED, BASE, TWIN_GUIDE, UNIFORM):
+    for what in GUIDES:
         yield from make(replace(F1, name="F1 of a guided model"), what, cell.metric(what))
 
 

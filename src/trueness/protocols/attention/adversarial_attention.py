@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from trueness.data.examples import TextExample
 from trueness.models.attentive import attentive
@@ -13,16 +13,11 @@ from trueness.models.classifier import Classifier
 from trueness.models.inspecting import inspecting
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.search import Search, improved, search
-from trueness.protocols.attention.tables import SATURATED
+from trueness.protocols.attention.summary import SATURATED
 from trueness.protocols.attention.view import AttentionView
-from trueness.protocols.cell import Cell
-from trueness.protocols.quantity import Quantity
 from trueness.protocols.result import Abstention, Result, ResultWarning
+from trueness.protocols.scoring import Cell, Quantity
 from trueness.stats import t_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 QUANTITIES = {
     "divergence": Quantity("largest divergence within epsilon", "lower is better", best=0.0),
@@ -59,8 +54,6 @@ def adversarial_attention(model: Classifier, examples: Sequence[TextExample], ep
 
 
 def _records(model: Classifier, examples: Sequence[TextExample], epsilon: float) -> pd.DataFrame:
-    import pandas as pd
-
     network, batch = attentive(model.network), model.batch(examples)
     with inspecting(network):
         view = AttentionView(network, batch)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from trueness.protocols.attention.correlation import PAIRS
-from trueness.protocols.cell import Cell
+from trueness.protocols.scoring import Cell
 from trueness.stats import Interval, Reason, Undefined, t_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_CLASSES = 3
 """With more classes only the whole is reported, as in the paper."""
@@ -44,14 +42,9 @@ class AttentionCell(Cell):
         return f"adversary {self.epsilon:g}"
 
     @property
-    def encoder(self) -> str:
-        """The first part of the model's name."""
-        return self.model.split("-")[0]
-
-    @property
     def uniform(self) -> str:
         """The same encoder with uniform weights."""
-        return f"{self.encoder}-uniform"
+        return f"{self.model.split('-')[0]}-uniform"
 
     def classes(self) -> list[tuple[str, pd.DataFrame]]:
         """The records of all instances, and of each predicted class where there are few."""
@@ -67,8 +60,6 @@ class AttentionCell(Cell):
         The seeds' part is Student's, the instances' part normal, added in quadrature; n is the number of seeds. The
         bounds are undefined where all values are the same.
         """
-        import pandas as pd
-
         frame = pd.DataFrame({"value": values, "seed": self.records["seed"], "instance": self.records["instance"]})
         return crossed(frame.dropna())
 
@@ -84,9 +75,8 @@ class AttentionCell(Cell):
 
         Explanations of one model share what its seed made of it, so that theirs may be higher.
         """
-        both = [self.reliability(name) for name in PAIRS[pair]]
-        known = [value for value in both if value is not None]
-        return math.sqrt(max(known[0], 0.0) * max(known[1], 0.0)) if len(known) == 2 else None
+        one, other = (self.reliability(name) for name in PAIRS[pair])
+        return None if one is None or other is None else math.sqrt(max(one, 0.0) * max(other, 0.0))
 
     def metric(self, model: str) -> pd.Series:
         """Test performance by seed."""
@@ -95,8 +85,7 @@ class AttentionCell(Cell):
 
     def gain(self) -> Interval:
         """Test performance of learned minus uniform attention, by seed."""
-        difference = (self.metric(self.model) - self.metric(self.uniform)).dropna()
-        return t_interval(difference)
+        return t_interval((self.metric(self.model) - self.metric(self.uniform)).dropna())
 
     def beyond_seeds(self) -> Interval:
         """Share of instances whose adversary diverges more than any two seeds do."""

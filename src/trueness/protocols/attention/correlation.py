@@ -1,16 +1,19 @@
-"""Agreement of attention with measures of importance (Jain and Wallace 2019, section 4.1)."""
+"""Agreement of attention with measures of importance (Jain and Wallace 2019, section 4.1), and of seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from trueness.stats import kendall, rank_biased_overlap
+from trueness.stats import jensen_shannon, kendall, rank_biased_overlap
 from trueness.stats.undefined import Bools, Floats, Measured
 
+_MOST_PAIRS = 45  # all pairs of ten seeds
 PAIRS = {
     f"{first}, {second}": (first, second)
     for first, second in (
@@ -45,6 +48,38 @@ def null_deviation(size: npt.ArrayLike) -> Floats:
     n = np.asarray(size, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(n > 1, np.sqrt(2 * (2 * n + 5) / (9 * n * (n - 1))), np.inf)
+
+
+def seed_spread(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> pd.DataFrame:
+    """Per instance: Kendall's tau of each score with itself under the next seed, and the divergence of attention.
+
+    Each run holds `sizes` and the scores of all tokens one after another, as `AttentionTrial.tokens`. The tau is a
+    test-retest reliability. Columns follow the names of the scores, whatever order a run holds them in.
+    """
+    number = len(runs)
+    if number < 2:
+        return pd.DataFrame({"instance": np.arange(0)})
+    columns: dict[str, Floats] = {}
+    for name in sorted(name for name in runs[0] if name not in ("sizes", "adversarial")):
+        blocks, (mask, *_) = zip(*(padded(run[name], run["sizes"]) for run in runs), strict=True)
+        neighbours = [(one, (one + 1) % number) for one in range(number if number > 2 else 1)]
+        taus = [kendall(blocks[one], blocks[other], mask).statistic.values for one, other in neighbours]
+        columns[f"reliability: {name}"] = np.ma.stack(taus).mean(axis=0).filled(np.nan)
+        if name == "attention":
+            weights = [block / block.sum(axis=1, keepdims=True) for block in blocks]
+            pairs = itertools.islice(itertools.combinations(weights, 2), _MOST_PAIRS)
+            apart = np.ma.stack([jensen_shannon(*pair, mask).values for pair in pairs])
+            columns["divergence between seeds"] = apart.mean(axis=0).filled(np.nan)
+            columns["largest divergence between seeds"] = apart.max(axis=0).filled(np.nan)
+    return pd.DataFrame({"instance": np.arange(len(runs[0]["sizes"])), **columns})
+
+
+def padded(flat: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> tuple[Floats, Bools]:
+    """Scores of tokens one after another as (instances, longest) with the mask of real ones."""
+    mask = np.arange(int(sizes.max(initial=0))) < sizes[:, None]
+    block = np.zeros(mask.shape)
+    block[mask] = flat
+    return block, mask
 
 
 def _plain(measured: Measured) -> Floats:

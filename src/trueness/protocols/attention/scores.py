@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from trueness.protocols.attention.cell import AttentionCell
 from trueness.protocols.attention.correlation import PAIRS
-from trueness.protocols.quantity import Quantity, share
 from trueness.protocols.result import Score, Variant
+from trueness.protocols.scoring import Quantity, share
 from trueness.stats import Interval, Reason, Undefined, t_interval
 from trueness.stats.divergence import LN2
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SIGNIFICANT = 0.05
 NULL_BAND = 1.96

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -24,9 +25,6 @@ from trueness.protocols.attention.permutation import permuted_logit, sampled_med
 from trueness.protocols.attention.search import Found, Search, improved, search
 from trueness.protocols.attention.view import AttentionView
 from trueness.stats.undefined import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PUBLISHED_THRESHOLD = 0.05
 """The change up to which the authors' code counts an adversary; it optimises for 0.01, and the paper says 0.01."""
@@ -64,8 +62,6 @@ def attention_trial(
     model: Classifier, examples: Sequence[TextExample], how: Settings, *, seed: int = 0
 ) -> AttentionTrial:
     """Correlation, permutation and adversarial attention of every example, and the scores themselves."""
-    import pandas as pd
-
     split = EncodedSplit(examples, model.coder, model.device)
     parts, flat = [], []
     for number, (rows, batch) in enumerate(split.in_order(1 << 16)):
@@ -95,12 +91,11 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
         "leave-one-out@jw2019": LeaveOneOutJW2019(max_bytes=_LOO_BYTES.get(kind, 256 << 20)).attribute(network, batch),
     }
     plain = {name: _numpy(values.double()) for name, values in scores.items()}
-    predicted = view.probability.argmax(dim=-1)
     columns: Columns = {
         "length": _numpy(view.mask.sum(dim=-1)),
         "classes": np.full(len(view.mask), view.classes),
         "gold": _numpy(batch.labels),
-        "predicted": _numpy(predicted),
+        "predicted": _numpy(view.probability.argmax(dim=-1)),
         "probability": _numpy(view.probability.amax(dim=-1)),
         "max_attention": _numpy(view.attention.amax(dim=-1)),
         **correlations(plain, _numpy(view.mask)),
@@ -175,8 +170,6 @@ def _shown(
     how: Settings,
 ) -> pd.DataFrame:
     """Some instances with their words: evenly spread over the divergence of their strongest adversary."""
-    import pandas as pd
-
     short = records[records["length"] <= 120]
     order = (short if len(short) else records).sort_values(f"adversary {how.epsilon:g}", kind="stable")["instance"]
     chosen = order.iloc[np.unique(np.linspace(0, len(order) - 1, how.examples).round().astype(int))]

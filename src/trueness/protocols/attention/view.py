@@ -15,12 +15,10 @@ class AttentionView:
     def __init__(self, model: AttentiveClassifier, batch: Batch) -> None:
         self.batch, self.mask = batch, batch.mask
         self._model = model
-        auxiliary = model.auxiliary(batch)
-        states = model.encode(model.embed(batch), batch)
-        self.states = states
-        self.auxiliary: Auxiliary | None = auxiliary
-        self.features = model.features(states)
-        observed = model.attend(states, batch, auxiliary=auxiliary).double()
+        self.auxiliary = model.auxiliary(batch)
+        self.states = model.encode(model.embed(batch), batch)
+        self.features = model.features(self.states)
+        observed = model.attend(self.states, batch, auxiliary=self.auxiliary).double()
         self.attention = observed / observed.sum(dim=-1, keepdim=True)  # float32 weights sum to 1 only nearly
         self.probability = self.outputs(self.attention[:, None])[:, 0]
         self.linear = model.linear
@@ -37,11 +35,9 @@ class AttentionView:
 
     def log_odds(self, first: Tensor, second: Tensor) -> Tensor:
         """(batch, tokens): log-odds of one class against another that each token alone would give (linear heads)."""
-        width = self.features.shape[1]
-        one, two = (
-            self.features.double().gather(2, index[:, None, None].expand(-1, width, 1)) for index in (first, second)
-        )
-        return (one - two)[..., 0]
+        features = self.features.double()
+        rows = torch.arange(len(features), device=features.device)
+        return features[rows, :, first] - features[rows, :, second]
 
     def outputs(self, attention: Tensor) -> Tensor:
         """(batch, many, classes) probabilities under many attentions (batch, many, tokens)."""

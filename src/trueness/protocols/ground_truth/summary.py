@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.protocols.cell import Cell, of_each
 from trueness.protocols.claim_helpers import FEWEST_SEEDS
-from trueness.protocols.quantity import ACCURACY, Quantity, share
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
+from trueness.protocols.scoring import ACCURACY, Cell, Quantity, of_each, share
 from trueness.stats import Undefined, t_interval, within
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
@@ -19,37 +19,20 @@ from trueness.protocols.ground_truth.summary import LEVEL, PLANTED
 from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at
 from trueness.stats.undefined import Bools
 
-if TYPE_CHECKING:
-    import pandas as pd
 
+def usage(right: int, n: int, bound: float) -> dict[str, Any]:
+    """The test of section 4 whether a model had to use the evidence: is it `proven`?
 
-@dataclass(frozen=True)
-class Usage:
-    """Whether a model had to use the evidence."""
-
-    accuracy: float
-    bound: float
-    """What a model blind to the evidence has at best, in expectation."""
-    n: int
-    p_value: float
-    """Of so high an accuracy without the evidence: exact binomial."""
-    least_share: float
-    """At least this share of examples must have been decided by the evidence."""
-
-    @property
-    def proven(self) -> bool:
-        """Whether the accuracy exceeds the bound."""
-        return self.p_value < LEVEL
-
-
-def usage(right: int, n: int, bound: float) -> Usage:
-    """The test of section 4: at most the bound is expected of a model that is blind to the evidence."""
+    `bound` is the accuracy that a model blind to the evidence has at best, in expectation; `p_value` that of so high an
+    accuracy without the evidence (exact binomial); at least `least_share` of the examples were decided by it.
+    """
     from scipy.stats import binomtest
 
     accuracy = right / n
     p_value = float(binomtest(right, n, bound, alternative="greater").pvalue) if bound < 1 else 1.0
-    least = (accuracy - bound) / (1 - bound) if bound < 1 else 0.0
-    return Usage(accuracy, bound, n, p_value, max(0.0, least))
+    least = max(0.0, (accuracy - bound) / (1 - bound)) if bound < 1 else 0.0
+    known = {"accuracy": accuracy, "bound": bound, "n": n, "p_value": p_value, "least_share": least}
+    return {**known, "proven": p_value < LEVEL}
 
 
 def marks_of(coder: Coder, examples: Sequence[TextExample], which: str, width: int) -> Bools:
@@ -80,8 +63,6 @@ def trial(
     Usage is tested on the whole test split; its first instances are explained, and the first few of them `shown`: kept
     with their words.
     """
-    import pandas as pd
-
     network, coder = model.network, model.coder
     whole = EncodedSplit(test, coder, model.device)
     predicted = np.zeros(len(test), dtype=int)
@@ -89,9 +70,8 @@ def trial(
         for rows, batch in whole.in_order():
             predicted[rows] = network(batch).logits.argmax(dim=-1).cpu().numpy()
     gold = np.array([example.label for example in test])
-    used = usage(int((predicted == gold).sum()), len(test), bound)
-    facts: dict[str, Any] = {**used.__dict__, "proven": used.proven, "refused": {}}
-    if not used.proven:
+    facts = {**usage(int((predicted == gold).sum()), len(test), bound), "refused": {}}
+    if not facts["proven"]:
         return pd.DataFrame(), facts
     examples = test[:instances]
     predicted, gold = predicted[:instances], gold[:instances]

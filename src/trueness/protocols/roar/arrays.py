@@ -9,14 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 
 from trueness.errors import UserError
 from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import BASELINE
 from trueness.protocols.roar.hiding import Amount, choose
-from trueness.protocols.roar.leak import largest_class
 from trueness.protocols.roar.removal import Order, removal
+from trueness.protocols.roar.step import largest_class
 from trueness.protocols.roar.summary import summarise
 
 Array = npt.NDArray[Any]
@@ -31,6 +32,7 @@ Explain = Callable[[Any, Array, Array], Array]
 """How important every place of every input is to a model, for the class given."""
 Target = Literal["gold", "predicted"]
 Channels = Literal["first", "last"]
+_AXIS = {"first": 1, "last": -1}
 
 
 def follow(
@@ -44,8 +46,6 @@ def follow(
     model: str,
 ) -> Result:
     """The curves of all explainers and of random masks, with the scores and guards that texts have."""
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
     for seed in seeds:
@@ -58,13 +58,12 @@ def follow(
         for method, explain in {BASELINE: None, **explainers}.items():
             if any(row["method"] == method for row in refused):
                 continue
-            explained = _Explained(trial, seed, explain)
             points = removal(
                 whole,
                 trial.masks(full=False),
                 shares,
                 ["plain"] if explain is None else orders,
-                explain=explained,
+                explain=functools.partial(trial.importance, seed, explain),
                 hide=_hide,
                 train=functools.partial(trial.retrain, seed),
             )
@@ -109,11 +108,9 @@ class ArrayTrial:
 
     def masks(self, *, full: bool) -> dict[str, Bools]:
         """Nothing or everything hidden: truth values (examples, places) for each split, without channels."""
-        axis = {None: None, "first": 1, "last": -1}[self.channels]
-        shapes = {name: list(inputs.shape) for name, (inputs, _) in self.splits.items()}
-        for shape in shapes.values():
-            if axis is not None:
-                shape.pop(axis)
+        shapes = {name: np.array(inputs.shape) for name, (inputs, _) in self.splits.items()}
+        if self.channels is not None:
+            shapes = {name: np.delete(shape, _AXIS[self.channels]) for name, shape in shapes.items()}
         return {name: np.full(shape, full) for name, shape in shapes.items()}
 
     def retrain(self, seed: int, hidden: Mapping[str, Bools]) -> tuple[Any, dict[str, float]]:
@@ -136,7 +133,7 @@ class ArrayTrial:
         return np.where(self._laid_over(hidden), self.fill, inputs).astype(inputs.dtype)
 
     def _laid_over(self, hidden: Bools) -> Bools:
-        return hidden if self.channels is None else np.expand_dims(hidden, 1 if self.channels == "first" else -1)
+        return hidden if self.channels is None else np.expand_dims(hidden, _AXIS[self.channels])
 
     def _accuracy(self, seed: int, inputs: Mapping[str, Array]) -> tuple[Any, float]:
         model = self.train(inputs["train"], self.splits["train"][1], seed)
@@ -151,39 +148,33 @@ class ArrayTrial:
             raise UserError(f"predict gives {found[0]!r} and the like, and no input has such a class.")
         return found
 
+    def importance(
+        self, seed: int, explain: Explain | None, model: Any, hidden: Mapping[str, Bools]
+    ) -> dict[str, Array]:
+        """Of every split (examples, places): the higher, the sooner hidden; at random without an explainer."""
+        if explain is None:
+            return {
+                name: np.random.default_rng([seed, *name.encode()]).random(mask.shape) for name, mask in hidden.items()
+            }
+        return {name: self._explained(explain, model, name, mask) for name, mask in hidden.items()}
 
-@dataclass(frozen=True)
-class _Explained:
-    """How important every place is to a model, by one method and seed."""
-
-    trial: ArrayTrial
-    seed: int
-    explain: Explain | None
-    """None at random."""
-
-    def __call__(self, model: Any, hidden: Mapping[str, Bools]) -> dict[str, Array]:
-        return {name: self._importance(model, name, mask) for name, mask in hidden.items()}
-
-    def _importance(self, model: Any, name: str, hidden: Bools) -> Array:
-        """(examples, places): the higher, the sooner hidden."""
-        if self.explain is None:
-            return np.random.default_rng([self.seed, *name.encode()]).random(hidden.shape)
-        trial, shown = self.trial, self.trial.shown(name, hidden)
-        classes = trial.splits[name][1] if trial.target == "gold" else trial.classes(model, shown)
+    def _explained(self, explain: Explain, model: Any, name: str, hidden: Bools) -> Array:
+        shown = self.shown(name, hidden)
+        classes = self.splits[name][1] if self.target == "gold" else self.classes(model, shown)
         try:
-            found = np.asarray(self.explain(model, shown, classes), dtype=np.float64)
+            found = np.asarray(explain(model, shown, classes), dtype=np.float64)
         except UserError as error:
             raise _RefusedError(str(error)) from error
         except Exception as error:  # it is somebody else's function, and the others' curves must not be lost
             raise _RefusedError(f"it failed: {type(error).__name__}: {error}") from error
         if found.shape != hidden.shape:
-            how = "without channels" if trial.channels is None else f"with channels {trial.channels}"
+            how = "without channels" if self.channels is None else f"with channels {self.channels}"
             raise _RefusedError(
                 f"its scores have the shape {found.shape}; {how}, inputs of shape {shown.shape} need {hidden.shape}"
             )
         if not np.isfinite(found).all():
             raise _RefusedError("its scores are not finite")
-        return found if trial.signed else np.abs(found)
+        return found if self.signed else np.abs(found)
 
 
 def _hide(importance: Mapping[str, Array], hidden: Mapping[str, Bools], share: float) -> dict[str, Bools]:

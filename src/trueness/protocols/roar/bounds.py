@@ -105,10 +105,9 @@ def _beam(drops: Drops, width: int, sign: float) -> float:
         parent, added = np.nonzero(~sets)
         grown = sets[parent].copy()
         grown[np.arange(len(grown)), added] = True
-        unique, first, back = np.unique(grown, axis=0, return_index=True, return_inverse=True)
+        unique, back = np.unique(grown, axis=0, return_inverse=True)
         reached = np.full(len(unique), -np.inf)
         np.maximum.at(reached, back.ravel(), sums[parent])
-        del first
         total = reached + sign * drops(unique)
         keep = np.argsort(-total, kind="stable")[:width]
         sets, sums = unique[keep], total[keep]
@@ -120,10 +119,10 @@ def normalised(drops: Drops, scores: Floats, found: Range, *, signed: bool = Fal
 
     Not a number where hiding hardly changes anything. A beam may miss the extremes; what lies beyond counts as 0 or 1.
     """
-    if found.high - found.low < _FLAT:
+    spread = found.high - found.low
+    if spread < _FLAT:
         return float("nan"), float("nan")
     order = np.argsort(-(scores if signed else np.abs(scores)), kind="stable")
-    spread = found.high - found.low
     comprehensive = (drops.along(order) - found.low) / spread
     sufficient = (found.high - drops.along(order[::-1].copy())) / spread
     return float(np.clip(comprehensive, 0, 1)), float(np.clip(sufficient, 0, 1))

@@ -2,6 +2,10 @@
 
 After Madsen et al. (2024): half of the training texts are seen whole, the others with a random share of tokens masked,
 drawn anew in every epoch. To such a model a masked text is nothing new, so the same curves can be measured on it alone.
+
+Whether it still sees anything unusual is tested as by MaSF (Haroush et al. 2022): for every unit a two-sided p-value
+from its empirical distribution, Simes over the units of a layer, Fisher over layers. The last step is calibrated on
+other texts, so that p-values of usual texts are uniform.
 """
 
 from __future__ import annotations
@@ -10,18 +14,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.dataset import TextDataset
 from trueness.errors import Unsupported
 from trueness.explainers import Random, Target
 from trueness.models.evaluation import evaluate
+from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.training import SplitView
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
-from trueness.protocols.roar.out_of_distribution import ReferenceValues, inner_values
 from trueness.protocols.roar.step import Coded, Trainer, method_of, nothing
+from trueness.stats.undefined import Floats
 
 UNUSUAL = 0.05
 """Texts of a smaller p-value count as unusual: of usual texts as many do."""
@@ -89,12 +96,53 @@ def measure(
 
 def _ranges(network: TextNetwork, test: EncodedSplit, bounded: int, beam: int, target: Target) -> list[Any]:
     """Some test texts with the bounds of what hiding their tokens can do; too long ones are passed over."""
-    rows = [int(row) for row in np.random.default_rng(0).permutation(len(test)) if 2 <= test.sizes[row] - 2 <= LONGEST][
-        :bounded
-    ]
-    found = []
-    for row in rows:
-        drops = Drops(network, test.batch([row]), target)
-        if drops.size >= 2:
-            found.append((row, drops, attainable(drops, beam=beam)))
-    return found
+    drawn = map(int, np.random.default_rng(0).permutation(len(test)))
+    rows = [row for row in drawn if 2 <= test.sizes[row] - 2 <= LONGEST][:bounded]
+    found = [(row, Drops(network, test.batch([row]), target)) for row in rows]
+    return [(row, drops, attainable(drops, beam=beam)) for row, drops in found if drops.size >= 2]
+
+
+def inner_values(network: TextNetwork, split: EncodedSplit) -> list[Tensor]:
+    """For each layer (texts, units): states as means and as maxima over the tokens, and logits."""
+    parts: list[list[Tensor]] = [[], [], []]
+    order = []
+    with inspecting(network):
+        for rows, batch in split.in_order():
+            seen = network(batch)
+            inside = batch.mask[:, :, None]
+            states = seen.states[:, : inside.shape[1]]
+            mean = (states * inside).sum(dim=1) / inside.sum(dim=1).clamp(min=1)
+            most = states.masked_fill(~inside, -torch.inf).amax(dim=1).nan_to_num(neginf=0.0)
+            for part, values in zip(parts, (mean, most, seen.logits), strict=True):
+                part.append(values)
+            order.append(rows)
+    back = torch.from_numpy(np.argsort(np.concatenate(order))).to(split.device)
+    return [torch.cat(part)[back] for part in parts]
+
+
+class ReferenceValues:
+    """Inner values on usual texts, against which others are held: half of them fit, the other half calibrate."""
+
+    def __init__(self, layers: list[Tensor]) -> None:
+        order = np.random.default_rng(0).permutation(len(layers[0]))  # texts may lie sorted by their label
+        fit, rest = (torch.from_numpy(half.copy()).to(layers[0].device) for half in (order[::2], order[1::2]))
+        self._sorted = [layer[fit].T.contiguous().sort(dim=1).values for layer in layers]
+        self._known = self._statistic([layer[rest] for layer in layers]).sort().values
+
+    def p_values(self, layers: list[Tensor]) -> Floats:
+        """(texts,): the chance that a usual text looks at least as unusual."""
+        above = len(self._known) - torch.searchsorted(self._known, self._statistic(layers))
+        found: Floats = ((1 + above).double() / (1 + len(self._known))).cpu().numpy()
+        return found
+
+    def _statistic(self, layers: list[Tensor]) -> Tensor:
+        """Fisher's sum over layers of Simes' p-values."""
+        total = torch.zeros(len(layers[0]), dtype=torch.double, device=layers[0].device)
+        for layer, reference in zip(layers, self._sorted, strict=True):
+            units, n = reference.shape
+            below = torch.searchsorted(reference, layer.T.contiguous())
+            share = (below.double() + 0.5) / (n + 1)
+            p = (2 * torch.minimum(share, 1 - share)).sort(dim=0).values
+            rank = torch.arange(1, units + 1, device=p.device)[:, None]
+            total -= (p * units / rank).amin(dim=0).clamp(max=1.0).log()
+        return total.round(decimals=9)  # equal sums are equal, whatever the logarithms were rounded to

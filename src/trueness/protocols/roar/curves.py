@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from trueness.protocols.cell import Cell
-from trueness.protocols.quantity import columns
-from trueness.stats import Interval, area_between_curves, t_interval, within
-from trueness.stats.undefined import Floats
+from trueness.protocols.scoring import Cell, columns
+from trueness.stats import AreaBetweenCurves, Interval, area_between_curves, t_interval, within
+from trueness.stats.undefined import Bools, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,10 +56,13 @@ class RemovalCell(Cell):
         """Performance under random masks: of retrained models, or of the companion."""
         return self.curves[order if order == MASKED else "plain", BASELINE]
 
-    def fragile(self, order: str = "plain") -> npt.NDArray[np.bool_]:
+    def at_random(self, order: str = "plain") -> AreaBetweenCurves:
+        """What faithfulness divides by, and the most that it can be."""
+        return area_between_curves(self.amounts, self.baseline(order), self.baseline(order))
+
+    def fragile(self, order: str = "plain") -> Bools:
         """With which seeds faithfulness divides by little."""
-        baseline = self.baseline(order)
-        return np.asarray(area_between_curves(self.amounts, baseline, baseline).denominator < SMALL_DENOMINATOR)
+        return np.asarray(self.at_random(order).denominator < SMALL_DENOMINATOR)
 
     def empty(self, order: str = "plain") -> bool:
         """Whether that is so with most seeds: there is nothing that explanations could find."""
@@ -102,10 +103,8 @@ def cells_of(
             if (order, method) == ("plain", BASELINE) and "hidden" in some and some["hidden"].notna().all():
                 hidden = _table(some, seeds, "hidden").mean(axis=0)
             if "mask-only" in some and some["mask-only"].notna().all():
-                masks[str(order), str(method)] = (
-                    _table(some, seeds, "mask-only"),
-                    _table(some, seeds, "largest-class"),
-                )
+                alone, largest = (_table(some, seeds, column) for column in ("mask-only", "largest-class"))
+                masks[str(order), str(method)] = alone, largest
         metric = metrics[str(dataset)]
         yield RemovalCell(
             dataset=str(dataset),

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
+import pandas as pd
 
-from trueness.protocols.cell import Cell
 from trueness.protocols.claim_helpers import FEWEST_SEEDS, decide, shown
 from trueness.protocols.result import Abstention, ResultWarning
 from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, SMALL_DENOMINATOR, RemovalCell, over_seeds
-from trueness.stats import Interval, area_between_curves, t_interval
+from trueness.protocols.scoring import Cell
+from trueness.stats import Interval, t_interval
 from trueness.stats.undefined import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Place = TypeVar("Place")
 
@@ -106,9 +104,8 @@ def _of_curve(cell: RemovalCell, order: str, method: str) -> Iterator[ResultWarn
 def _rising(cell: RemovalCell, curve: Floats, *where: str) -> Iterator[ResultWarning]:
     inner = curve[:, :-1] if cell.unit == "share" else curve  # the last one, with everything hidden, is no step
     pairs = itertools.combinations(range(inner.shape[1]), 2)
-    found = _largest({(one, other): inner[:, other] - inner[:, one] for one, other in pairs}, above=RISE)
-    if found is not None:
-        (one, other), interval = found
+    rises = {(one, other): inner[:, other] - inner[:, one] for one, other in pairs}
+    for (one, other), interval in _largest(rises, above=RISE):
         message = (
             f"performance is higher at step {other} than at step {one}, by {shown(interval)}, though more is hidden: "
             "what is hidden, or what is left, tells the label, or training is unsteady"
@@ -117,9 +114,8 @@ def _rising(cell: RemovalCell, curve: Floats, *where: str) -> Iterator[ResultWar
 
 
 def _below_floor(cell: RemovalCell, curve: Floats, *where: str) -> Iterator[ResultWarning]:
-    found = _largest({step: curve[:, -1] - curve[:, step] for step in range(curve.shape[1] - 1)}, above=RISE)
-    if found is not None:
-        step, interval = found
+    below = (curve[:, -1:] - curve[:, :-1]).T
+    for step, interval in _largest(dict(enumerate(below)), above=RISE):
         message = (
             f"at step {step} accuracy is lower than with everything hidden, by {shown(interval)}: what is left "
             "misleads the model, which counts as faithfulness"
@@ -130,9 +126,7 @@ def _below_floor(cell: RemovalCell, curve: Floats, *where: str) -> Iterator[Resu
 def _mask_leak(cell: RemovalCell, order: str, method: str) -> Iterator[ResultWarning]:
     alone, largest = cell.masks[order, method]
     reference = np.maximum(largest, cell.masks.get(("plain", BASELINE), (largest, largest))[0])
-    found = _largest(dict(enumerate((alone - reference).T, start=1)), above=LEAK)
-    if found is not None:
-        step, excess = found
+    for step, excess in _largest(dict(enumerate((alone - reference).T, start=1)), above=LEAK):
         message = (
             f"at step {step} the masks alone tell the label with accuracy {alone[:, step - 1].mean():.3f}, "
             f"{shown(excess)} above random masks and the largest class: the curve is too high by an unknown part"
@@ -143,9 +137,7 @@ def _mask_leak(cell: RemovalCell, order: str, method: str) -> Iterator[ResultWar
 def _unusual(cell: RemovalCell, method: str) -> Iterator[ResultWarning]:
     share = cell.unusual[method]
     beyond = share - cell.unusual.get(BASELINE, np.zeros_like(share))
-    found = _largest(dict(enumerate(beyond.T, start=1)), above=UNUSUAL)
-    if found is not None:
-        step, excess = found
+    for step, excess in _largest(dict(enumerate(beyond.T, start=1)), above=UNUSUAL):
         message = (
             f"at step {step} {share[:, step - 1].mean():.3f} of the masked texts look unusual to the model trained "
             f"under masks, {shown(excess)} more than under random masks: its curve may show surprise instead of "
@@ -154,12 +146,12 @@ def _unusual(cell: RemovalCell, method: str) -> Iterator[ResultWarning]:
         yield cell.warn("unusual-texts", message, method)
 
 
-def _largest(differences: Mapping[Place, Floats], above: float) -> tuple[Place, Interval] | None:
-    """The largest of several differences that surely exceed the limit; their lower bounds hold at once (Bonferroni)."""
-    level = 1 - 2 * ONE_SIDED / max(len(differences), 1)
+def _largest(differences: Mapping[Place, Floats], above: float) -> list[tuple[Place, Interval]]:
+    """The largest of several differences that surely exceed the limit, if any; their lower bounds hold at once."""
+    level = 1 - 2 * ONE_SIDED / max(len(differences), 1)  # Bonferroni
     found = [(place, t_interval(values[np.isfinite(values)], level=level)) for place, values in differences.items()]
     sure = [(place, interval) for place, interval in found if decide(interval, above=above)]
-    return max(sure, key=lambda one: float(one[1].value)) if sure else None
+    return sorted(sure, key=lambda one: -float(one[1].value))[:1]
 
 
 def _foils(cell: RemovalCell) -> Iterator[ResultWarning]:
@@ -192,7 +184,6 @@ def abstentions(cells: Sequence[RemovalCell], refused: pd.DataFrame, unit: str) 
             if cell.empty(order):
                 yield cell.abstain(FAITHFULNESS[order], _cost_little(cell, order))
                 continue
-            baseline = cell.baseline(order)
-            for cause, count in area_between_curves(cell.amounts, baseline, baseline).value.reasons().items():
+            for cause, count in cell.at_random(order).value.reasons().items():
                 text = f"{cause.value} (of {count} of {len(cell.seeds)} seeds, which are left out)"
                 yield cell.abstain(FAITHFULNESS[order], text)

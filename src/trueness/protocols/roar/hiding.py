@@ -14,6 +14,7 @@ from torch import Tensor
 from trueness.data.batches import EncodedSplit
 from trueness.explainers import Explainer, Target
 from trueness.models.network import TextNetwork
+from trueness.stats.undefined import Floats
 
 Unit = Literal["share", "tokens"]
 _ROUNDING = 1e-9  # 0.7 * 90 must count 63 tokens, not 62
@@ -31,6 +32,12 @@ class Amount:
         if self.unit == "tokens":
             return maskable.clamp(max=int(self.value))
         return (self.value * maskable.double() + _ROUNDING).long()
+
+
+RANKS = tuple(Amount(rank, "tokens") for rank in range(1, 11))
+"""The top tokens of Figure 5."""
+SHARES = tuple(Amount(step / 10) for step in range(1, 10))
+"""The shares of a text of Figure 6."""
 
 
 def choose(scores: Tensor, mask: Tensor, hidden: Tensor, count: Tensor) -> Tensor:
@@ -67,6 +74,29 @@ def hide(
             after = choose(scores if signed else scores.abs(), batch.mask, before, amount.of(batch.mask.sum(dim=1)))
             result[address[batch.mask]] = after[batch.mask]
     return found
+
+
+def accumulated(
+    network: TextNetwork,
+    explainer: Explainer,
+    split: EncodedSplit,
+    amounts: Sequence[Amount],
+    target: Target = "gold",
+) -> Floats:
+    """(amounts,): the share of all magnitude that the top tokens hold, mean over texts; texts without any are left out.
+
+    Uniform scores give a share of the tokens as much; one token that holds everything gives 1 at once.
+    """
+    sums, texts = np.zeros(len(amounts)), 0
+    for _, batch in split.to_explain():
+        size = explainer.attribute(network, batch, target).abs().double() * batch.mask
+        total = size.sum(dim=1)
+        some = total > 0
+        texts += int(some.sum())
+        for number, amount in enumerate(amounts):
+            top = choose(size, batch.mask, batch.mask & False, amount.of(batch.mask.sum(dim=1)))
+            sums[number] += float(((size * top).sum(dim=1)[some] / total[some]).sum())
+    return sums / texts if texts else np.full(len(amounts), np.nan)
 
 
 def packed(hidden: Tensor) -> npt.NDArray[np.uint8]:

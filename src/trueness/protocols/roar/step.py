@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
-from trueness.data.coding import Coder
+from trueness.data.coding import SPECIAL, Coder
 from trueness.data.dataset import TextDataset
 from trueness.explainers import TEXT_EXPLAINERS, Explainer, Random, Target
+from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.models.checkpoint import Checkpoint
 from trueness.models.classifier import Classifier
-from trueness.models.evaluation import evaluate
+from trueness.models.cuda_graphs import CrossEntropy
+from trueness.models.evaluation import Evaluation, evaluate
+from trueness.models.loop import Loop
 from trueness.models.network import TextNetwork
-from trueness.models.training import SplitView
+from trueness.models.recipes import Recipe
+from trueness.models.scheduling import run_loops
+from trueness.models.training import SplitView, build
 from trueness.protocols.roar.hiding import Amount, hide
-from trueness.protocols.roar.leak import largest_class, mask_only
 
 SPLITS = ("train", "dev", "test")
 Hiding = Callable[[str, EncodedSplit], Tensor]
 """Which tokens of a split are hidden, from its name and what it is."""
-
-
+RECIPE = Recipe(epochs=8, patience=3, batch_size=256, learning_rate=0.005, select="accuracy")
+"""Of a classifier of masks."""
 Trainer = Callable[..., Sequence[Classifier]]
 """How models of one kind are made: a family's `train`, with all bound but the data, seeds, views and device."""
 
@@ -89,6 +97,38 @@ def retrain(
             largest = largest_class(one.splits["test"].labels.cpu().numpy())
             one.measured.update({"mask-only": accuracy, "largest-class": largest})
     return found
+
+
+def mask_only(
+    splits: Mapping[str, EncodedSplit],
+    hidden: Sequence[Mapping[str, Tensor]],
+    seeds: Sequence[int],
+    classes: int,
+    epochs: int | None = None,
+) -> list[float]:
+    """For each seed the test accuracy of a small BiLSTM that reads the outlines of masked texts: train, dev and test.
+
+    Beside the share of the largest class it says how far labels can be told from masks and lengths (Rong et al. 2022).
+    A few epochs find what is plain in many short texts; so many `epochs`, all of them run, find more.
+    """
+    recipe = RECIPE if epochs is None else replace(RECIPE, epochs=epochs, patience=None)
+    config = AttentiveConfig(
+        encoder="bilstm", attention="additive", vocabulary=len(SPECIAL), classes=classes, embedding=8, hidden=16
+    )
+    loops, tests = [], []
+    for seed, where in zip(seeds, hidden, strict=True):
+        outlines = {name: split.outline(where[name]) for name, split in splits.items()}
+        network = build(lambda: AttentiveClassifier(config), seed).to(splits["train"].device)
+        measure = Evaluation(outlines["dev"], classes)
+        loops.append(Loop(network, recipe, outlines["train"], CrossEntropy(outlines["train"]), measure, seed))
+        tests.append(outlines["test"])
+    run_loops(loops, [Checkpoint(None, {}) for _ in loops])
+    return [evaluate(loop.finish(), test, classes)["accuracy"] for loop, test in zip(loops, tests, strict=True)]
+
+
+def largest_class(labels: npt.NDArray[Any]) -> float:
+    """The share of the most frequent label: what a classifier that knows nothing gets."""
+    return float(np.unique(labels, return_counts=True)[1].max() / len(labels))
 
 
 def hide_next(

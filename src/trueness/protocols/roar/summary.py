@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
-from trueness.protocols.cell import of_each
-from trueness.protocols.quantity import Quantity, columns, share
 from trueness.protocols.result import Result, Score
 from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, RemovalCell, bands, cells_of, over_seeds
 from trueness.protocols.roar.guards import abstentions, warnings
-from trueness.protocols.roar.sparsity import RANKS, SHARES
-from trueness.stats import Undefined, area_between_curves, kendall, mean_interval, t_interval, within
-
-if TYPE_CHECKING:
-    import pandas as pd
+from trueness.protocols.roar.hiding import RANKS, SHARES
+from trueness.protocols.scoring import Quantity, columns, of_each, share
+from trueness.stats import Undefined, kendall, mean_interval, t_interval, within
 
 FEWEST_METHODS = 3
 AS_PUBLISHED = "faithfulness, as published"
@@ -46,23 +43,14 @@ def summarise(
     tokens hold; `refused` the methods that a model cannot support; `bounded` the comprehensiveness and sufficiency of
     single texts; `trained_before` the models that do not begin as ones that know nothing of a task.
     """
-    import pandas as pd
-
     points = with_performance(points, metrics)
     cells = list(cells_of(points, amounts, unit, metrics, target))
-    explained = _explanations(sparsity)
-    records = points.assign(
-        amount=[_amount(int(step), amounts, unit) for step in points["step"]],
-    )
     return Result(
-        records=records,
+        records=points.assign(amount=[_amount(int(step), amounts, unit) for step in points["step"]]),
         scores=of_each(cells, lambda cell: [*_scores(cell), *_companion(cell, bounded)]),
         warnings=tuple(warnings(cells, target, trained_before)),
         abstentions=tuple(abstentions(cells, refused, unit)),
-        tables={
-            "curves": pd.DataFrame(of_each(cells, bands)),
-            "sparsity": explained,
-        },
+        tables={"curves": pd.DataFrame(of_each(cells, bands)), "sparsity": _explanations(sparsity)},
     )
 
 
@@ -87,8 +75,8 @@ def _scores(cell: RemovalCell) -> Iterator[Score]:
     for order, name in FAITHFULNESS.items() if cell.unit == "share" else ():
         if not cell.methods(order) or cell.empty(order):
             continue
-        most = area_between_curves(cell.amounts, cell.baseline(order), cell.baseline(order)).best
-        best = float(np.mean(most.compressed())) if len(most.compressed()) else None
+        most = cell.at_random(order).best.compressed()
+        best = float(np.mean(most)) if len(most) else None
         for method in cell.methods(order):
             quantity = Quantity(name, "higher is better", 0.0, best)
             yield from quantity.score(cell, method, over_seeds(cell.faithfulness(order, method)))
@@ -115,17 +103,12 @@ def _companion(cell: RemovalCell, bounded: pd.DataFrame) -> Iterator[Score]:
     some = cell.unit == "share" and len(both) >= FEWEST_METHODS
     if some and not (cell.empty() or cell.empty(MASKED)):
         # Two methods may hide the same tokens: whether their areas are equal is not for rounding to say.
-        values = [
+        retrained, masked = (
             np.array([cell.faithfulness(order, method) for method in both]).T.round(12)
             for order in ("recursive", MASKED)
-        ]
-        tau = kendall(*values).statistic
-        yield from RANKING.score(
-            cell,
-            "masked training and recursive",
-            over_seeds(tau.values.filled(np.nan)),
-            note=f"over {len(both)} methods",
         )
+        tau = t_interval(kendall(retrained, masked).statistic.compressed())
+        yield from RANKING.score(cell, "masked training and recursive", tau, note=f"over {len(both)} methods")
     for method, unusual in cell.unusual.items():
         step = int(unusual.mean(axis=0).argmax())
         yield from UNUSUAL.score(cell, method, over_seeds(unusual[:, step]), note=_largest(step))
@@ -134,27 +117,22 @@ def _companion(cell: RemovalCell, bounded: pd.DataFrame) -> Iterator[Score]:
     here = bounded[(bounded["dataset"] == cell.dataset) & (bounded["model"] == cell.model)]
     for place, quantity in enumerate((COMPREHENSIVENESS, SUFFICIENCY)):
         means = {
-            str(method): np.array(
-                [
-                    np.mean(known)
-                    if (known := [pair[place] for pair in some["pair"] if pair[place] is not None])
-                    else np.nan
-                    for _, some in texts.groupby("seed")
-                ]
-            )
+            str(method): np.array([_mean_known(some["pair"], place) for _, some in texts.groupby("seed")])
             for method, texts in here.groupby("method", sort=False)
         }
-        null = (
-            float(np.nanmean(means[BASELINE])) if np.isfinite(means.get(BASELINE, np.array([np.nan]))).any() else None
-        )
+        by_chance = means.get(BASELINE, np.array([np.nan]))
+        null = float(np.nanmean(by_chance)) if np.isfinite(by_chance).any() else None
         for method, of_seeds in means.items():
             yield from quantity.score(cell, method, over_seeds(of_seeds), null=null)
 
 
+def _mean_known(pairs: Iterable[Sequence[Any]], place: int) -> float:
+    known = [pair[place] for pair in pairs if pair[place] is not None]
+    return float(np.mean(known)) if known else np.nan
+
+
 def _explanations(sparsity: pd.DataFrame) -> pd.DataFrame:
     """How much of the explanations the top tokens hold: a row per dataset, model, method and amount."""
-    import pandas as pd
-
     rows = []
     amounts = [*RANKS, *SHARES]
     for (dataset, model, method), some in (

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from trueness.protocols.cell import Cell, of_each
-from trueness.protocols.quantity import Quantity, columns, share
+from trueness.protocols.scoring import Cell, Quantity, columns, of_each, share
 from trueness.stats import Interval, Reason, Undefined, t_interval
 
 CELL = Cell("texts", "net", target="the gold class")
