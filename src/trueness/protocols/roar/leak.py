@@ -13,12 +13,11 @@ from torch import Tensor
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import SPECIAL
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
-from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
 from trueness.models.loop import Loop
 from trueness.models.recipes import Recipe
-from trueness.models.scheduling import run_loops
+from trueness.models.stack import run_loops
 from trueness.models.training import build
 
 RECIPE = Recipe(epochs=8, patience=3, batch_size=256, learning_rate=0.005, select="accuracy")
@@ -47,7 +46,7 @@ def mask_only(
         measure = Evaluation(outlines["dev"], classes)
         loops.append(Loop(network, recipe, outlines["train"], CrossEntropy(outlines["train"]), measure, seed))
         tests.append(outlines["test"])
-    run_loops(loops, [Checkpoint(None, {}) for _ in loops])
+    run_loops(loops)
     return [evaluate(loop.finish(), test, classes)["accuracy"] for loop, test in zip(loops, tests, strict=True)]
 
 
