@@ -50,7 +50,7 @@ class Loop(Generic[Network]):
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self.network, self.recipe, self.train, self.seed = network, recipe, train, seed
-        self.measure, self.checkpoint = measure, checkpoint
+        self.objective, self.measure, self.checkpoint = objective, measure, checkpoint
         self.progress = Progress()
         self._frozen = [
             parameter
@@ -62,6 +62,8 @@ class Loop(Generic[Network]):
         self.best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         self.optimiser = optimiser_of(network.named_parameters(), recipe)
         self._stepper = Stepper(network, recipe, train, self.optimiser, objective)
+        self.total = self._stepper.total
+        """The summed loss of the last pass."""
         if checkpoint is not None:
             checkpoint.restore(self)
 
@@ -76,16 +78,6 @@ class Loop(Generic[Network]):
         return bool(done.history) and self._reaches(done.history[-1])
 
     @property
-    def objective(self) -> Objective:
-        """What is minimised."""
-        return self._stepper.objective
-
-    @property
-    def total(self) -> Tensor:
-        """The summed loss of the last pass."""
-        return self._stepper.total
-
-    @property
     def best_epoch(self) -> int:
         """The epoch that was kept, counted from 1."""
         return self.progress.best_epoch + 1
@@ -96,7 +88,7 @@ class Loop(Generic[Network]):
 
     def look(self, measured: dict[str, float] | None = None) -> None:
         """After a pass: measure on the selection split, unless that was done already, and keep the best."""
-        total = float(self._stepper.total)
+        total = float(self.total)
         if not np.isfinite(total):
             raise UserError(f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite.")
         self._select(
