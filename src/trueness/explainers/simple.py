@@ -25,7 +25,6 @@ class Attention(Explainer):
     facts = Facts(signed=False, needs=("attention",), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
         with inspecting(model):
             attention: Tensor = model(batch).attention
             return attention
@@ -43,7 +42,6 @@ class Random(Explainer):
     seed: int = 0
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
         width = batch.tokens.shape[1]
         rows = [torch.rand(width, generator=generator) * 2 - 1 for _, generator in generator_of(batch, self.seed)]
         return torch.stack(rows).to(batch.tokens.device) * batch.mask
@@ -64,7 +62,6 @@ class Rationale(Explainer):
     facts = Facts(signed=False, needs=("selection",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
         if not isinstance(model, RationaleClassifier):
             raise Unsupported("rationale needs a rationale model; this one selects nothing.")
         with inspecting(model):
@@ -87,7 +84,6 @@ class Blurred(Explainer):
     sharp: Explainer
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         size = self.sharp.attribute(model, batch, target).abs()
         kernel = torch.tensor([[_KERNEL]], dtype=size.dtype, device=size.device)
         both = torch.stack([size * batch.mask, batch.mask.to(size.dtype)])[:, :, None]  # the sums, and their weights

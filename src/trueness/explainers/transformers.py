@@ -26,11 +26,18 @@ _UNITS = 10**9
 _EDGES = 35_000  # of one call: some sinks are solved together, which saves the calls
 
 
-def need_transformer(model: TextNetwork, name: str) -> Transformer:
+def _transformer(model: TextNetwork, name: str) -> Transformer:
     """The model as a transformer, or a refusal that names the explainer."""
     if not isinstance(model, Transformer):
         raise Unsupported(f"{name} needs the layers of a transformer; this model has one attention.")
     return model
+
+
+def _layers(model: TextNetwork, batch: Batch, name: str) -> tuple[Tensor, ...]:
+    """(batch, heads, tokens, tokens) of every layer of a transformer."""
+    network = _transformer(model, name)
+    with inspecting(network):
+        return network.attentions(batch)[1]
 
 
 @dataclass(frozen=True)
@@ -42,17 +49,18 @@ class LayerAttention(Explainer):
     layer: int
     head: int | None = None
 
+    @property
+    def name(self) -> str:
+        """By which it is found."""
+        return f"attention[{self.layer}]" if self.head is None else f"attention[{self.layer},{self.head}]"
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
-        name = f"attention[{self.layer}]" if self.head is None else f"attention[{self.layer},{self.head}]"
-        network = need_transformer(model, name)
-        with inspecting(network):
-            _, layers = network.attentions(batch)
+        layers = _layers(model, batch, self.name)
         if not 1 <= self.layer <= len(layers):
-            raise Unsupported(f"{name}: the model has layers 1 to {len(layers)}.")
+            raise Unsupported(f"{self.name}: the model has layers 1 to {len(layers)}.")
         row = layers[self.layer - 1][:, :, 0]
         if self.head is not None and not 1 <= self.head <= row.shape[1]:
-            raise Unsupported(f"{name}: the model has heads 1 to {row.shape[1]}.")
+            raise Unsupported(f"{self.name}: the model has heads 1 to {row.shape[1]}.")
         return (row.mean(dim=1) if self.head is None else row[:, self.head - 1]) * batch.mask
 
 
@@ -67,15 +75,12 @@ class AttentionRollout(Explainer):
     facts = Facts(signed=False, needs=("layers",), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
-        network = need_transformer(model, "attention-rollout")
-        with inspecting(network):
-            _, layers = network.attentions(batch)
-            row = torch.zeros_like(layers[0][:, 0, 0])
-            row[:, 0] = 1
-            for attention in reversed(layers):
-                row = (torch.einsum("bt,btu->bu", row, attention.mean(dim=1)) + row) / 2
-            return row * batch.mask
+        layers = _layers(model, batch, "attention-rollout")
+        row = torch.zeros_like(layers[0][:, 0, 0])
+        row[:, 0] = 1
+        for attention in reversed(layers):
+            row = (torch.einsum("bt,btu->bu", row, attention.mean(dim=1)) + row) / 2
+        return row * batch.mask
 
 
 @dataclass(frozen=True)
@@ -88,8 +93,7 @@ class GradientXAttention(Explainer):
     facts = Facts(needs=("gradients", "layers"), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
-        network = need_transformer(model, "gradient-x-attention")
+        network = _transformer(model, "gradient-x-attention")
         with inspecting(network, gradients=True):
             # Weights that are frozen for some other use do not matter: the embeddings carry the gradient.
             embeddings = network.embed(batch).detach().requires_grad_()
@@ -123,13 +127,8 @@ def _largest(
     Sinks are independent problems: several copies of the graph, with one source and one sink, are solved in one call.
     """
     tokens, block = len(top), (len(between) + 1) * len(top)
-    heads, tails, weights = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0, np.int32)]
-    for above, layer in enumerate(between):
-        head, tail = np.nonzero(layer)
-        heads.append(above * tokens + head)
-        tails.append((above + 1) * tokens + tail)
-        weights.append(layer[head, tail])
-    head, tail, weight = (np.concatenate(parts) for parts in (heads, tails, weights))
+    above, head, below = np.nonzero(between)
+    head, tail, weight = above * tokens + head, (above + 1) * tokens + below, between[above, head, below]
     calls = -(-len(columns) // max(1, _EDGES // (len(head) + 2 * tokens)))
     copies = -(-len(columns) // calls)
     start, source, sink = np.arange(copies)[:, None] * block, copies * block, copies * block + 1
@@ -166,7 +165,6 @@ class AttentionFlow(Explainer):
     facts = Facts(signed=False, slow=True, needs=("layers",), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
         scores = torch.zeros(batch.mask.shape, dtype=torch.float64)
         for row, layers in enumerate(self._graphs(model, batch)):
             scores[row, : layers.shape[1]] = torch.from_numpy(attention_flow(layers))
@@ -185,9 +183,7 @@ class AttentionFlow(Explainer):
         return torch.tensor(shares)
 
     def _graphs(self, model: TextNetwork, batch: Batch) -> Iterator[Floats]:
-        network = need_transformer(model, "attention-flow")
-        with inspecting(network):
-            _, layers = network.attentions(batch)
+        layers = _layers(model, batch, "attention-flow")
         mixed = [attention.mean(dim=1).double().cpu().numpy() for attention in layers]
         for row, length in enumerate(batch.text.lengths.tolist()):
             inside = np.stack([attention[row, :length, :length] for attention in mixed])
@@ -201,5 +197,5 @@ TEXT_EXPLAINERS.add_family(
     r"attention\[(\d+)(?:,(\d+))?\]",
     lambda layer, head: LayerAttention(int(layer), None if head is None else int(head)),
     LayerAttention,
-    lambda one: f"attention[{one.layer}]" if one.head is None else f"attention[{one.layer},{one.head}]",
+    lambda one: one.name,
 )

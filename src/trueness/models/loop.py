@@ -48,7 +48,9 @@ class Loop(Generic[Network]):
         measure: Callable[[Network], dict[str, float]],
         seed: int,
         checkpoint: Checkpoint | None = None,
+        stepper: Stepper | None = None,
     ) -> None:
+        """Steps are taken by Adam unless a stepper is given."""
         self.network, self.recipe, self.train, self.seed = network, recipe, train, seed
         self.objective, self.measure, self.checkpoint = objective, measure, checkpoint
         self.progress = Progress()
@@ -60,9 +62,10 @@ class Loop(Generic[Network]):
         for parameter in self._frozen:
             parameter.requires_grad = False
         self.best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-        self.optimiser = optimiser_of(network.named_parameters(), recipe)
-        self._stepper = Stepper(network, recipe, train, self.optimiser, objective)
-        self.total = self._stepper.total
+        if stepper is None:
+            optimiser = optimiser_of(network.named_parameters(), recipe)
+            stepper = Stepper(network, recipe, train, optimiser, objective)
+        self._stepper, self.optimiser, self.total = stepper, stepper.optimiser, stepper.total
         """The summed loss of the last pass."""
         if checkpoint is not None:
             checkpoint.restore(self)
@@ -90,7 +93,10 @@ class Loop(Generic[Network]):
         """After a pass: measure on the selection split, unless that was done already, and keep the best."""
         total = float(self.total)
         if not np.isfinite(total):
-            raise UserError(f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite.")
+            raise UserError(
+                f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite; try a smaller learning "
+                "rate."
+            )
         self._select(
             {"train_loss": total / len(self.train), **(self.measure(self.network) if measured is None else measured)}
         )
