@@ -106,7 +106,9 @@ def fine_tuning(device: str = "cuda", texts: int = 640) -> None:
 
 
 def _pass(steps: Steps) -> None:
-    steps.run(np.random.default_rng(0))
+    for _ in steps.epoch(np.random.default_rng(0)):
+        pass
+    float(steps.total)  # waits for the device
 
 
 def _loop(config: AttentiveConfig, train: EncodedSplit, select: EncodedSplit, seed: int) -> Loop[AttentiveClassifier]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueness.explainers.flow import attention_flow
+from trueness.explainers.transformers import attention_flow
 
 
 def layers_of(depth, tokens, sharp=1.0, seed=0):
@@ -32,11 +32,11 @@ def test_it_equals_networkx(depth, tokens, sharp, seed):
 
 
 def test_zero_capacities_and_several_calls(monkeypatch):
-    from trueness.explainers import flow
+    from trueness.explainers import transformers
 
     layers = layers_of(3, 6, 2.0)
     layers[layers < 0.05] = 0
-    monkeypatch.setattr(flow, "_EDGES", 1)
+    monkeypatch.setattr(transformers, "_EDGES", 1)
     assert attention_flow(layers) == pytest.approx(literal(layers), abs=1e-7)
 
 

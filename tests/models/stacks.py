@@ -10,7 +10,6 @@ from tests.models.test_attentive import VOCABULARY
 from trueness.data import TextExample
 from trueness.models import stack
 from trueness.models.attentive import AttentiveClassifier
-from trueness.models.checkpoint import Checkpoint
 from trueness.models.evaluation import Evaluation
 from trueness.models.loop import Loop
 from trueness.models.training import build
@@ -93,6 +92,6 @@ def check(loops, wanted):
 def stack_of(loops):
     before, stack.DEVICES = stack.DEVICES, ("cpu", "cuda")
     try:
-        return stack.stacks_of(loops, [Checkpoint(None, {}) for _ in loops])
+        return stack.stacks_of(loops)
     finally:
         stack.DEVICES = before

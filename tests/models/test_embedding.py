@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from tests.models.stacks import DEVICES
-from trueness.models import embedding
-from trueness.models.embedding import Embedding
+from trueness.models import encoders
+from trueness.models.encoders import Embedding
 from trueness.models.recurrence import together
 
 
@@ -13,7 +13,7 @@ from trueness.models.recurrence import together
 # Where torch is asked, it forgets the padding of all tables but the first: no gradient comes from padding anyway.
 @pytest.mark.parametrize(("few", "padding"), [(2, None), (256, None), (256, 0), (256, 3)])
 def test_gradients_of_many_tables_are_those_of_each(few, padding, device, monkeypatch):
-    monkeypatch.setattr(embedding, "FEW", few)
+    monkeypatch.setattr(encoders, "FEW", few)
     torch.manual_seed(0)
     layer = Embedding(7, 4, padding_idx=padding).to(device)
     tables = torch.randn(3, 7, 4, device=device, requires_grad=True)

@@ -12,7 +12,7 @@ from trueness.models.pairs import BothTexts, JoinedPairs
 
 
 def joined_of(some):
-    return EncodedSplit(some, JoinedPairs(VOCABULARY)).batch(range(len(some)))
+    return EncodedSplit(some, JoinedPairs(VOCABULARY.words)).batch(range(len(some)))
 
 
 @pytest.mark.parametrize("encoder", ["bilstm", "cnn", "average"])

@@ -13,15 +13,12 @@ from trueness.data import TextDataset, TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.data.preparation import Preparation
 from trueness.models import stack
-from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
 from trueness.models.families import train_many
-from trueness.models.loop import Loop
-from trueness.models.rationale import RationaleClassifier
-from trueness.models.rationale_objective import RationaleObjective
+from trueness.models.loop import Checkpoint, Loop
+from trueness.models.rationale import RationaleClassifier, RationaleObjective
 from trueness.models.recipes import Recipe
-from trueness.models.scheduling import run_loops
 from trueness.models.twins import Reference, TwinObjective
 
 
@@ -160,10 +157,12 @@ def test_loops_that_differ_are_not_stacked(tmp_path):
     sparse = build("bilstm", normaliser="sparsemax").config
     assert stack_of([make(config=sparse), make(config=sparse)]) == []
     loops = [make(), make()]
-    assert stack.stacks_of(loops, [Checkpoint(None, {}) for _ in loops]) == [], "not on a CPU"
+    assert stack.stacks_of(loops) == [], "not on a CPU"
     stack.DEVICES, before = ("cpu",), stack.DEVICES
     try:
-        assert stack.stacks_of(loops, [Checkpoint(tmp_path, {}) for _ in loops]) == [], "its states are to be kept"
+        for loop in loops:
+            loop.checkpoint = Checkpoint(tmp_path, {})
+        assert stack.stacks_of(loops) == [], "its states are to be kept"
     finally:
         stack.DEVICES = before
 
@@ -189,7 +188,7 @@ def test_training_stops_model_by_model(monkeypatch):
         )
         for seed in (0, 1)
     ]
-    run_loops(loops, [Checkpoint(None, {}) for _ in loops])
+    stack.run_loops(loops)
     assert [loop.progress.epoch for loop in loops] == [3, 4]
     assert [loop.best_epoch for loop in loops] == [2, 4]
 

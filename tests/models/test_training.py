@@ -14,8 +14,8 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.dataset import prepare
 from trueness.data.preparation import Preparation
 from trueness.errors import UserError
-from trueness.models import checkpoint, training
 from trueness.models import loop as loops
+from trueness.models import training
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.cuda_graphs import CrossEntropy, Stepper
 from trueness.models.evaluation import evaluate, predict, tokens_at_once
@@ -74,7 +74,7 @@ def test_the_same_seed_gives_the_same_bytes_and_leaves_the_global_generator_alon
 @pytest.mark.parametrize("stop_after", [1, 3])
 def test_an_interrupted_training_resumes_to_the_same_weights(tmp_path, monkeypatch, stop_after):
     undisturbed = train("bilstm-additive", DATA, recipe=QUICK, **SMALL)
-    keep = checkpoint.Checkpoint.keep
+    keep = loops.Checkpoint.keep
 
     def interrupt(self, loop):
         keep(self, loop)
@@ -82,7 +82,7 @@ def test_an_interrupted_training_resumes_to_the_same_weights(tmp_path, monkeypat
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.Checkpoint, "keep", interrupt)
+        patch.setattr(loops.Checkpoint, "keep", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train("bilstm-additive", DATA, recipe=QUICK, state=tmp_path / "state", **SMALL)
     resumed = train("bilstm-additive", DATA, recipe=QUICK, state=tmp_path / "state", **SMALL)
@@ -122,7 +122,7 @@ def _edit(record, **changes):
 def interrupted_state(tmp_path_factory):
     """The state of a training after two epochs of three."""
     folder = tmp_path_factory.mktemp("state")
-    keep = checkpoint.Checkpoint.keep
+    keep = loops.Checkpoint.keep
 
     def interrupt(self, loop):
         keep(self, loop)
@@ -130,7 +130,7 @@ def interrupted_state(tmp_path_factory):
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoint.Checkpoint, "keep", interrupt)
+        patch.setattr(loops.Checkpoint, "keep", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train("average-additive", DATA, recipe=replace(QUICK, epochs=3), state=folder, **SMALL)
     return folder

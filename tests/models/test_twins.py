@@ -84,10 +84,10 @@ def test_twins_attend_elsewhere_and_those_trained_together_equal_those_trained_a
 
 
 def test_an_interrupted_twin_continues(base, tmp_path, monkeypatch):
-    from trueness.models import checkpoint
+    from trueness.models import loop as loops
 
     whole = train_twins(base, DATA, [(3, 1.0)], recipe=TWIN)[0]
-    keep = checkpoint.Checkpoint.keep
+    keep = loops.Checkpoint.keep
 
     def interrupt(self, loop):
         keep(self, loop)
@@ -95,7 +95,7 @@ def test_an_interrupted_twin_continues(base, tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.Checkpoint, "keep", interrupt)
+        patch.setattr(loops.Checkpoint, "keep", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train_twins(base, DATA, [(3, 1.0)], recipe=TWIN, states=[tmp_path])
     again = train_twins(base, DATA, [(3, 1.0)], recipe=TWIN, states=[tmp_path])[0]

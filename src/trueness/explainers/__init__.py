@@ -3,14 +3,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trueness.explainers import coefficient as _coefficient  # registers its explainers
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target, explainer
-from trueness.explainers.registry import VECTOR_EXPLAINERS
+from trueness.explainers.vectors import VECTOR_EXPLAINERS
 
 if TYPE_CHECKING:
-    from trueness.explainers.blurred import Blurred
     from trueness.explainers.deep_lift import DeepLift, DeepShap
-    from trueness.explainers.flow import AttentionFlow
     from trueness.explainers.gradients import Gradient, GradientJW2019, GradientMadsen2022, InputXGradient
     from trueness.explainers.leave_one_out import LeaveOneOut, LeaveOneOutJW2019
     from trueness.explainers.masking import KernelShap, Lime, Occlusion
@@ -21,10 +18,8 @@ if TYPE_CHECKING:
         IntegratedGradientsMadsen2022,
         SmoothGradient,
     )
-    from trueness.explainers.simple import Attention, Random, Rationale
-    from trueness.explainers.transformers import AttentionRollout, GradientXAttention, LayerAttention
-
-del _coefficient
+    from trueness.explainers.simple import Attention, Blurred, Random, Rationale
+    from trueness.explainers.transformers import AttentionFlow, AttentionRollout, GradientXAttention, LayerAttention
 
 __all__ = [
     "TEXT_EXPLAINERS",

@@ -19,8 +19,8 @@ from torch.overrides import TorchFunctionMode
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
-from trueness.explainers.paths import Baseline, chosen_class, ends
-from trueness.explainers.text import generator_of, within_memory
+from trueness.explainers.paths import Baseline, ends
+from trueness.explainers.text import chosen_class, generator_of, texts_at_once
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 
@@ -40,18 +40,16 @@ class _OneInput(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        values, found = ctx.saved_tensors
-        half = len(values) // 2
-        change = values[:half] - values[half:]
+        (end, start), (said, before) = (values.chunk(2) for values in ctx.saved_tensors)
+        change, step = end - start, said - before
         # False for the difference of two infinities, too.
-        step, size = (found[:half] - found[half:]).abs(), torch.maximum(found[:half].abs(), found[half:].abs())
-        far = (change.abs() >= _NEAR) | ((step >= _NEAR * size) & (change != 0) & change.isfinite())
+        near = _NEAR * torch.maximum(said.abs(), before.abs())
+        far = (change.abs() >= _NEAR) | ((step.abs() >= near) & (change != 0) & change.isfinite())
         with torch.enable_grad():
-            middle = ((values[:half] + values[half:]) / 2).detach().requires_grad_()
+            middle = ((end + start) / 2).detach().requires_grad_()
             (slope,) = torch.autograd.grad(ctx.function(middle).sum(), middle)
-        between = (found[:half] - found[half:]) / torch.where(far, change, 1.0)
-        shared = gradients[0][:half] * torch.where(far, between, slope)
-        return torch.cat([shared, torch.zeros_like(shared)]), None
+        slope = torch.where(far, step / torch.where(far, change, 1.0), slope)
+        return _of_the_text(gradients[0].chunk(2)[0] * slope), None
 
 
 class _Product(torch.autograd.Function):
@@ -65,23 +63,19 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
-        inputs = ctx.saved_tensors
-        half = len(inputs[0]) // 2
         with torch.enable_grad():
-            middles = [((values[:half] + values[half:]) / 2).detach().requires_grad_() for values in inputs]
-            found = torch.autograd.grad(ctx.function(*middles), middles, gradients[0][:half])
-        first, second = (torch.cat([part, torch.zeros_like(part)]) for part in found)
-        return first, second, None
+            middles = [(torch.add(*values.chunk(2)) / 2).detach().requires_grad_() for values in ctx.saved_tensors]
+            first, second = torch.autograd.grad(ctx.function(*middles), middles, gradients[0].chunk(2)[0])
+        return _of_the_text(first), _of_the_text(second), None
 
 
-def _one(values: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-    found: Tensor = _OneInput.apply(values, function)  # type: ignore[no-untyped-call]
-    return found
+def _of_the_text(shared: Tensor) -> Tensor:
+    """The gradient of both halves: nothing is shared among the baseline's inputs."""
+    return torch.cat([shared, torch.zeros_like(shared)])
 
 
-def _product(first: Tensor, second: Tensor, function: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    found: Tensor = _Product.apply(first, second, function)  # type: ignore[no-untyped-call]
-    return found
+_one: Callable[[Tensor, Callable[[Tensor], Tensor]], Tensor] = _OneInput.apply
+_product: Callable[[Tensor, Tensor, Callable[[Tensor, Tensor], Tensor]], Tensor] = _Product.apply
 
 
 class _LogSumExp(torch.autograd.Function):
@@ -99,13 +93,10 @@ class _LogSumExp(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        values, found = ctx.saved_tensors
-        half = len(values) // 2
-        most = torch.maximum(found[:half], found[half:])
-        each = _logarithmic_mean(values[:half] - most, values[half:] - most)
-        whole = _logarithmic_mean(found[:half] - most, found[half:] - most)
-        shared = gradients[0][:half] * each / whole
-        return torch.cat([shared, torch.zeros_like(shared)])
+        (end, start), (said, before) = (values.chunk(2) for values in ctx.saved_tensors)
+        most = torch.maximum(said, before)
+        each = _logarithmic_mean(end - most, start - most)
+        return _of_the_text(gradients[0].chunk(2)[0] * each / _logarithmic_mean(said - most, before - most))
 
 
 def _logarithmic_mean(first: Tensor, second: Tensor) -> Tensor:
@@ -184,12 +175,9 @@ def _against(
             f"{name} cannot pass an LSTM, whose gates are inside one operation; use integrated-gradients or "
             "gradient-shap."
         )
-    rows, width = batch.tokens.shape
-    each = 2 * width * model.numbers_per_token(width, gradients=True) * end.element_size()
-    step = within_memory(each, max_bytes, end.device)
-    scores = end.new_zeros(rows, width)
-    for begin in range(0, rows, step):
-        index = torch.arange(begin, min(begin + step, rows), device=end.device)
+    step = max(1, texts_at_once(model, batch, max_bytes, gradients=True) // 2)
+    scores = end.new_zeros(batch.tokens.shape)
+    for index in torch.split(torch.arange(len(batch), device=end.device), step):
         both = torch.cat([index, index])
         with inspecting(model, gradients=True):
             embeddings = torch.cat([end[index], start[index]]).requires_grad_()
@@ -222,7 +210,6 @@ class DeepLift(Explainer):
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         chosen = chosen_class(model, batch, target)
         return _against(model, batch, chosen, *ends(model, batch, self.baselines), self.max_bytes, "deep-lift")
 
@@ -238,7 +225,6 @@ class DeepShap(Explainer):
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         chosen = chosen_class(model, batch, target)
         end = model.embed(batch).detach()
         table = model.embedding.weight.detach()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,7 +10,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
-from trueness.explainers.text import target_class
+from trueness.explainers.text import Output, output_of, target_class
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
@@ -22,7 +21,7 @@ def embedding_gradient(
     batch: Batch,
     target: Target,
     *,
-    output: Literal["logit", "probability"] = "logit",
+    output: Output = "logit",
     hold_attention: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The gradient of the target's output at the embeddings, and the embeddings: both (batch, tokens, embedding).
@@ -33,9 +32,8 @@ def embedding_gradient(
         embeddings = model.embed(batch).detach().requires_grad_()
         logits = _held(model, embeddings, batch) if hold_attention else model(batch, embeddings=embeddings).logits
         chosen = target_class(logits.detach(), batch, target)
-        values = logits if output == "logit" else torch.softmax(logits, dim=-1)
         # Examples do not interact, so one backward pass gives every example its own gradient.
-        (gradient,) = torch.autograd.grad(values.gather(1, chosen[:, None]).sum(), embeddings)
+        (gradient,) = torch.autograd.grad(output_of(logits, chosen, output).sum(), embeddings)
     return gradient, embeddings.detach()
 
 
@@ -56,7 +54,6 @@ class Gradient(Explainer):
     facts = Facts(signed=False, needs=("gradients",), machinery=("gradient",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         gradient, _ = embedding_gradient(model, batch, target)
         return (gradient * gradient).sum(dim=-1).sqrt() * batch.mask
 
@@ -68,7 +65,6 @@ class InputXGradient(Explainer):
     facts = Facts(needs=("gradients",), machinery=("gradient", "path", "rescale"))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         gradient, embeddings = embedding_gradient(model, batch, target)
         return (gradient * embeddings).sum(dim=-1) * batch.mask
 
@@ -83,7 +79,6 @@ class GradientJW2019(Explainer):
     facts = Facts(signed=False, needs=("gradients", "attention"), machinery=("gradient",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         gradient, embeddings = embedding_gradient(model, batch, target, output="probability", hold_attention=True)
         return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
 
@@ -99,7 +94,6 @@ class GradientMadsen2022(Explainer):
     facts = Facts(signed=False, needs=("gradients",), machinery=("gradient",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         gradient, _ = embedding_gradient(model, batch, target)
         table = model.embedding.weight.detach()
         squared = torch.einsum("btd,de,bte->bt", gradient, table.T @ table, gradient)

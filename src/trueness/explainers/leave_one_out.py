@@ -33,7 +33,6 @@ class LeaveOneOut(Explainer):
     max_bytes: int = 2 << 30
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         with inspecting(model):
             logits = model(batch).logits
             before = torch.softmax(logits, dim=-1)
@@ -58,11 +57,8 @@ class LeaveOneOut(Explainer):
         )
         each = width * width * model.numbers_per_token(width) * model.embedding.weight.element_size()
         step = max(1, self.max_bytes // (each * (3 if shared is not None else 2)))
-        parts = []
-        for begin in range(0, rows, step):
-            part = batch.rows(torch.arange(begin, min(begin + step, rows), device=batch.tokens.device))
-            parts.append(_shared_states(shared, part) if shared is not None else self._rerun(model, part))
-        return torch.cat(parts)
+        parts = [batch.rows(index) for index in torch.split(torch.arange(rows, device=batch.tokens.device), step)]
+        return torch.cat([_shared_states(shared, part) if shared else self._rerun(model, part) for part in parts])
 
     def _rerun(self, model: TextNetwork, batch: Batch) -> Tensor:
         """Every variant as an example of its own."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
-from trueness.explainers.text import Output, generator_of, output_of, target_class, within_memory
+from trueness.explainers.text import Output, chosen_class, generator_of, output_of, texts_at_once
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 
@@ -38,7 +38,6 @@ class MaskingExplainer(Explainer):
     """Bound of what a batch of masked copies takes."""
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         return explain_together([self], model, batch, target)[0]
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
@@ -129,14 +128,10 @@ def _outputs(
     row = torch.arange(texts, device=device).repeat_interleave(masks)
     first, where = _distinct(row, flat)
     token = batch.text.mask_token if how.hiding == "mask" else model.padding
+    chosen = chosen_class(model, batch, target)
     with inspecting(model):
-        chosen = target_class(model(batch).logits, batch, target)
-        width = batch.tokens.shape[1]
-        each = width * model.numbers_per_token(width) * model.embedding.weight.element_size()
-        step = within_memory(each, how.max_bytes, device)
         said = []
-        for begin in range(0, len(first), step):
-            part = first[begin : begin + step]
+        for part in torch.split(first, texts_at_once(model, batch, how.max_bytes)):
             index = row[part]
             copies = batch.rows(index)
             kept = flat[part].gather(1, features[index].clamp(min=0))
@@ -227,7 +222,6 @@ class KernelShap(MaskingExplainer):
         """Least squares under the constraint that the values sum to the difference of the ends."""
         features = keep.shape[-1]
         size = keep.sum(dim=-1)
-        weight = torch.ones_like(said)
         exact = torch.tensor([self._exact(int(count)) for count in counts], device=said.device)
         # Among all coalitions each counts by the kernel; drawn by the kernel, each counts the same.
         number = counts[:, None]
@@ -237,7 +231,7 @@ class KernelShap(MaskingExplainer):
         kernel = 1 / (choose * size * (number - size)).clamp(min=1)
         # A short text repeats its coalitions to fill up; the last repeat may be cut off, so repeats do not count.
         repeated = torch.arange(keep.shape[1], device=said.device) >= (2.0**number - 2)
-        weight = torch.where(exact[:, None], torch.where(repeated, 0.0, kernel), weight)
+        weight = torch.where(exact[:, None], torch.where(repeated, 0.0, kernel), 1.0)
         inside = torch.arange(features, device=said.device) < number
         gram = keep.transpose(1, 2) @ (weight[..., None] * keep)
         gram = gram + torch.diag_embed((~inside).to(gram)) + 1e-10 * torch.eye(features, dtype=keep.dtype).to(gram)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
-from trueness.explainers.text import Output, generator_of, output_of, target_class, within_memory
+from trueness.explainers.text import Output, chosen_class, generator_of, output_of, texts_at_once
 from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 
@@ -23,20 +23,20 @@ Baseline = Literal["zero", "mask", "pad"]
 def average_gradient(
     model: TextNetwork,
     batch: Batch,
-    chosen: Tensor,
+    target: Target,
     place: Callable[[Tensor, Tensor], Tensor],
     weights: Tensor,
     max_bytes: int | None = None,
     output: Output = "logit",
 ) -> Tensor:
-    """(batch, tokens, embedding): the gradient of the chosen classes' output, summed over points with weights.
+    """(batch, tokens, embedding): the gradient of the target's output, summed over points with weights.
 
     `place(rows, points)` gives the embeddings of those rows at those points. All (row, point) pairs are examples of
     large batches; `max_bytes` bounds what such a batch takes.
     """
     rows, width = batch.tokens.shape
-    each = width * model.numbers_per_token(width, gradients=True) * weights.element_size()
-    step = within_memory(each, max_bytes, batch.tokens.device)
+    chosen = chosen_class(model, batch, target)
+    step = texts_at_once(model, batch, max_bytes, gradients=True)
     every = torch.arange(len(weights), device=batch.tokens.device)
     total = model.embedding.weight.new_zeros(rows, width, model.embedding.embedding_dim)
     # Some texts with all of their points at once, or some points of one text.
@@ -63,12 +63,6 @@ def ends(model: TextNetwork, batch: Batch, baseline: Baseline) -> tuple[Tensor, 
     return embeddings, torch.where(batch.mask[..., None], empty, embeddings)
 
 
-def chosen_class(model: TextNetwork, batch: Batch, target: Target) -> Tensor:
-    """(batch,) the class that is explained."""
-    with inspecting(model):
-        return target_class(model(batch).logits, batch, target)
-
-
 @dataclass(frozen=True)
 class IntegratedGradients(Explainer):
     """The gradient of the target's output averaged on the straight way from the baseline, times the way: signed.
@@ -85,16 +79,14 @@ class IntegratedGradients(Explainer):
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         end, start = ends(model, batch, self.baselines)
         nodes, weights = np.polynomial.legendre.leggauss(self.n_steps)
         share, weight = (end.new_tensor(values) for values in ((nodes + 1) / 2, weights / 2))
-        chosen = chosen_class(model, batch, target)
 
         def place(row: Tensor, point: Tensor) -> Tensor:
             return torch.lerp(start[row], end[row], share[point][:, None, None])
 
-        gradient = average_gradient(model, batch, chosen, place, weight, self.max_bytes, self.output)
+        gradient = average_gradient(model, batch, target, place, weight, self.max_bytes, self.output)
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
 
     def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:
@@ -128,15 +120,13 @@ class IntegratedGradientsMadsen2022(Explainer):
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         embeddings = model.embed(batch).detach()
         share = torch.arange(1, self.n_steps + 1, device=embeddings.device).to(embeddings.dtype) / self.n_steps
-        chosen = chosen_class(model, batch, target)
 
         def place(row: Tensor, point: Tensor) -> Tensor:
             return share[point][:, None, None] * embeddings[row]
 
-        gradient = average_gradient(model, batch, chosen, place, share / self.n_steps, self.max_bytes)
+        gradient = average_gradient(model, batch, target, place, share / self.n_steps, self.max_bytes)
         return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
 
 
@@ -155,18 +145,17 @@ class GradientShap(Explainer):
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         end, start = ends(model, batch, self.baselines)
-        share = _drawn(batch, self.seed, lambda _, generator: torch.rand(self.n_samples, generator=generator)).to(end)
+        drawn = [torch.rand(self.n_samples, generator=generator) for _, generator in generator_of(batch, self.seed)]
+        share = torch.stack(drawn).to(end)
         noise = _noise(batch, end, self.stdevs, self.seed + 1) if self.stdevs else None
-        chosen = chosen_class(model, batch, target)
 
         def place(row: Tensor, point: Tensor) -> Tensor:
             to = end[row] if noise is None else end[row] + noise(row, point)
             return start[row] + share[row, point][:, None, None] * (to - start[row])
 
         weights = end.new_full((self.n_samples,), 1 / self.n_samples)
-        gradient = average_gradient(model, batch, chosen, place, weights, self.max_bytes, self.output)
+        gradient = average_gradient(model, batch, target, place, weights, self.max_bytes, self.output)
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
 
 
@@ -182,11 +171,9 @@ class DeepLiftCourt2022(Explainer):
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         end, start = ends(model, batch, "pad")
-        chosen = chosen_class(model, batch, target)
         once = end.new_ones(1)
-        gradient = average_gradient(model, batch, chosen, lambda row, _: end[row], once, self.max_bytes, "probability")
+        gradient = average_gradient(model, batch, target, lambda row, _: end[row], once, self.max_bytes, "probability")
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
 
 
@@ -203,24 +190,15 @@ class SmoothGradient(Explainer):
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
         embeddings = model.embed(batch).detach()
         noise = _noise(batch, embeddings, self.stdevs, self.seed)
         weights = embeddings.new_full((self.nt_samples,), 1 / self.nt_samples)
-        gradient = average_gradient(
-            model,
-            batch,
-            chosen_class(model, batch, target),
-            lambda row, point: embeddings[row] + noise(row, point),
-            weights,
-            self.max_bytes,
-        )
+
+        def place(row: Tensor, point: Tensor) -> Tensor:
+            return embeddings[row] + noise(row, point)
+
+        gradient = average_gradient(model, batch, target, place, weights, self.max_bytes)
         return gradient.square().sum(dim=-1).sqrt() * batch.mask
-
-
-def _drawn(batch: Batch, seed: int, draw: Callable[[int, torch.Generator], Tensor]) -> Tensor:
-    """One draw per text, fixed by the seed and the text alone, so that company and padding change nothing."""
-    return torch.stack([draw(length, generator) for length, generator in generator_of(batch, seed)])
 
 
 def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Callable[[Tensor, Tensor], Tensor]:

@@ -1,4 +1,4 @@
-"""Explanations that need no computation: attention itself, what a rationale model selected, and chance."""
+"""Explanations that need no computation: attention itself, what a rationale model selected, chance, and blur."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.rationale import RationaleClassifier
 
+_KERNEL = (1.0, 4.0, 6.0, 4.0, 1.0)
+
 
 @dataclass(frozen=True)
 class Attention(Explainer):
@@ -23,7 +25,6 @@ class Attention(Explainer):
     facts = Facts(signed=False, needs=("attention",), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
         with inspecting(model):
             attention: Tensor = model(batch).attention
             return attention
@@ -41,7 +42,6 @@ class Random(Explainer):
     seed: int = 0
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
         width = batch.tokens.shape[1]
         rows = [torch.rand(width, generator=generator) * 2 - 1 for _, generator in generator_of(batch, self.seed)]
         return torch.stack(rows).to(batch.tokens.device) * batch.mask
@@ -62,7 +62,6 @@ class Rationale(Explainer):
     facts = Facts(signed=False, needs=("selection",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
         if not isinstance(model, RationaleClassifier):
             raise Unsupported("rationale needs a rationale model; this one selects nothing.")
         with inspecting(model):
@@ -71,3 +70,30 @@ class Rationale(Explainer):
 
 
 TEXT_EXPLAINERS.add("rationale", Rationale(), "what a rationale model selected")
+
+
+@dataclass(frozen=True)
+class Blurred(Explainer):
+    """Weighted means (1, 4, 6, 4, 1) of the magnitudes of a token and its neighbours, as far as there are any.
+
+    A foil: it points less exactly than the explainer it is made from.
+    """
+
+    facts = Facts(signed=False)
+
+    sharp: Explainer
+
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+        size = self.sharp.attribute(model, batch, target).abs()
+        kernel = torch.tensor([[_KERNEL]], dtype=size.dtype, device=size.device)
+        both = torch.stack([size * batch.mask, batch.mask.to(size.dtype)])[:, :, None]  # the sums, and their weights
+        sums, weights = (torch.nn.functional.conv1d(one, kernel, padding=len(_KERNEL) // 2)[:, 0] for one in both)
+        return torch.where(batch.mask, sums / weights.clamp(min=1e-9), 0.0)
+
+
+TEXT_EXPLAINERS.add_family(
+    r"blurred\[(.+)\]",
+    lambda name: Blurred(TEXT_EXPLAINERS[name]),
+    Blurred,
+    lambda one: f"blurred[{TEXT_EXPLAINERS.name_of(one.sharp)}]",
+)

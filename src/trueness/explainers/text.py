@@ -11,6 +11,8 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.errors import UserError
 from trueness.explainers.contract import Target
+from trueness.models.inspecting import inspecting
+from trueness.models.network import TextNetwork
 
 Output = Literal["probability", "logit"]
 """What of that class is explained."""
@@ -29,6 +31,12 @@ def target_class(logits: Tensor, batch: Batch, target: Target) -> Tensor:
     return torch.full((len(batch),), target, device=logits.device)
 
 
+def chosen_class(model: TextNetwork, batch: Batch, target: Target) -> Tensor:
+    """(batch,) the class that is explained."""
+    with inspecting(model):
+        return target_class(model(batch).logits, batch, target)
+
+
 def output_of(logits: Tensor, chosen: Tensor, output: Output) -> Tensor:
     """(batch,) the chosen class's logit or probability."""
     values = logits if output == "logit" else logits.softmax(dim=-1)
@@ -41,6 +49,13 @@ def within_memory(each: int, max_bytes: int | None, device: torch.device) -> int
         gpu = device.type == "cuda"
         max_bytes = torch.cuda.get_device_properties(device).total_memory // 16 if gpu else 256 << 20
     return max(1, max_bytes // each)
+
+
+def texts_at_once(model: TextNetwork, batch: Batch, max_bytes: int | None, *, gradients: bool = False) -> int:
+    """How many texts as wide as the batch a model can look at in so many bytes, see `within_memory`."""
+    width = batch.tokens.shape[1]
+    each = width * model.numbers_per_token(width, gradients=gradients) * model.embedding.weight.element_size()
+    return within_memory(each, max_bytes, batch.tokens.device)
 
 
 def generator_of(batch: Batch, seed: int) -> Iterator[tuple[int, torch.Generator]]:

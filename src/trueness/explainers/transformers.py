@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
 from trueness.data.batches import Batch
@@ -15,12 +20,24 @@ from trueness.models.inspecting import inspecting
 from trueness.models.network import TextNetwork
 from trueness.models.transformer import Transformer
 
+Floats = npt.NDArray[np.float64]
+_UNITS = 10**9
+"""Capacities are whole numbers of this unit of 1: each is exact to 1e-9."""
+_EDGES = 35_000  # of one call: some sinks are solved together, which saves the calls
 
-def need_transformer(model: TextNetwork, name: str) -> Transformer:
+
+def _transformer(model: TextNetwork, name: str) -> Transformer:
     """The model as a transformer, or a refusal that names the explainer."""
     if not isinstance(model, Transformer):
         raise Unsupported(f"{name} needs the layers of a transformer; this model has one attention.")
     return model
+
+
+def _layers(model: TextNetwork, batch: Batch, name: str) -> tuple[Tensor, ...]:
+    """(batch, heads, tokens, tokens) of every layer of a transformer."""
+    network = _transformer(model, name)
+    with inspecting(network):
+        return network.attentions(batch)[1]
 
 
 @dataclass(frozen=True)
@@ -32,17 +49,18 @@ class LayerAttention(Explainer):
     layer: int
     head: int | None = None
 
+    @property
+    def name(self) -> str:
+        """By which it is found."""
+        return f"attention[{self.layer}]" if self.head is None else f"attention[{self.layer},{self.head}]"
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
-        name = f"attention[{self.layer}]" if self.head is None else f"attention[{self.layer},{self.head}]"
-        network = need_transformer(model, name)
-        with inspecting(network):
-            _, layers = network.attentions(batch)
+        layers = _layers(model, batch, self.name)
         if not 1 <= self.layer <= len(layers):
-            raise Unsupported(f"{name}: the model has layers 1 to {len(layers)}.")
+            raise Unsupported(f"{self.name}: the model has layers 1 to {len(layers)}.")
         row = layers[self.layer - 1][:, :, 0]
         if self.head is not None and not 1 <= self.head <= row.shape[1]:
-            raise Unsupported(f"{name}: the model has heads 1 to {row.shape[1]}.")
+            raise Unsupported(f"{self.name}: the model has heads 1 to {row.shape[1]}.")
         return (row.mean(dim=1) if self.head is None else row[:, self.head - 1]) * batch.mask
 
 
@@ -57,15 +75,12 @@ class AttentionRollout(Explainer):
     facts = Facts(signed=False, needs=("layers",), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        """(batch, tokens)."""
-        network = need_transformer(model, "attention-rollout")
-        with inspecting(network):
-            _, layers = network.attentions(batch)
-            row = torch.zeros_like(layers[0][:, 0, 0])
-            row[:, 0] = 1
-            for attention in reversed(layers):
-                row = (torch.einsum("bt,btu->bu", row, attention.mean(dim=1)) + row) / 2
-            return row * batch.mask
+        layers = _layers(model, batch, "attention-rollout")
+        row = torch.zeros_like(layers[0][:, 0, 0])
+        row[:, 0] = 1
+        for attention in reversed(layers):
+            row = (torch.einsum("bt,btu->bu", row, attention.mean(dim=1)) + row) / 2
+        return row * batch.mask
 
 
 @dataclass(frozen=True)
@@ -78,8 +93,7 @@ class GradientXAttention(Explainer):
     facts = Facts(needs=("gradients", "layers"), machinery=("attention",))
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        """(batch, tokens)."""
-        network = need_transformer(model, "gradient-x-attention")
+        network = _transformer(model, "gradient-x-attention")
         with inspecting(network, gradients=True):
             # Weights that are frozen for some other use do not matter: the embeddings carry the gradient.
             embeddings = network.embed(batch).detach().requires_grad_()
@@ -90,11 +104,98 @@ class GradientXAttention(Explainer):
             return scores * batch.mask
 
 
+def attention_flow(layers: Floats) -> Floats:
+    """(tokens,) the largest flow to each input token, from (layers, tokens, tokens) capacities, first layer first.
+
+    An edge leads from a token to each token it attends to one layer below, with its weight as capacity; the source is
+    the first token on top.
+    """
+    if len(layers) == 1:
+        found: Floats = np.array(layers[0, 0])
+        return found
+    capacities = np.rint(layers * _UNITS).clip(max=np.iinfo(np.int32).max).astype(np.int32)
+    # Of the top layer only the source's row matters, and of the first layer only the column of the sink.
+    top, between, columns = capacities[-1, 0], capacities[-2:0:-1], capacities[0].T
+    return _largest(top, between, columns) / _UNITS
+
+
+def _largest(
+    top: npt.NDArray[np.int32], between: npt.NDArray[np.int32], columns: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int64]:
+    """The largest flow to each sink: `top` are the source's edges, `columns` (sinks, tokens) the edges into each.
+
+    Sinks are independent problems: several copies of the graph, with one source and one sink, are solved in one call.
+    """
+    tokens, block = len(top), (len(between) + 1) * len(top)
+    above, head, below = np.nonzero(between)
+    head, tail, weight = above * tokens + head, (above + 1) * tokens + below, between[above, head, below]
+    calls = -(-len(columns) // max(1, _EDGES // (len(head) + 2 * tokens)))
+    copies = -(-len(columns) // calls)
+    start, source, sink = np.arange(copies)[:, None] * block, copies * block, copies * block + 1
+    first, last = (start + place + np.arange(tokens) for place in (0, block - tokens))
+    rows = [(start + head).ravel(), np.full(first.size, source), last.ravel()]
+    onto = [(start + tail).ravel(), first.ravel(), np.full(last.size, sink)]
+    # The edges into the sink are set for each group of sinks.
+    amounts = [np.tile(weight, copies), np.tile(top, copies), np.ones(last.size, np.int32)]
+    size = copies * block + 2
+    graph = csr_array((np.concatenate(amounts), (np.concatenate(rows), np.concatenate(onto))), shape=(size, size))
+    graph.sort_indices()
+    into = np.flatnonzero(graph.indices == sink)  # in the order of copies, then tokens
+    found = np.zeros(len(columns), dtype=np.int64)
+    for begin in range(0, len(columns), copies):
+        group = columns[begin : begin + copies]
+        edges = np.zeros((copies, tokens), dtype=np.int32)
+        edges[: len(group)] = group
+        graph.data[into] = edges.ravel()
+        flow = maximum_flow(graph, source, sink).flow
+        out = slice(flow.indptr[source], flow.indptr[source + 1])
+        each = np.bincount(flow.indices[out] // block, weights=flow.data[out], minlength=copies)
+        found[begin : begin + copies] = np.rint(each[: len(group)]).astype(np.int64)
+    return found
+
+
+@dataclass(frozen=True)
+class AttentionFlow(Explainer):
+    """The largest flow through a transformer's attention to each token: not negative, the same for every target.
+
+    Every layer is half its attention (averaged over heads) and half the token itself. In deep models the flow is often
+    no more than what the first layer lets through; `saturation` tells for how many tokens.
+    """
+
+    facts = Facts(signed=False, slow=True, needs=("layers",), machinery=("attention",))
+
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
+        scores = torch.zeros(batch.mask.shape, dtype=torch.float64)
+        for row, layers in enumerate(self._graphs(model, batch)):
+            scores[row, : layers.shape[1]] = torch.from_numpy(attention_flow(layers))
+        return scores.to(batch.tokens.device, model.embedding.weight.dtype) * batch.mask
+
+    def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:  # noqa: ARG002
+        """How much of it is the first layer's attention."""
+        return {"saturation": self.saturation(model, batch)}
+
+    def saturation(self, model: TextNetwork, batch: Batch) -> Tensor:
+        """(batch,) share of the tokens whose flow is all that the first layer (or the source) lets through: no news."""
+        shares = []
+        for layers in self._graphs(model, batch):
+            most = np.minimum(layers[0].sum(axis=0), 1.0)
+            shares.append(float(np.isclose(attention_flow(layers), most, atol=1e-6).mean()))
+        return torch.tensor(shares)
+
+    def _graphs(self, model: TextNetwork, batch: Batch) -> Iterator[Floats]:
+        layers = _layers(model, batch, "attention-flow")
+        mixed = [attention.mean(dim=1).double().cpu().numpy() for attention in layers]
+        for row, length in enumerate(batch.text.lengths.tolist()):
+            inside = np.stack([attention[row, :length, :length] for attention in mixed])
+            yield (inside + np.eye(length)) / 2
+
+
+TEXT_EXPLAINERS.add("attention-flow", AttentionFlow(), "the largest flow through all of a transformer's attention")
 TEXT_EXPLAINERS.add("attention-rollout", AttentionRollout(), "attention multiplied through a transformer's layers")
 TEXT_EXPLAINERS.add("gradient-x-attention", GradientXAttention(), "a transformer's last attention times its gradient")
 TEXT_EXPLAINERS.add_family(
     r"attention\[(\d+)(?:,(\d+))?\]",
     lambda layer, head: LayerAttention(int(layer), None if head is None else int(head)),
     LayerAttention,
-    lambda one: f"attention[{one.layer}]" if one.head is None else f"attention[{one.layer},{one.head}]",
+    lambda one: one.name,
 )

@@ -3,15 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trueness.models import logistic as _logistic  # registers its models
 from trueness.models.families import TEXT_MODELS, Family
 from trueness.models.linear import VECTOR_MODELS, LinearModel
 
 if TYPE_CHECKING:
     from trueness.models.classifier import Classifier
     from trueness.models.network import Prediction, TextNetwork
-
-del _logistic
 
 __all__ = [
     "TEXT_MODELS",

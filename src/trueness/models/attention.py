@@ -14,10 +14,10 @@ Normaliser = Literal["softmax", "sparsemax", "entmax15"]
 class Additive(nn.Module):
     """v . tanh(W h + b), and with a query v . tanh(W h + b + U q) (Bahdanau et al. 2015; Jain and Wallace 2019)."""
 
-    def __init__(self, size: int, query: int | None = None) -> None:
+    def __init__(self, size: int, *, query: bool = False) -> None:
         super().__init__()
         self.states = nn.Linear(size, size // 2)
-        self.query = nn.Linear(query, size // 2) if query is not None else None
+        self.query = nn.Linear(size, size // 2) if query else None
         self.weights = nn.Linear(size // 2, 1, bias=False)
 
     def forward(self, states: Tensor, query: Tensor | None = None) -> Tensor:
@@ -32,12 +32,10 @@ class Additive(nn.Module):
 class Dot(nn.Module):
     """h . q / sqrt(size); without a query q is learned, as Jain and Wallace's code has it."""
 
-    def __init__(self, size: int, query: int | None = None) -> None:
+    def __init__(self, size: int, *, query: bool = False) -> None:
         super().__init__()
         self._scale = math.sqrt(size)
-        if query is not None and query != size:
-            raise ValueError(f"dot-product attention needs a query of the states' size {size}, not {query}")
-        self.weights = nn.Linear(size, 1, bias=False) if query is None else None
+        self.weights = None if query else nn.Linear(size, 1, bias=False)
 
     def forward(self, states: Tensor, query: Tensor | None = None) -> Tensor:
         """(batch, tokens) scores."""

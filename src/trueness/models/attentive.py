@@ -18,8 +18,7 @@ from trueness.data.coding import PAD
 from trueness.data.sequences import Sequences
 from trueness.errors import UserError
 from trueness.models import attention as attentions
-from trueness.models.embedding import Embedding
-from trueness.models.encoders import CNN, KERNELS, Activation, Average, BiLSTM
+from trueness.models.encoders import CNN, KERNELS, Activation, Average, BiLSTM, Embedding
 from trueness.models.network import Attends, Prediction, TextNetwork
 from trueness.registry import nearest
 
@@ -102,9 +101,8 @@ class AttentiveClassifier(TextNetwork):
             self.output = nn.Linear(size // 2, outputs)
         else:
             self.output = nn.Linear(4 * size if config.head == "concat" else size, outputs)
-        kinds = {"additive": attentions.Additive, "dot": attentions.Dot}
-        kind = kinds.get(config.attention)
-        self.attention = kind(size, size if query else None) if kind is not None else None
+        kind = {"additive": attentions.Additive, "dot": attentions.Dot}.get(config.attention)
+        self.attention = kind(size, query=query) if kind is not None else None
         self.attends = "one" if kind is not None else cast(Attends, config.attention)
 
     @property

@@ -29,15 +29,19 @@ _SPARE = 0.05
 
 
 class Together:
-    """An objective that several models can be measured by at once."""
+    """An objective that several models can be measured by at once: tensors may have them as their first dimension."""
+
+    def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:
+        """One loss per example."""
+        raise NotImplementedError
 
     def alike(self, other: Any) -> bool:
         """Whether a model with that objective of the same kind can be."""
         raise NotImplementedError
 
-    def together(self, others: Sequence[Any], prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:
-        """(models, batch) losses: all tensors have the models as their first dimension."""
-        raise NotImplementedError
+    def joined(self, others: Sequence[Any], device: torch.device) -> Together:  # noqa: ARG002  # where they differ
+        """The objective of several models, each with one like this."""
+        return self
 
 
 class CrossEntropy(Together):
@@ -51,7 +55,7 @@ class CrossEntropy(Together):
 
     def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:  # noqa: ARG002  # the contract
         """Cross-entropy of each example."""
-        return torch.nn.functional.cross_entropy(prediction.logits, batch.labels, weight=self.weights, reduction="none")
+        return cross_entropy(prediction.logits, batch.labels, self.weights)
 
     def alike(self, other: CrossEntropy) -> bool:
         """Where classes count the same."""
@@ -59,11 +63,13 @@ class CrossEntropy(Together):
             return self.weights is other.weights
         return torch.equal(self.weights, other.weights)
 
-    def together(self, others: Sequence[Any], prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:  # noqa: ARG002
-        """(models, batch)."""
-        logits, labels = prediction.logits.flatten(0, 1), batch.labels.flatten()
-        losses = torch.nn.functional.cross_entropy(logits, labels, weight=self.weights, reduction="none")
-        return losses.view_as(batch.labels)
+
+def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+    """(..., batch) of logits (..., batch, classes), classes counting by their weights."""
+    losses = torch.nn.functional.cross_entropy(
+        logits.flatten(0, -2), labels.flatten(), weight=weights, reduction="none"
+    )
+    return losses.view_as(labels)
 
 
 class GraphStepper:

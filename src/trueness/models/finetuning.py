@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.dataset import TextDataset
-from trueness.errors import UserError
 from trueness.models.cuda_graphs import CrossEntropy, Stepper
-from trueness.models.evaluation import evaluate
+from trueness.models.evaluation import Evaluation
+from trueness.models.loop import Loop
 from trueness.models.pretrained import find_pretrained, longest_text, open_folder
 from trueness.models.recipes import Recipe
 from trueness.models.training import SplitView
@@ -94,42 +92,27 @@ def fine_tune(
     if view is not None:
         train, dev = view("train", train), view("dev", dev)
     steps = Steps(network, train, how)
-    best, best_value, since = copy.deepcopy(network.state_dict()), -np.inf, 0
+    loop = Loop(network, steps.recipe, train, steps.objective, Evaluation(dev, len(data.classes)), seed, stepper=steps)
     devices = [torch.device(device)] if torch.device(device).type == "cuda" else []
     with torch.random.fork_rng(devices=devices), contextlib.closing(steps):
         torch.manual_seed(seed)
-        for epoch in range(how.epochs):
-            loss = steps.run(np.random.default_rng([seed, epoch]))
-            found = {"epoch": epoch + 1, "train_loss": loss, **evaluate(network, dev, len(data.classes))}
+        while not loop.finished:
+            for _ in loop.steps():
+                pass
+            loop.look()
             if progress is not None:
-                progress(found)
-            value = -found["loss"] if how.select == "loss" else found[how.select]
-            since += 1
-            if value > best_value:
-                best, best_value, since = copy.deepcopy(network.state_dict()), value, 0
-            if how.patience is not None and since >= how.patience:
-                break
-    network.load_state_dict(best)
-    return TransformerModel(network.eval(), coder, data.classes)
+                progress({"epoch": loop.progress.epoch, **loop.progress.history[-1]})
+    return TransformerModel(loop.finish(), coder, data.classes)
 
 
 class Steps(Stepper):
     """Takes the steps, each at a learning rate of its own."""
 
     def __init__(self, network: Transformer, train: EncodedSplit, how: FineTuning, *, largest: int = LARGEST) -> None:
-        recipe = Recipe(batch_size=how.batch_size, clip=how.clip)
+        recipe = Recipe(how.epochs, how.batch_size, select=how.select, patience=how.patience, clip=how.clip)
         super().__init__(network, recipe, train, _optimiser(network, how), CrossEntropy(train), largest=largest)
         self._how, self._taken = how, 0
         self._all = how.epochs * -(-len(train) // how.batch_size)
-
-    def run(self, rng: np.random.Generator) -> float:
-        """One pass over the data; the mean loss."""
-        for _ in self.epoch(rng):
-            pass
-        mean = float(self.total) / len(self.train)
-        if not np.isfinite(mean):
-            raise UserError("Fine-tuning diverged: the loss is not finite; try a smaller learning rate.")
-        return mean
 
     def close(self) -> None:
         """Give the memory of recorded steps back, also after an error."""

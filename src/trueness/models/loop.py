@@ -1,22 +1,29 @@
-"""The training loop: steps, a look at the selection split after every epoch, the best weights so far."""
+"""The training loop, and its checkpoint: an interrupted training continues where it stopped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
+from safetensors.torch import load, save
 from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
+from trueness.engine import disk, write_atomically
+from trueness.engine.encoding import bytes_digest, digest
 from trueness.errors import UserError
 from trueness.models.cuda_graphs import Objective, Stepper
 from trueness.models.network import TextNetwork
 from trueness.models.recipes import Recipe
 
 Network = TypeVar("Network", bound=TextNetwork)
+_RECORD = "progress.json"
 
 
 @dataclass
@@ -40,9 +47,12 @@ class Loop(Generic[Network]):
         objective: Objective,
         measure: Callable[[Network], dict[str, float]],
         seed: int,
+        checkpoint: Checkpoint | None = None,
+        stepper: Stepper | None = None,
     ) -> None:
+        """Steps are taken by Adam unless a stepper is given."""
         self.network, self.recipe, self.train, self.seed = network, recipe, train, seed
-        self.measure = measure
+        self.objective, self.measure, self.checkpoint = objective, measure, checkpoint
         self.progress = Progress()
         self._frozen = [
             parameter
@@ -52,8 +62,13 @@ class Loop(Generic[Network]):
         for parameter in self._frozen:
             parameter.requires_grad = False
         self.best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-        self.optimiser = optimiser_of(network.named_parameters(), recipe)
-        self._stepper = Stepper(network, recipe, train, self.optimiser, objective)
+        if stepper is None:
+            optimiser = optimiser_of(network.named_parameters(), recipe)
+            stepper = Stepper(network, recipe, train, optimiser, objective)
+        self._stepper, self.optimiser, self.total = stepper, stepper.optimiser, stepper.total
+        """The summed loss of the last pass."""
+        if checkpoint is not None:
+            checkpoint.restore(self)
 
     @property
     def finished(self) -> bool:
@@ -66,16 +81,6 @@ class Loop(Generic[Network]):
         return bool(done.history) and self._reaches(done.history[-1])
 
     @property
-    def objective(self) -> Objective:
-        """What is minimised."""
-        return self._stepper.objective
-
-    @property
-    def total(self) -> Tensor:
-        """The summed loss of the last pass."""
-        return self._stepper.total
-
-    @property
     def best_epoch(self) -> int:
         """The epoch that was kept, counted from 1."""
         return self.progress.best_epoch + 1
@@ -85,13 +90,18 @@ class Loop(Generic[Network]):
         return self._stepper.epoch(np.random.default_rng([self.seed, self.progress.epoch]))
 
     def look(self, measured: dict[str, float] | None = None) -> None:
-        """After a pass: measure on the selection split, unless that was done already, and remember the best."""
-        total = float(self._stepper.total)
+        """After a pass: measure on the selection split, unless that was done already, and keep the best."""
+        total = float(self.total)
         if not np.isfinite(total):
-            raise UserError(f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite.")
+            raise UserError(
+                f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite; try a smaller learning "
+                "rate."
+            )
         self._select(
             {"train_loss": total / len(self.train), **(self.measure(self.network) if measured is None else measured)}
         )
+        if self.checkpoint is not None:
+            self.checkpoint.keep(self)
 
     def finish(self) -> Network:
         """The network as it was after its best epoch."""
@@ -138,3 +148,79 @@ def optimiser_of(named: Iterable[tuple[str, Tensor]], recipe: Recipe) -> torch.o
         fused=True,
         capturable=(decayed or exempt)[0].is_cuda,  # there steps are recorded, see `cuda_graphs`
     )
+
+
+class Checkpoint:
+    """Saves training after every epoch and restores it.
+
+    A state of another training is refused; a damaged one is told, and training begins again.
+    """
+
+    def __init__(self, folder: str | Path, identity: Mapping[str, Any]) -> None:
+        self.folder = Path(folder)
+        self.identity = digest(identity)
+        self._file: str | None = None
+
+    def keep(self, loop: Loop[Any]) -> None:
+        """Save; the record last, so that it never names a file that is not complete."""
+        tensors = {f"now.{name}": tensor for name, tensor in loop.network.state_dict().items()}
+        tensors |= {f"best.{name}": tensor for name, tensor in loop.best.items()}
+        for number, slot in loop.optimiser.state_dict()["state"].items():
+            tensors |= {f"adam.{number}.{name}": torch.as_tensor(value) for name, value in slot.items()}
+        content = save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()})
+        file = f"epoch-{loop.progress.epoch}.safetensors"
+        record = {
+            "identity": self.identity,
+            "file": file,
+            "file digest": bytes_digest(content),
+            "progress": asdict(loop.progress),
+        }
+        with disk(f"the training state {self.folder}", full="free some space", refused="choose another folder"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.folder / file, content)
+            write_atomically(self.folder / _RECORD, json.dumps({**record, "digest": _digest(record)}).encode())
+            if self._file not in (None, file):
+                (self.folder / str(self._file)).unlink(missing_ok=True)
+        self._file = file
+
+    def restore(self, loop: Loop[Any]) -> None:
+        """Continue where a saved training stopped, if there is one."""
+        if not (self.folder / _RECORD).exists():
+            return
+        try:
+            record, tensors = self._read()
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            why = " ".join(str(error).split())
+            warnings.warn(
+                f"The training state in {self.folder} is damaged ({why}): training begins again.", stacklevel=2
+            )
+            return
+        self._file = record["file"]
+        loop.network.load_state_dict(_under("now.", tensors))
+        loop.best = {name: tensor.to(loop.train.device) for name, tensor in _under("best.", tensors).items()}
+        slots: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _under("adam.", tensors).items():
+            number, slot = name.split(".", 1)
+            slots.setdefault(int(number), {})[slot] = tensor
+        loop.optimiser.load_state_dict({**loop.optimiser.state_dict(), "state": slots})
+        loop.progress = Progress(**record["progress"])
+
+    def _read(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """What was kept, each part checked against its digest before it is used."""
+        record = dict(json.loads((self.folder / _RECORD).read_bytes()))
+        if record.pop("digest", None) != _digest(record):
+            raise ValueError(f"{_RECORD} does not match its digest")
+        if record["identity"] != self.identity:
+            raise UserError(f"{self.folder} holds the state of another training; give another folder or remove it.")
+        content = (self.folder / record["file"]).read_bytes()
+        if bytes_digest(content) != record["file digest"]:
+            raise ValueError(f"{record['file']} does not match its digest")
+        return record, load(content)
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    return bytes_digest(json.dumps(record).encode())
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -18,25 +18,12 @@ from trueness.models.classifier import Classifier
 from trueness.models.network import Prediction, TextNetwork
 
 
-@dataclass(frozen=True)
-class JoinedPairs:
+class JoinedPairs(Vocabulary):
     """Codes a pair as one sequence: begin, the first text, end, begin, the second text, end."""
-
-    vocabulary: Vocabulary
-
-    @property
-    def pad(self) -> int:
-        """Fills up short texts."""
-        return self.vocabulary.pad
-
-    @property
-    def mask_token(self) -> int:
-        """Takes the place of a token that is hidden."""
-        return self.vocabulary.mask_token
 
     def code(self, example: TextExample) -> Coded:
         """One pair."""
-        coded = self.vocabulary.code(example)
+        coded = super().code(example)
         if coded.other is None:
             raise UserError("Only pairs of texts can be joined; this example has one text.")
         parts = [list(coded.tokens), list(coded.other)]
@@ -60,7 +47,7 @@ def joined(model: Classifier) -> Classifier:
     if not isinstance(network, AttentiveClassifier) or network.config.head != "concat":
         return model
     assert isinstance(coder, Vocabulary)
-    return JoinedModel(BothTexts(network), JoinedPairs(coder), model.classes, model.preparation)
+    return JoinedModel(BothTexts(network), JoinedPairs(coder.words), model.classes, model.preparation)
 
 
 class BothTexts(TextNetwork):

@@ -14,7 +14,7 @@ from safetensors import safe_open
 
 from trueness.boundary import first_line, is_file, quoted, read_json, reading
 from trueness.errors import UserError
-from trueness.models.checking import check_finite
+from trueness.models.text_model import check_finite
 
 MINILM = "minilm-l6"
 """A small pretrained transformer in a package: six layers, 22.7 million weights."""
@@ -80,9 +80,10 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
             **safely,
             **options,
         )
-    _check_weights(path, model, loading, new_head=new_head)
+    drawn = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
+    _check_weights(path, model, drawn, new_head=new_head)
     if new_head:
-        _draw_head(model, {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])})
+        _draw_head(model, drawn)
     check_finite(path, model.state_dict())
     with reading(path, _UNREADABLE):
         _check_tokenizer(path, model, tokenizer)
@@ -172,12 +173,12 @@ def _draw_head(model: Any, drawn: set[str]) -> None:
                 torch.nn.init.zeros_(module.bias)
 
 
-def _check_weights(path: Path, model: Any, loading: dict[str, Any], *, new_head: bool) -> None:
-    """What is missing was drawn at random."""
+def _check_weights(path: Path, model: Any, drawn: set[str], *, new_head: bool) -> None:
+    """What is missing was drawn at random: only a new head may be."""
     encoder = f"{model.base_model_prefix}."
     missing = sorted(
         name
-        for name in (*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"]))
+        for name in drawn
         if not new_head or (name.startswith(encoder) and not name.startswith(f"{encoder}pooler."))
     )
     if missing:

@@ -6,9 +6,10 @@ which can be differentiated. Both are trained to a target rate of selection, as 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +20,16 @@ from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.coding import PAD
 from trueness.data.dataset import TextDataset
 from trueness.models import stack
-from trueness.models.checkpoint import Checkpoint
+from trueness.models.cuda_graphs import Together, cross_entropy
 from trueness.models.encoders import BiLSTM
 from trueness.models.inspecting import inspecting
 from trueness.models.loop import Loop
 from trueness.models.network import Prediction, TextNetwork
-from trueness.models.rationale_objective import Method, RationaleObjective
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.scheduling import run_loops
 from trueness.models.text_model import TextModel
 from trueness.models.training import trained
 
+Method = Literal["reinforce", "hardkuma"]
 LOW, HIGH = -0.1, 1.1
 """HardKuma stretches a Kumaraswamy variable to this support, and cuts it to [0, 1]."""
 
@@ -46,11 +46,6 @@ def stretched_sample(a: Tensor, b: Tensor, uniform: Tensor) -> Tensor:
 def chance_of_zero(a: Tensor, b: Tensor) -> Tensor:
     """P(z = 0) of HardKuma(a, b)."""
     return 1 - (1 - (-LOW / (HIGH - LOW)) ** a) ** b
-
-
-def chance_of_one(a: Tensor, b: Tensor) -> Tensor:
-    """P(z = 1) of HardKuma(a, b)."""
-    return (1 - ((1 - LOW) / (HIGH - LOW)) ** a) ** b
 
 
 class RationaleClassifier(TextNetwork):
@@ -126,27 +121,72 @@ class RationaleClassifier(TextNetwork):
 
     def _choose(self, numbers: Tensor, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """How much of a token is selected, the chance that any is, and the logarithm of the chance of this choice."""
-        if self.method == "reinforce":
-            logit = numbers[..., 0]
-            rate = torch.sigmoid(logit)
-            if given is not None:
-                chosen = given.to(rate.dtype)
-            elif self.training and self.draws:
-                chosen = (torch.rand_like(rate) < rate.detach()).to(rate.dtype)
-            else:
-                chosen = (rate > 0.5).to(rate.dtype)
-            log_chance = -nn.functional.binary_cross_entropy_with_logits(logit, chosen, reduction="none")
-            return chosen, rate, log_chance
-        a, b = nn.functional.softplus(numbers).clamp(1e-6, 100).unbind(dim=-1)
-        rate = 1 - chance_of_zero(a, b)
+        drawn = self.method == "reinforce"
+        if drawn:
+            rate = torch.sigmoid(numbers[..., 0])
+        else:
+            a, b = nn.functional.softplus(numbers).clamp(1e-6, 100).unbind(dim=-1)
+            rate = 1 - chance_of_zero(a, b)
         if given is not None:
             chosen = given.to(rate.dtype)
-        elif self.training and self.draws:
-            chosen = stretched_sample(a, b, torch.rand_like(a) * 0.998 + 0.001)
-        else:
-            # A zero more likely than the rest is a zero; otherwise the word is seen whole.
+        elif not (self.training and self.draws):
+            # What is more likely left out than not is left out; otherwise the word is seen whole.
             chosen = (rate > 0.5).to(rate.dtype)
-        return chosen, rate, torch.zeros_like(rate)
+        elif drawn:
+            chosen = (torch.rand_like(rate) < rate.detach()).to(rate.dtype)
+        else:
+            chosen = stretched_sample(a, b, torch.rand_like(a) * 0.998 + 0.001)
+        if not drawn:
+            return chosen, rate, torch.zeros_like(rate)
+        return chosen, rate, -nn.functional.binary_cross_entropy_with_logits(numbers[..., 0], chosen, reduction="none")
+
+
+class RationaleObjective(Together):
+    """Cross-entropy, and `weight` times the distance of the rate of selection from its target.
+
+    The rate is that of a whole batch (Zhou et al. 2022); with `by_text` it is what the code behind their numbers has:
+    of each text (reinforce), or the mean over texts (hardkuma). REINFORCE learns the selector by the cost of its draw
+    times the gradient of the draw's log-probability; what the rest of the batch costs is taken off, but for `by_text`.
+    """
+
+    def __init__(self, method: Method, target: float | Tensor, weight: float = 1.0, *, by_text: bool = False) -> None:
+        self.method, self.target, self.weight, self.by_text = method, target, weight, by_text
+
+    def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:  # noqa: ARG002  # the contract
+        """One loss per example."""
+        rate, log_chance = prediction.more
+        error = cross_entropy(prediction.logits, batch.labels)
+        drawn = self.method == "reinforce"
+        amount, sizes = (prediction.attention if drawn else rate).sum(dim=-1), batch.mask.sum(dim=-1).clamp(min=1)
+        if self.by_text:
+            shares = amount / sizes
+            apart = ((shares if drawn else shares.mean(dim=-1, keepdim=True)) - self.target).abs()
+        else:
+            apart = (amount.sum(dim=-1, keepdim=True) / sizes.sum(dim=-1, keepdim=True) - self.target).abs()
+        penalty = (self.weight * apart).expand_as(error)
+        if not drawn:
+            return error + penalty
+        if self.by_text:
+            return error + (error + penalty).detach() * log_chance
+        # The penalty depends on the draws of all texts; what the others have by themselves is a text's baseline.
+        count = error.shape[-1]
+        others = self.weight * (_without(amount) / _without(sizes).clamp(min=1) - self.target).abs()
+        costs = error - _without(error) / max(count - 1, 1) + count * (penalty - others)
+        return error + costs.detach() * log_chance
+
+    def alike(self, other: RationaleObjective) -> bool:
+        """Targets may differ."""
+        return (other.method, other.weight, other.by_text) == (self.method, self.weight, self.by_text)
+
+    def joined(self, others: Sequence[RationaleObjective], device: torch.device) -> RationaleObjective:
+        """With the target of each."""
+        targets = torch.tensor([[other.target] for other in others], device=device)
+        return RationaleObjective(self.method, targets, self.weight, by_text=self.by_text)
+
+
+def _without(values: Tensor) -> Tensor:
+    """(..., batch): the sum of all others in the batch."""
+    return values.sum(dim=-1, keepdim=True) - values
 
 
 def train_rationale(method: Method, data: TextDataset, *, selection: float, seed: int = 0, **how: Any) -> TextModel:
@@ -185,7 +225,8 @@ def train_rationales(
             network.take_vectors(vectors)
         network.to(device).draws = True
         objective = RationaleObjective(method, selection, weight, by_text=by_text)
-        return Loop(network, how, train, objective, _Measure(dev, selection, weight), seed)
+        measure = functools.partial(_measure, split=dev, target=selection, weight=weight)
+        return Loop(network, how, train, objective, measure, seed)
 
     kind = torch.device(device).type
     found = []
@@ -193,34 +234,29 @@ def train_rationales(
         with torch.random.fork_rng(devices=[torch.device(device)] if kind == "cuda" else []):
             # Draws go on from the last seed; a model trained alone depends on its own only.
             loops = [loop_of(*job) for job in group]
-            run_loops(loops, [Checkpoint(None, {}) for _ in loops])
+            stack.run_loops(loops)
         for loop in loops:
             loop.network.draws = False
             found.append(trained(loop, data))
     return found
 
 
-class _Measure:
+def _measure(network: RationaleClassifier, split: EncodedSplit, target: float, weight: float) -> dict[str, float]:
     """The loss, accuracy and rate of selection on the development split, with the choices that are made in earnest."""
-
-    def __init__(self, split: EncodedSplit, target: float, weight: float) -> None:
-        self._split, self._target, self._weight = split, target, weight
-
-    def __call__(self, network: RationaleClassifier) -> dict[str, float]:
-        # Added up on the device: a GPU is waited for once.
-        sums = torch.zeros(4, dtype=torch.float64, device=self._split.device)
-        with inspecting(network):
-            for _, batch in self._split.in_order():
-                found = network(batch)
-                here = nn.functional.cross_entropy(found.logits, batch.labels, reduction="sum")
-                hits = (found.logits.argmax(dim=-1) == batch.labels).sum()
-                sums += torch.stack([here, hits, found.attention.sum(), batch.mask.sum()])
-        error, right, chosen, words = sums.tolist()
-        rate = chosen / max(words, 1)
-        loss = error / len(self._split) + self._weight * abs(rate - self._target)
-        return {
-            "loss": loss if math.isfinite(loss) else math.inf,
-            "accuracy": right / len(self._split),
-            "selected": rate,
-            "on target": float(abs(rate - self._target) <= _ON_TARGET),
-        }
+    # Added up on the device: a GPU is waited for once.
+    sums = torch.zeros(4, dtype=torch.float64, device=split.device)
+    with inspecting(network):
+        for _, batch in split.in_order():
+            found = network(batch)
+            here = nn.functional.cross_entropy(found.logits, batch.labels, reduction="sum")
+            hits = (found.logits.argmax(dim=-1) == batch.labels).sum()
+            sums += torch.stack([here, hits, found.attention.sum(), batch.mask.sum()])
+    error, right, chosen, words = sums.tolist()
+    rate = chosen / max(words, 1)
+    loss = error / len(split) + weight * abs(rate - target)
+    return {
+        "loss": loss if math.isfinite(loss) else math.inf,
+        "accuracy": right / len(split),
+        "selected": rate,
+        "on target": float(abs(rate - target) <= _ON_TARGET),
+    }

@@ -103,7 +103,8 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(gates: Tensor, weight: Tensor, lengths: Tensor, keep: bool) -> tuple[Tensor, ...]:
-        return _forward(gates, weight, lengths, keep=keep)
+        kernels = kernels_for(gates, weight.shape[-1])
+        return tuple((_token_by_token if kernels is None else kernels.forwards)(gates, weight, lengths, keep=keep))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -118,7 +119,9 @@ class _Recurrence(torch.autograd.Function):
             return None, None, None, None
         weight, lengths, before, cells, saved = ctx.saved_tensors
         with rounded_as_by_cudnn():
-            found = _backward(grown, weight, lengths, cells, saved)
+            kernels = kernels_for(grown, weight.shape[-1])
+            compute = _back_token_by_token if kernels is None else kernels.backwards
+            found: Tensor = compute(grown, weight, lengths, cells, saved)
             if not ctx.needs_input_grad[1]:
                 return found, None, None, None
             directions = zip(*(part.flatten(1, 2).chunk(2, dim=-1) for part in (found, before)), strict=True)
@@ -134,18 +137,11 @@ class _Recurrence(torch.autograd.Function):
         return parts, (0,) * len(parts)
 
 
-def _forward(gates: Tensor, weight: Tensor, lengths: Tensor, *, keep: bool) -> tuple[Tensor, ...]:
+def _token_by_token(gates: Tensor, weight: Tensor, lengths: Tensor, *, keep: bool = True) -> tuple[Tensor, ...]:
     """States; to `keep` for the way back also those before them, cells and gates after their functions.
 
     All are (models, batch, tokens, 2 x ...).
     """
-    kernels = kernels_for(gates, weight.shape[-1])
-    if kernels is not None:
-        return tuple(kernels.forwards(gates, weight, lengths, keep=keep))
-    return _token_by_token(gates, weight, lengths, keep=keep)
-
-
-def _token_by_token(gates: Tensor, weight: Tensor, lengths: Tensor, *, keep: bool = True) -> tuple[Tensor, ...]:
     order = reversal(lengths, gates.shape[2])
     by_time = _as_read(gates, order)
     turned = weight.flatten(0, 1).transpose(1, 2)
@@ -161,16 +157,8 @@ def _token_by_token(gates: Tensor, weight: Tensor, lengths: Tensor, *, keep: boo
     return tuple(_as_written(parts, order) for parts in found)
 
 
-def _backward(grown: Tensor, weight: Tensor, lengths: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
-    """Gradients of the gates before their functions, from those of the states."""
-    kernels = kernels_for(grown, weight.shape[-1])
-    if kernels is not None:
-        found: Tensor = kernels.backwards(grown, weight, lengths, cells, saved)
-        return found
-    return _back_token_by_token(grown, weight, lengths, cells, saved)
-
-
 def _back_token_by_token(grown: Tensor, weight: Tensor, lengths: Tensor, cells: Tensor, saved: Tensor) -> Tensor:
+    """Gradients of the gates before their functions, from those of the states."""
     order = reversal(lengths, grown.shape[2])
     by_time = [_as_read(part, order) for part in (grown, cells, saved)]
     first = torch.zeros_like(by_time[1][0])

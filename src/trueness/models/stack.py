@@ -7,6 +7,7 @@ token is a kernel of a few microseconds. Stacked, a token is one kernel for all 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,6 @@ from torch import Tensor
 
 from trueness.data.batches import Batch, StackedSplits
 from trueness.data.sequences import Sequences
-from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import GraphStepper, Together, step_bytes
 from trueness.models.evaluation import Evaluation, measures
 from trueness.models.loop import Loop, optimiser_of
@@ -31,12 +31,29 @@ _SHARE = 1 / 16
 many, and other processes need the rest."""
 
 
-def stacks_of(loops: Sequence[Loop[Any]], checkpoints: Sequence[Checkpoint]) -> list[Stack]:
+def run_loops(loops: Sequence[Loop[Any]]) -> None:
+    """Train until every loop is finished: stacked on a GPU where they are alike, otherwise one step of each in turn."""
+    stacks = stacks_of(loops)
+    stacked = {id(loop) for stack in stacks for loop in stack.loops}
+    while stacks:
+        # One stack after the other: each may fill the memory it is allowed, which is free again when it is gone.
+        stack = stacks.pop(0)
+        while not all(loop.finished for loop in stack.loops):
+            stack.epoch()
+            stack.look()
+        stack.release()
+    others = [loop for loop in loops if id(loop) not in stacked]
+    while left := [loop for loop in others if not loop.finished]:
+        for _ in itertools.zip_longest(*(loop.steps() for loop in left)):
+            pass
+        for loop in left:
+            loop.look()
+
+
+def stacks_of(loops: Sequence[Loop[Any]]) -> list[Stack]:
     """The loops that are alike, in stacks as large as memory allows; others are in none."""
     groups: list[list[Loop[Any]]] = []
-    for loop, checkpoint in zip(loops, checkpoints, strict=True):
-        if not _may_stack(loop, checkpoint):
-            continue
+    for loop in filter(_may_stack, loops):
         group = next((group for group in groups if _alike(group[0], loop)), None)
         if group is None:
             groups.append([loop])
@@ -52,12 +69,12 @@ def stacks_of(loops: Sequence[Loop[Any]], checkpoints: Sequence[Checkpoint]) -> 
     return found
 
 
-def _may_stack(loop: Loop[Any], checkpoint: Checkpoint) -> bool:
+def _may_stack(loop: Loop[Any]) -> bool:
     return (
         loop.train.device.type in DEVICES
         and loop.network.kind is not None
         and isinstance(loop.objective, Together)
-        and checkpoint.folder is None
+        and loop.checkpoint is None
     )
 
 
@@ -98,6 +115,9 @@ class Stack(GraphStepper):
         self._template: TextNetwork = first.network
         self._splits = StackedSplits([loop.train for loop in loops])
         self._looks = _looks_of(loops)
+        objectives = [loop.objective for loop in loops]
+        assert isinstance(objectives[0], Together)
+        self._objective = objectives[0].joined(objectives, self.device)
         self.weights = {
             name: torch.stack([loop.network.get_parameter(name).detach() for loop in loops]).requires_grad_(
                 own.requires_grad
@@ -169,14 +189,11 @@ class Stack(GraphStepper):
         """Forward, loss, backward and update of all models, from the numbers (models, batch) of their examples."""
         batch = self._splits.gather(index, widths)
         logits, attention, *more = self._predict(batch)
-        objectives = [loop.objective for loop in self.loops]
-        first = objectives[0]
-        assert isinstance(first, Together)
-        losses = first.together(objectives, Prediction(logits, attention, logits, tuple(more)), batch, index)
+        losses = self._objective(Prediction(logits, attention, logits, tuple(more)), batch, index)
         self.total += losses.detach().sum(dim=1)
         loss = losses.sum() / (index.shape[1] if self.recipe.loss == "mean" else 1)
         self._optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         if self.recipe.clip is not None:
             self._clip(self.recipe.clip)
         self._optimiser.step()

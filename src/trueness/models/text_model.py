@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from trueness.data.preparation import Preparation
 from trueness.data.vocabulary import Vocabulary
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
-from trueness.models.checking import check_finite, check_fitting, check_names
 from trueness.models.classifier import Classifier
 from trueness.models.network import TextNetwork
 
@@ -96,12 +95,37 @@ def assemble(
         how["classes"] = tuple(how["classes"]) if how["classes"] is not None else None
         preparation, history = Preparation(**how), tuple(map(dict, config["history"]))
         vocabulary, classes = Vocabulary(tuple(config["words"])), tuple(config["classes"])
-        check_names(source, "words", vocabulary.words, shape["vocabulary"])
-        check_names(source, "classes", classes, shape["classes"])
+        _check_names(source, "words", vocabulary.words, shape["vocabulary"])
+        _check_names(source, "classes", classes, shape["classes"])
         if vocabulary.words[: len(SPECIAL)] != SPECIAL:
             raise UserError(f"{source}: the words do not begin with {', '.join(SPECIAL)}.")
-        check_fitting(source, lambda: build(**shape), weights)
+        _check_fitting(source, lambda: build(**shape), weights)
         check_finite(source, weights)
         network = build(**shape)
         network.load_state_dict(dict(weights))
     return TextModel(network.to(device).eval(), vocabulary, classes, preparation, history, tuple(config["notes"]))
+
+
+def _check_names(source: str | Path, what: str, names: Sequence[Any], number: int) -> None:
+    """Refuse words or classes of another number than the network's, such as are no text, and repeated ones."""
+    if len(names) != number:
+        raise UserError(f"{source}: {len(names)} {what} for a network of {number}.")
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != number:
+        raise UserError(f"{source}: the {what} are not text, or the same one occurs twice.")
+
+
+def _check_fitting(source: str | Path, build: Callable[[], TextNetwork], weights: Mapping[str, Tensor]) -> None:
+    """Refuse weights of other shapes than the network's, before memory is taken for it."""
+    with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        wanted = build().state_dict()
+    for name in sorted(wanted.keys() | weights.keys()):
+        have, want = (tuple(some[name].shape) if name in some else "none" for some in (weights, wanted))
+        if have != want:
+            raise UserError(f"{source}: the weights do not fit config.json: {name} is {have} and should be {want}.")
+
+
+def check_finite(source: str | Path, weights: Mapping[str, Tensor]) -> None:
+    """Refuse weights that are NaN, infinite or complex: all that follows would be made up."""
+    for name, tensor in weights.items():
+        if tensor.is_complex() or not tensor.isfinite().all():
+            raise UserError(f"{source}: the weights {name} hold NaN, infinity or complex numbers.")

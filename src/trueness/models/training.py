@@ -17,13 +17,12 @@ from trueness.data.dataset import TextDataset
 from trueness.data.word_vectors import Missing, check_vectors, load_vectors, note_on
 from trueness.errors import UserError
 from trueness.models.attentive import AttentiveConfig
-from trueness.models.checkpoint import Checkpoint
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation
-from trueness.models.loop import Loop
+from trueness.models.loop import Checkpoint, Loop
 from trueness.models.network import TextNetwork
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.scheduling import run_loops
+from trueness.models.stack import run_loops
 from trueness.models.text_model import TextModel
 
 Network = TypeVar("Network", bound=TextNetwork)
@@ -71,7 +70,7 @@ def train_networks(
     if guide is not None:
         for split in shown.values():
             split.guide = guide(split)
-    loops, checkpoints, notes = [], [], list[str]()
+    loops, notes = [], list[str]()
     for number, seed in enumerate(seeds):
         splits = shown if views is None else {split: views[number](split, shown[split]) for split in shown}
         table, notes = _table(vectors, data, missing, seed)
@@ -80,11 +79,10 @@ def train_networks(
         network = build(lambda: make(data, how, changes), seed, table).to(device)  # noqa: B023  # called at once
         objective = CrossEntropy(splits["train"], weigh_positive=how.weigh_positive)
         measure = Evaluation(splits[how.select_on], len(data.classes))
-        loops.append(Loop(network, how, splits["train"], objective, measure, seed))
         identity = {"config": dict(network.shape), "recipe": asdict(how), "seed": seed, "data": data.name}
-        checkpoints.append(Checkpoint(None if states is None else states[number], identity))
-        checkpoints[-1].restore(loops[-1])
-    run_loops(loops, checkpoints)
+        checkpoint = None if states is None else Checkpoint(states[number], identity)
+        loops.append(Loop(network, how, splits["train"], objective, measure, seed, checkpoint))
+    run_loops(loops)
     if how.select_on == "test":
         notes.append("the best epoch was chosen on the test split, as published; its test scores are optimistic")
     return [trained(loop, data, *notes) for loop in loops]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,14 +17,13 @@ from torch import Tensor
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.dataset import TextDataset
 from trueness.models.attentive import AttentiveClassifier, attentive
-from trueness.models.checkpoint import Checkpoint
 from trueness.models.classifier import Classifier
 from trueness.models.cuda_graphs import Together, rounded_up
 from trueness.models.inspecting import inspecting
-from trueness.models.loop import Loop
+from trueness.models.loop import Checkpoint, Loop
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recipes import RECIPES, Divergence, Recipe
-from trueness.models.scheduling import run_loops
+from trueness.models.stack import run_loops
 from trueness.models.training import build
 from trueness.stats.differentiable import jensen_shannon, skewed_kl, total_variation
 from trueness.stats.divergence import LN2
@@ -78,48 +78,40 @@ class TwinObjective(Together):
     A weight of infinity ignores the prediction: it shows how far attention can move at all.
     """
 
-    def __init__(self, base: Reference, weight: float = 1.0, divergence: Divergence = "jensen-shannon") -> None:
+    def __init__(
+        self, base: Reference, weight: float | Tensor = 1.0, divergence: Divergence = "jensen-shannon"
+    ) -> None:
         self.base, self.weight, self.divergence = base, weight, divergence
-        self._weights: Tensor | None = None
+        self.free = isinstance(weight, float) and math.isinf(weight)
 
     def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:
         """One loss per example."""
-        width = batch.tokens.shape[1]
-        probability = prediction.logits.softmax(dim=-1)
-        return self._loss(
-            probability, prediction.attention, self.base.probability[index], self.base.attention[index, :width]
-        )
+        attention = self.base.attention[index][..., : batch.tokens.shape[-1]]
+        look = Reference(prediction.logits.softmax(dim=-1), prediction.attention)
+        return self._loss(look, Reference(self.base.probability[index], attention))
 
     def alike(self, other: TwinObjective) -> bool:
         """Twins of one base model, pushed away alike; weights may differ, as long as both keep to the prediction."""
-        same = other.base is self.base and other.divergence == self.divergence
-        return same and math.isinf(other.weight) == math.isinf(self.weight)
+        return (other.base is self.base, other.divergence, other.free) == (True, self.divergence, self.free)
 
-    def together(self, others: Sequence[TwinObjective], prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:
-        """(models, batch)."""
-        width = batch.tokens.shape[-1]
-        change = total_variation(prediction.logits.softmax(dim=-1), self.base.probability[index])
-        apart = self._apart(prediction.attention, self.base.attention[index][:, :, :width])
-        if math.isinf(self.weight):
-            return -apart
-        if self._weights is None:  # not while a step is recorded: that would be a copy from the host
-            self._weights = change.new_tensor([[other.weight] for other in others])
-        return change - self._weights * apart
-
-    def _apart(self, attention: Tensor, base_attention: Tensor) -> Tensor:
-        if self.divergence == "jensen-shannon":
-            return jensen_shannon(attention, base_attention) / LN2
-        return skewed_kl(attention, base_attention)
+    def joined(self, others: Sequence[TwinObjective], device: torch.device) -> TwinObjective:
+        """With the weight of each."""
+        if self.free:
+            return self
+        return TwinObjective(
+            self.base, torch.tensor([[other.weight] for other in others], device=device), self.divergence
+        )
 
     def whole(self, look: Reference) -> Tensor:
         """One loss per example of the split that the base model was looked at on."""
-        return self._loss(look.probability, look.attention, self.base.probability, self.base.attention)
+        return self._loss(look, self.base)
 
-    def _loss(self, probability: Tensor, attention: Tensor, base_probability: Tensor, base_attention: Tensor) -> Tensor:
-        apart = self._apart(attention, base_attention)
-        if math.isinf(self.weight):
-            return -apart
-        return total_variation(probability, base_probability) - self.weight * apart
+    def _loss(self, look: Reference, base: Reference) -> Tensor:
+        if self.divergence == "jensen-shannon":
+            apart = jensen_shannon(look.attention, base.attention) / LN2
+        else:
+            apart = skewed_kl(look.attention, base.attention)
+        return -apart if self.free else total_variation(look.probability, base.probability) - self.weight * apart
 
 
 @dataclass(frozen=True)
@@ -154,21 +146,17 @@ def train_twins(
     config = attentive(base.network).config
     watched = base.network if base.device == torch.device(device) else copy.deepcopy(base.network).to(device)
     looks = {name: Reference.of(watched, split) for name, split in splits.items()}
-    loops, checkpoints = [], []
+    loops = []
     for number, (seed, weight) in enumerate(jobs):
         network = build(lambda: AttentiveClassifier(config), seed, vectors).to(device)
         objective = TwinObjective(looks["train"], weight, divergence)
-        measure = _Measure(TwinObjective(looks[how.select_on], weight, divergence), splits[how.select_on])
-        loops.append(Loop(network, how, splits["train"], objective, measure, seed))
-        identity = {
-            "config": asdict(config),
-            "recipe": asdict(how),
-            "seed": seed,
-            "twin": [str(weight), divergence],
-        }
-        checkpoints.append(Checkpoint(None if states is None else states[number], identity))
-        checkpoints[-1].restore(loops[-1])
-    run_loops(loops, checkpoints)
+        selected = TwinObjective(looks[how.select_on], weight, divergence)
+        measure = functools.partial(_measure, objective=selected, split=splits[how.select_on])
+        twin = [str(weight), divergence]
+        identity = {"config": asdict(config), "recipe": asdict(how), "seed": seed, "twin": twin}
+        checkpoint = None if states is None else Checkpoint(states[number], identity)
+        loops.append(Loop(network, how, splits["train"], objective, measure, seed, checkpoint))
+    run_loops(loops)
     notes = ("the epoch was chosen on the test split, as published",) if how.select_on == "test" else ()
     return [
         Twin(
@@ -181,17 +169,12 @@ def train_twins(
     ]
 
 
-class _Measure:
+def _measure(network: AttentiveClassifier, objective: TwinObjective, split: EncodedSplit) -> dict[str, float]:
     """The mean objective on the selection split."""
-
-    def __init__(self, objective: TwinObjective, split: EncodedSplit) -> None:
-        self._objective, self._split = objective, split
-
-    def __call__(self, network: AttentiveClassifier) -> dict[str, float]:
-        look = Reference.of(network, self._split)
-        apart = Apartness.between(look, self._objective.base)
-        return {
-            "loss": float(self._objective.whole(look).double().mean()),
-            "change": float(apart.change.mean()),
-            "divergence": float(apart.divergence.mean()),
-        }
+    look = Reference.of(network, split)
+    apart = Apartness.between(look, objective.base)
+    return {
+        "loss": float(objective.whole(look).double().mean()),
+        "change": float(apart.change.mean()),
+        "divergence": float(apart.divergence.mean()),
+    }

@@ -16,14 +16,13 @@ from trueness.data.coding import SPECIAL, Coder
 from trueness.data.dataset import TextDataset
 from trueness.explainers import TEXT_EXPLAINERS, Explainer, Random, Target
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
-from trueness.models.checkpoint import Checkpoint
 from trueness.models.classifier import Classifier
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
 from trueness.models.loop import Loop
 from trueness.models.network import TextNetwork
 from trueness.models.recipes import Recipe
-from trueness.models.scheduling import run_loops
+from trueness.models.stack import run_loops
 from trueness.models.training import SplitView, build
 from trueness.protocols.roar.hiding import Amount, hide
 
@@ -122,7 +121,7 @@ def mask_only(
         measure = Evaluation(outlines["dev"], classes)
         loops.append(Loop(network, recipe, outlines["train"], CrossEntropy(outlines["train"]), measure, seed))
         tests.append(outlines["test"])
-    run_loops(loops, [Checkpoint(None, {}) for _ in loops])
+    run_loops(loops)
     return [evaluate(loop.finish(), test, classes)["accuracy"] for loop, test in zip(loops, tests, strict=True)]
 
 

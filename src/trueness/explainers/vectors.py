@@ -1,12 +1,18 @@
-"""The weights of a linear model as its explanation."""
+"""Explainers of vectors: the weights of a linear model."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from trueness.explainers.registry import VECTOR_EXPLAINERS
 from trueness.models.linear import LinearModel
+from trueness.registry import Registry
+
+VectorExplainer = Callable[[LinearModel], npt.NDArray[np.float64]]
+"""Says how much each feature mattered to a model, with sign; rankings use the magnitude."""
+VECTOR_EXPLAINERS: Registry[VectorExplainer] = Registry("explainer")
 
 
 def coefficient(model: LinearModel) -> npt.NDArray[np.float64]:
