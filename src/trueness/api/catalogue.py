@@ -25,9 +25,7 @@ def names() -> dict[str, dict[str, str]]:
         "explainer": (VECTOR_EXPLAINERS, TEXT_EXPLAINERS),
         "planting": (PLANTINGS,),
     }
-    listed = {
-        kind: {name: registry.describe(name) for registry in registries for name in registry}
-        for kind, registries in kinds.items()
-    }
-    found = {name: load_study(name).title for name in builtin_studies()}
-    return {"study": found, **listed}
+    found = {"study": {name: load_study(name).title for name in builtin_studies()}}
+    for kind, registries in kinds.items():
+        found[kind] = {name: registry.describe(name) for registry in registries for name in registry}
+    return found

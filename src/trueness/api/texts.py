@@ -134,22 +134,19 @@ def explain(
         probability = logits.softmax(dim=-1)
     classes = target_class(logits, batch, chosen).tolist()
     scores = method.attribute(model.network, batch, chosen).tolist()
-    found = []
-    for row, example in enumerate(examples):
-        best = int(probability[row].argmax())
-        found.append(
-            Explanation(
-                explainer=name,
-                tokens=example.tokens,
-                scores=model.word_scores(example, scores[row]),
-                predicted=model.classes[best],
-                probability=float(probability[row, best]),
-                target=model.classes[classes[row]],
-                known=model.known(example),
-                note=model.unusual(example),
-            )
+    return [
+        Explanation(
+            explainer=name,
+            tokens=example.tokens,
+            scores=model.word_scores(example, scores[row]),
+            predicted=model.classes[int(probability[row].argmax())],
+            probability=float(probability[row].max()),
+            target=model.classes[classes[row]],
+            known=model.known(example),
+            note=model.unusual(example),
         )
-    return found
+        for row, example in enumerate(examples)
+    ]
 
 
 def agreement(
@@ -184,15 +181,13 @@ def agreement(
     coded = EncodedSplit(examples, model.coder, model.device)
     found = explain_all(model.network, coded, methods, chosen)
     again = explain_all(model.network, coded, methods, chosen, redraw=True).scores if repeat else {}
-    name = data.name if isinstance(data, TextDataset) else f"{len(examples)} texts"
-    words = f"{target} class" if target == "predicted" else target
     return compare(
         found.scores,
         found.mask,
         again=again,
         k=k,
-        dataset=name,
-        target=words,
+        dataset=data.name if isinstance(data, TextDataset) else f"{len(examples)} texts",
+        target="predicted class" if target == "predicted" else target,
         without_sign=[one for one, method in methods.items() if not method.facts.signed],
         machinery={one: method.facts.machinery for one, method in methods.items()},
     )

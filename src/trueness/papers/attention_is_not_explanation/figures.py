@@ -98,8 +98,7 @@ def _histogram(result: Result, axis: str, *quantities: str, between: tuple[float
 def _mean_tau(result: Result, pair: str) -> pd.Series:
     table = result.tables["correlations"]
     chosen = table[(table["pair"] == pair) & table["mean"].notna()]
-    mean: pd.Series = chosen.set_index(["dataset", "model", "class", "seed"])["mean"].astype(float)
-    return mean
+    return chosen.set_index(["dataset", "model", "class", "seed"])["mean"].astype(float)
 
 
 def _differences(result: Result, number: int, over: str, of: str) -> Figure:

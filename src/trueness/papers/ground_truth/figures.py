@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -150,11 +150,6 @@ def _weights(result: Result) -> Iterator[dict[str, Any]]:
         kinds = [_KINDS[int(np.sign(mark))] for mark in scores[PLANTED]]
         for method in dict.fromkeys([*(["attention"] if "attention" in scores else []), *first]):
             where = {"text": f"{dataset}, {model}, text {instance}", "explainer": method}
-            told = zip(words, _shares(scores[method]), kinds, strict=True)
-            for place, (word, share, kind) in enumerate(told, start=1):
-                yield {**where, "position": place, "word": word, "share": share, "word is": kind}
-
-
-def _shares(scores: Sequence[float]) -> list[float]:
-    total = sum(map(abs, scores))
-    return [abs(score) / total if total > 0 else 0.0 for score in scores]
+            total = sum(map(abs, scores[method])) or 1.0
+            for place, (word, score, kind) in enumerate(zip(words, scores[method], kinds, strict=True), start=1):
+                yield {**where, "position": place, "word": word, "share": abs(score) / total, "word is": kind}

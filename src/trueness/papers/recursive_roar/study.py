@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -76,8 +76,8 @@ def plan(study: RecursiveRoarStudy) -> Task:
             for group in in_groups(study.seeds, together):
                 how = {"model": model, "seeds": group, **study.how(name, model)}
                 # Labels are plain text, without the source that a name of somebody else's carries.
-                where = {"dataset": Path(name).name, "model": str(model), "seeds": group, "part": None}
-                add = functools.partial(made.add, "steps", **where)
+                where: dict[str, Any] = {"dataset": Path(name).name, "model": str(model), "seeds": group, "part": None}
+                add: Callable[..., Task] = functools.partial(made.add, "steps", **where)
                 some = study.model_copy(update={"seeds": group})
                 base = trained_models(some, data, name, model)[False][group[0]]
                 add(performance({"model": base}), step=0, method="nothing hidden", order="both")

@@ -45,7 +45,7 @@ class RoarSynthetic(Study):
 
 def plan(study: RoarSynthetic) -> Task:
     """One curve per dataset, model, order and seed; then one summary of them all."""
-    common = {"data": study.data.model_dump(), "explainer": study.explainer, "ratios": study.ratios}
+    common: dict[str, Any] = {"data": study.data.model_dump(), "explainer": study.explainer, "ratios": study.ratios}
     curves = [
         curve(dataset=dataset, model=model, order=order, seed=seed, **common)
         for dataset, model, order, seed in itertools.product(study.datasets, study.models, study.orders, study.seeds)
