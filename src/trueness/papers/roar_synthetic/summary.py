@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,7 @@ from trueness.protocols.claim_helpers import ends, verdict
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score, Variant
 from trueness.protocols.roar.curves import SMALL_DENOMINATOR
 from trueness.protocols.scoring import Cell, Quantity, columns, of_each
-from trueness.stats import (
-    AreaBetweenCurves,
-    Interval,
-    Undefined,
-    area_between_curves,
-    difference_interval,
-    mean_interval,
-)
+from trueness.stats import Interval, Undefined, area_between_curves, difference_interval, mean_interval
 from trueness.stats.undefined import Bools, Floats
 
 CHANCE = 0.5
@@ -94,10 +87,6 @@ class SyntheticCell(Cell):
         """Faithfulness, accuracy at the critical step, and how often a curve equals the ground truth's."""
         variant: Variant = "as-published" if "@" in self.where else "corrected"
         random = self.accuracy.get("random")
-
-        def null(holds: Callable[[str], Bools]) -> float | None:
-            return None if random is None else float(holds("random").mean())
-
         for method, accuracy in self.accuracy.items():
             if random is not None and method != "random":
                 area = area_between_curves(self.ratios, accuracy, random)
@@ -111,7 +100,8 @@ class SyntheticCell(Cell):
             if method in ("recursive-roar", "roar") and "ground-truth" in self.accuracy:
                 # How often the whole curve equals the ground truth's, and how often it lies above somewhere.
                 for quantity, holds in ((EQUAL, self._equal), (ABOVE, self._above)):
-                    yield from quantity.score(self, method, _share(holds(method)), variant=variant, null=null(holds))
+                    least = None if random is None else float(holds("random").mean())
+                    yield from quantity.score(self, method, _share(holds(method)), variant=variant, null=least)
 
     def _gap(self, method: str) -> Floats:
         return self.accuracy[method] - self.accuracy["ground-truth"]
@@ -126,24 +116,20 @@ class SyntheticCell(Cell):
         """Mean accuracy at each step with its interval over draws; no bounds where every draw gives the same."""
         for method, accuracy in self.accuracy.items():
             for step, ratio in enumerate(self.ratios):
-                yield {
-                    **{"dataset": self.dataset, "reading": self.reading, "model": self.model, "method": method},
-                    **{"step": step, "ratio": float(ratio)},
-                    **columns(mean_interval(accuracy[:, step])),
-                }
+                where = {"dataset": self.dataset, "reading": self.reading, "model": self.model, "method": method}
+                yield {**where, "step": step, "ratio": float(ratio), **columns(mean_interval(accuracy[:, step]))}
 
     def warnings(self) -> Iterator[ResultWarning]:
         """Fragile ratios and too few draws."""
         if self.draws < FEWEST_DRAWS:
-            message = (
-                f"draws: {self.draws}; intervals over fewer than {FEWEST_DRAWS} are rough, and claims are not decided"
-            )
-            yield self.warn("few-draws", message)
+            rough = f"intervals over fewer than {FEWEST_DRAWS} are rough, and claims are not decided"
+            yield self.warn("few-draws", f"draws: {self.draws}; {rough}")
         if self.repeats:
             message = f"{self.repeats} of {len(self.ratios)} steps remove no more features than the step before"
             yield self.warn("repeated-steps", message)
-        if "random" in self.accuracy:
-            small = int((self._of_random().denominator < SMALL_DENOMINATOR).sum())
+        random = self.accuracy.get("random")
+        if random is not None:
+            small = int((area_between_curves(self.ratios, random, random).denominator < SMALL_DENOMINATOR).sum())
             if small:
                 message = (
                     f"in {small} of {self.draws} draws random removal costs less than {SMALL_DENOMINATOR} accuracy "
@@ -151,15 +137,13 @@ class SyntheticCell(Cell):
                 )
                 yield self.warn("small-denominator", message)
 
-    def _of_random(self) -> AreaBetweenCurves:
-        return area_between_curves(self.ratios, self.accuracy["random"], self.accuracy["random"])
-
     def abstentions(self) -> Iterator[Abstention]:
         """Faithfulness where the baseline never falls, and what the chosen steps or orders cannot answer."""
-        if "random" not in self.accuracy:
+        random = self.accuracy.get("random")
+        if random is None:
             yield self.abstain("faithfulness", "the order random is not part of the study, and it is the baseline")
         else:
-            for cause, count in self._of_random().value.reasons().items():
+            for cause, count in area_between_curves(self.ratios, random, random).value.reasons().items():
                 text = f"{cause.value} (in {count} of {self.draws} draws, which are left out)"
                 yield self.abstain("faithfulness", text)
         for needed in ({"recursive-roar", "ground-truth"}, {"roar", "ground-truth"}):
@@ -212,30 +196,30 @@ class SyntheticCell(Cell):
         return self._claim(text, holds, evidence)
 
     def _reach_chance(self, step: int) -> Claim:
-        intervals = {
-            method: mean_interval(self.accuracy[method][:, step]) for method in ("recursive-roar", "ground-truth")
-        }
-        inside = [
-            all(abs(bound - CHANCE) <= self.margin + _ROUNDING for bound in ends(item)) for item in intervals.values()
-        ]
-        outside = [min(ends(item)) > CHANCE + self.margin for item in intervals.values()]
-        holds = True if all(inside) else False if any(outside) else None
-        shown = ", ".join(f"{method} {float(item.value):.4f}, {_shown(item)}" for method, item in intervals.items())
+        both = ("recursive-roar", "ground-truth")
+        intervals = [mean_interval(self.accuracy[method][:, step]) for method in both]
+        bounds = np.array([ends(interval) for interval in intervals])
+        inside = bool((np.abs(bounds - CHANCE) <= self.margin + _ROUNDING).all())
+        holds = True if inside else False if (bounds.min(axis=1) > CHANCE + self.margin).any() else None
+        shown = ", ".join(
+            f"{method} {float(interval.value):.4f}, {_shown(interval)}"
+            for method, interval in zip(both, intervals, strict=True)
+        )
         text = f"Recursive ROAR and the ground-truth order reach chance at step {step}"
         evidence = f"mean accuracy over {self.draws} draws: {shown}; chance is {CHANCE}, the margin {self.margin}"
         return self._claim(text, holds, evidence)
 
     def _roar_worse(self) -> Claim:
-        above = _share(self._above("roar"))
+        above = self._above("roar")
+        share = _share(above)
         gap = difference_interval(self.accuracy["roar"].mean(axis=1), self.accuracy["ground-truth"].mean(axis=1))
         low, high = ends(gap)
         evidence = (
-            f"it lies above, by more than {self.margin}, at some step in {int(self._above('roar').sum())} of "
-            f"{self.draws} draws ({above.low:.0%} to {above.high:.0%}); its accuracy averaged over steps differs by "
+            f"it lies above, by more than {self.margin}, at some step in {int(above.sum())} of "
+            f"{self.draws} draws ({share.low:.0%} to {share.high:.0%}); its accuracy averaged over steps differs by "
             f"{float(gap.value):+.4f}, {_shown(gap)}"
         )
-        somewhere = bool(self._above("roar").any())
-        holds = True if low > 0 and somewhere else False if high <= 0 or not somewhere else None
+        holds = True if low > 0 and above.any() else False if high <= 0 or not above.any() else None
         return self._claim("Plain ROAR is worse than the ground-truth order", holds, evidence)
 
 

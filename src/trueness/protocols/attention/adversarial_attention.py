@@ -66,10 +66,7 @@ def _records(model: Classifier, examples: Sequence[TextExample], epsilon: float)
         inside = slice(1, len(example.tokens) + 1)  # after the begin marker
         predicted = int(view.probability[row].argmax())
         known_words = zip(example.tokens, model.known(example), strict=True)
-        certificate = {
-            name: example.tokens[int(position[row]) - 1] if int(position[row]) > 0 else None
-            for name, position in (("first", found.first), ("second", found.second))
-        }
+        first, second = (max(int(position[row]) - 1, -1) for position in (found.first, found.second))
         rows.append(
             {
                 "words": list(example.tokens),
@@ -85,9 +82,10 @@ def _records(model: Classifier, examples: Sequence[TextExample], epsilon: float)
                 "exact": found.exact,
                 "deciding": int(found.deciding[row]),
                 "alone": int(found.alone[row]),
-                **certificate,
-                "first_position": max(int(found.first[row]) - 1, -1),
-                "second_position": max(int(found.second[row]) - 1, -1),
+                "first": example.tokens[first] if first >= 0 else None,
+                "second": example.tokens[second] if second >= 0 else None,
+                "first_position": first,
+                "second_position": second,
                 "weight": float(found.weight[row]),
                 "unknown": [word for word, known in known_words if not known],
                 "note": model.unusual(example),

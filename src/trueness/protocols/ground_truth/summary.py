@@ -64,6 +64,10 @@ class PlantedCell(Cell):
         means: pd.Series = rows.groupby("seed")[measure].mean().dropna()
         return means
 
+    def mean(self, method: str, measure: str, label: int | None = None) -> float:
+        """The mean over models."""
+        return float(self.by_seed(method, measure, label).mean())
+
 
 def summarise(cells: Sequence[PlantedCell]) -> Result:
     """The result of a study or of a dry run."""
@@ -80,10 +84,7 @@ def summarise(cells: Sequence[PlantedCell]) -> Result:
         scores=of_each(cells, scores),
         warnings=of_each(cells, warnings),
         abstentions=of_each(cells, abstentions),
-        tables={
-            "usage": pd.DataFrame(facts),
-            "ranking": pd.DataFrame(of_each(cells, ranking)),
-        },
+        tables={"usage": pd.DataFrame(facts), "ranking": pd.DataFrame(of_each(cells, ranking))},
     )
 
 
@@ -97,16 +98,16 @@ def scores(cell: PlantedCell) -> Iterator[Score]:
         blind = float(np.mean([fact["bound"] for fact in cell.facts]))
         yield from ACCURACY.score(cell, "the model", t_interval([fact["accuracy"] for fact in cell.facts]), null=blind)
     for method in [row["method"] for row in ranking(cell)]:
-        size = float(cell.by_seed(method, "evidence size").mean())
+        size = cell.mean(method, "evidence size")
         for measure in (AUROC, SHARE, PRECISION, TOP, RANK):
             null = size if measure.null is None else None
             yield from make(measure, method, cell.by_seed(method, measure.name), null)
         for label, name in enumerate(cell.classes):
-            here = float(cell.by_seed(method, "evidence size", label).mean())
+            here = cell.mean(method, "evidence size", label)
             yield from make(SHARE.of(f"class {name}"), method, cell.by_seed(method, SHARE.name, label), here)
         if method == "rationale":
             yield from _selection(cell)
-        size = float(cell.by_seed(method, "decoy size").mean())
+        size = cell.mean(method, "decoy size")
         if size > 0:
             yield from make(DECOYS, method, cell.by_seed(method, DECOYS.name), size)
 
@@ -167,9 +168,7 @@ def ranking(cell: PlantedCell) -> list[dict[str, Any]]:
                 "AUROC": interval.value,
                 "low": low,
                 "least": float(auc.min()),
-                "attribution share": float(cell.by_seed(method, "attribution share").mean()),
-                "evidence size": float(cell.by_seed(method, "evidence size").mean()),
-                "top token": float(cell.by_seed(method, "top token").mean()),
+                **{name: cell.mean(method, name) for name in ("attribution share", "evidence size", "top token")},
                 "models": len(auc),
             }
         )
@@ -183,7 +182,7 @@ def warnings(cell: PlantedCell) -> Iterator[ResultWarning]:
         message = f"{proven} models used the evidence: with fewer than {FEWEST_SEEDS} the ranking may be chance"
         yield cell.warn("few-models", message)
     for method in cell.methods:
-        share, size = (float(cell.by_seed(method, name).mean()) for name in ("decoy share", "decoy size"))
+        share, size = cell.mean(method, "decoy share"), cell.mean(method, "decoy size")
         if size > 0 and share > MISLED * size and method != "random":
             message = f"{method} gives decoys {share / size:.1f} times their share of the words: they tell nothing"
             yield cell.warn("decoys-attributed", message)
