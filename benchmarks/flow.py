@@ -4,9 +4,9 @@ import time
 
 import networkx as nx
 import numpy as np
-from trueness.explainers.flow import attention_flow
 
 from benchmarks.report import line, seconds
+from trueness.explainers.transformers import attention_flow
 
 LAYERS = 6
 

@@ -145,7 +145,7 @@ def test_datasets_by_name():
 
 
 def test_everything_has_a_name_and_a_description():
-    for kind, entries in tn.names().items():
+    for kind, entries in tn.list().items():
         assert entries, kind
         assert all(entries.values())
 

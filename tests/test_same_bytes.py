@@ -81,7 +81,7 @@ def start(store, folder, seed):
 
 
 def test_every_built_in_study_has_a_miniature():
-    assert sorted(MINIATURES) == sorted(api.names()["study"])
+    assert sorted(MINIATURES) == sorted(api.list()["study"])
 
 
 def test_every_built_in_study_gives_the_same_bytes_twice(folder, tmp_path):

@@ -60,20 +60,20 @@ def test_the_adversary_of_new_texts(model):
 
 
 def test_two_models_of_ones_own(model, tmp_path):
-    same = tn.compare_attention(model, model, DATA)
+    same = tn.attefa(model, model, DATA)
     assert [item.quantity for item in same.abstentions] == ["AtteFa"], "nothing differs"
     other = tn.train("bilstm-additive", DATA, recipe=QUICK, seed=9, hidden=8, embedding=8)
-    found = tn.compare_attention(model, other, DATA)
+    found = tn.attefa(model, other, DATA)
     by = {score.quantity: score for score in found.scores}
     assert 0 <= by["AtteFa"].value <= 1
     assert by["divergence of attention (Jensen-Shannon)"].best == pytest.approx(0.6931, abs=1e-4)
     assert any(warning.code == "another-model" for warning in found.warnings)
     assert len(found.to_pandas()) == len(DATA["test"])
     average = tn.train("average-additive", DATA, recipe=QUICK, hidden=8, embedding=8)
-    ceiling = {score.quantity: score for score in tn.compare_attention(average, other, DATA).scores}
+    ceiling = {score.quantity: score for score in tn.attefa(average, other, DATA).scores}
     assert ceiling["divergence of attention (Jensen-Shannon)"].best < 0.6931
     with pytest.raises(UserError, match="different classes"):
-        tn.compare_attention(model, replace(other, classes=("a", "b")), DATA)
+        tn.attefa(model, replace(other, classes=("a", "b")), DATA)
     model.save(tmp_path / "a")
     other.save(tmp_path / "b")
     (tmp_path / "test.jsonl").write_text(
@@ -150,16 +150,21 @@ def test_train_and_explain_on_the_command_line(tmp_path):
     assert "good" in (tmp_path / "heat.html").read_text()
     as_json = json.loads(trueness("explain", tmp_path / "model", "--text", "x good y", "--json").stdout)
     assert [item["explainer"] for item in as_json] == ["attention", "input-x-gradient", "leave-one-out"]
-    against = trueness("adversary", tmp_path / "model", "--text", "x good y", "--html", tmp_path / "new" / "both.html")
+    against = trueness(
+        "adversarial-attention", tmp_path / "model", "--text", "x good y", "--html", tmp_path / "new" / "both.html"
+    )
     assert against.returncode == 0, against.stderr
     assert "adversarial attention" in against.stdout
     assert "observed:" in (tmp_path / "new" / "both.html").read_text()
-    as_json = json.loads(trueness("adversary", tmp_path / "model", "--text", "x good y", "--json").stdout)
+    as_json = json.loads(trueness("adversarial-attention", tmp_path / "model", "--text", "x good y", "--json").stdout)
     assert as_json["texts"][0]["words"] == ["x", "good", "y"]
     assert as_json["texts"][0]["change"] <= as_json["epsilon"] + 1e-9
     for arguments, sentence in (
-        (["adversary", tmp_path / "model", "--text", "x", "--other", "y", "--other", "z"], "1 texts and 2 second"),
-        (["adversary", tmp_path / "model", "--text", "x", "--other", "y"], "reads one text"),
+        (
+            ["adversarial-attention", tmp_path / "model", "--text", "x", "--other", "y", "--other", "z"],
+            "1 texts and 2 second",
+        ),
+        (["adversarial-attention", tmp_path / "model", "--text", "x", "--other", "y"], "reads one text"),
         (["explain", tmp_path, "--text", "x"], "has no config.json"),
         (["explain", tmp_path / "model", "--text", "x", "--explainer", "atention"], "did you mean attention"),
         (["train", "bilstm", "--data", tmp_path / "data", "--out", tmp_path / "m"], "no model named 'bilstm'"),

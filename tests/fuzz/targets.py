@@ -224,7 +224,7 @@ def take_model(source: Any, given: tuple[str, bytes], folder: Path) -> None:
 
     shutil.copytree(source(), folder / "model")
     (folder / "model" / given[0]).write_bytes(given[1])
-    model = tn.load_classifier(folder / "model")
+    model = tn.load_model(folder / "model")
     (found,) = tn.explain(model, ["good film"], "input-x-gradient")
     assert np.isfinite([found.probability, *found.scores]).all(), "what is not finite is shown"
 
@@ -294,8 +294,8 @@ COMMANDS = [
     "report",
     "compare",
     "explain",
-    "adversary",
-    "agree",
+    "adversarial-attention",
+    "agreement",
     "attefa",
     "train",
     "fine-tune",

@@ -124,13 +124,13 @@ def test_what_does_not_fit_an_outside_network_is_refused():
         as_family(type("Empty", (Bag,), {"__init__": lambda self, **_: TextNetwork.__init__(self)}), "empty").build()
 
 
-@pytest.mark.parametrize("pair", ["adversarial_attention", "compare_attention"])
+@pytest.mark.parametrize("pair", ["adversarial_attention", "attefa"])
 @pytest.mark.usefixtures("bag")
 def test_what_needs_one_attention_refuses_others(pair):
     model = train("bag", DATA, recipe=replace(QUICK, epochs=1), **SMALL)
     asked = {
         "adversarial_attention": lambda: tn.adversarial_attention(model, ["x good"]),
-        "compare_attention": lambda: tn.compare_attention(model, model, DATA),
+        "attefa": lambda: tn.attefa(model, model, DATA),
     }
     with pytest.raises(UserError, match=r"one attention of its own.*the attention of bag is: none"):
         asked[pair]()

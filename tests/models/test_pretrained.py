@@ -140,7 +140,7 @@ def test_code_of_the_folder_never_runs(name, known, tmp_path, monkeypatch):
     if not known:
         settings |= {"model_type": "hostile", "tokenizer_class": "Tokenizer"}
     (folder / name).write_text(json.dumps(settings))
-    for load in (tn.load_classifier, load_transformer, lambda path: open_folder(path, new_head=True, num_labels=2)):
+    for load in (tn.load_model, load_transformer, lambda path: open_folder(path, new_head=True, num_labels=2)):
         with pytest.raises(UserError, match=rf"{name} has an auto_map: .*such code is never run"):
             load(folder)
     assert not mark.exists()

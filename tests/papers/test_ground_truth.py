@@ -205,12 +205,12 @@ def test_one_command_ranks_and_reports(table, dry_run, tmp_path):
     given |= {"rationales": '["hardkuma"]', "selections.token-with-decoy": "[0.2]", "rationale_recipe": "dry-run"}
     settings = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
     out = tmp_path / "dry.html"
-    done = trueness("dryrun", table, "--store", dry_run.stored.store.path, "--out", out, *settings)
+    done = trueness("dry-run", table, "--store", dry_run.stored.store.path, "--out", out, *settings)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == f"Report: {out}"
     assert "integrated-gradients" in done.stdout
     assert out.is_file()
-    refused = trueness("dryrun", tmp_path / "none.csv", "--store", tmp_path / "s")
+    refused = trueness("dry-run", tmp_path / "none.csv", "--store", tmp_path / "s")
     assert refused.returncode == 2
     assert "none.csv" in refused.stderr
 

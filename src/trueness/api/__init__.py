@@ -1,7 +1,7 @@
 """What the command line does, as functions; each is exported (`as`), and `trueness` lists the same names."""
 
 from trueness.api.arrays import recursive_roar as recursive_roar
-from trueness.api.catalogue import names as names
+from trueness.api.catalogue import list_names as list  # noqa: A004  # as the command
 from trueness.api.studies import Plan as Plan
 from trueness.api.studies import StudyRun as StudyRun
 from trueness.api.studies import compare as compare
@@ -11,7 +11,7 @@ from trueness.api.studies import plan as plan
 from trueness.api.studies import run as run
 from trueness.api.texts import adversarial_attention as adversarial_attention
 from trueness.api.texts import agreement as agreement
-from trueness.api.texts import compare_attention as compare_attention
+from trueness.api.texts import attefa as attefa
 from trueness.api.texts import evaluate as evaluate
 from trueness.api.texts import explain as explain
 from trueness.api.texts import fine_tune as fine_tune

@@ -12,7 +12,7 @@ from trueness.registry import Registry
 from trueness.studies import builtin_studies, load_study
 
 
-def names() -> dict[str, dict[str, str]]:
+def list_names() -> dict[str, dict[str, str]]:
     """Everything that has a name: kind to name to description."""
     from trueness.explainers import TEXT_EXPLAINERS
     from trueness.models.finetuning import FINE_TUNINGS

@@ -216,9 +216,9 @@ def adversarial_attention(
     return AdversarialAttention(found.records, found.scores, found.warnings, found.abstentions)
 
 
-def compare_attention(base: Classifier, other: Classifier, data: TextDataset, split: str | None = None) -> Result:
+def attefa(base: Classifier, other: Classifier, data: TextDataset, split: str | None = None) -> Result:
     """Do two models predict the same while attending elsewhere? Both distances and the AtteFa score that they show."""
-    from trueness.protocols.attefa.comparisons import compare_attention as compare
+    from trueness.protocols.attefa.comparisons import attefa_of as compare
 
     if base.classes != other.classes:
         raise UserError(f"The models have different classes: {', '.join(base.classes)}; {', '.join(other.classes)}.")

@@ -53,14 +53,14 @@ def _root(
 
 app.command("run")(studies.run_command)
 app.command("plan")(studies.plan_command)
-app.command("dryrun")(studies.dryrun_command)
+app.command("dry-run")(studies.dry_run_command)
 app.command("report")(studies.report_command)
 app.command("compare")(studies.compare_command)
 app.command("train")(texts.train_command)
 app.command("fine-tune")(texts.fine_tune_command)
 app.command("explain")(texts.explain_command)
-app.command("adversary")(texts.adversary_command)
-app.command("agree")(texts.agree_command)
+app.command("adversarial-attention")(texts.adversarial_attention_command)
+app.command("agreement")(texts.agreement_command)
 app.command("attefa")(texts.attefa_command)
 data_app.command("check")(texts.data_check_command)
 
@@ -76,7 +76,7 @@ def list_command(
     from trueness.cli import show
     from trueness.registry import nearest
 
-    found = tn.names()
+    found = tn.list()
     if kind is not None:
         singular = kind if kind in found else kind.removesuffix("s").replace("studie", "study")
         if singular not in found:

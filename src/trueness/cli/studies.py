@@ -40,7 +40,7 @@ def run_command(
     put(as_json, finished, show.study_run, tn.StudyRun.to_json)
 
 
-def dryrun_command(
+def dry_run_command(
     data: Annotated[
         str,
         typer.Argument(

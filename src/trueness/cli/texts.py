@@ -103,7 +103,7 @@ def explain_command(
     put(as_json, found, show.explanations, lambda all_: [one.to_json() for one in all_])
 
 
-def adversary_command(
+def adversarial_attention_command(
     model: options.ModelFolder,
     text: options.Texts,
     other: options.Others = None,
@@ -124,7 +124,7 @@ def adversary_command(
     put(as_json, found, show.adversaries, lambda result: {"epsilon": epsilon, "texts": rows, **result.to_json()})
 
 
-def agree_command(
+def agreement_command(
     model: options.ModelFolder,
     data: options.Data,
     explainer: options.Explainers = None,
@@ -159,7 +159,7 @@ def attefa_command(
     from trueness.cli import show
     from trueness.data import load_text
 
-    found = tn.compare_attention(tn.load_model(base), tn.load_model(other), load_text(data, root=root), split)
+    found = tn.attefa(tn.load_model(base), tn.load_model(other), load_text(data, root=root), split)
     put(as_json, found, show.result, lambda result: result.to_json())
 
 

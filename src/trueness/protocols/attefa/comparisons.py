@@ -119,7 +119,7 @@ def health(base: Mapping[str, Any], divergence: float, largest: float) -> list[R
     return [ResultWarning(code=code, where="the other model", message=message) for code, message in found.items()]
 
 
-def compare_attention(base: Classifier, other: Classifier, examples: Sequence[TextExample]) -> Result:
+def attefa_of(base: Classifier, other: Classifier, examples: Sequence[TextExample]) -> Result:
     """How far `other` is apart from `base` on examples, and the AtteFa score of the base model that this shows.
 
     One record per example. The score is what one other model shows: an adversarially trained one may show less.
