@@ -1,7 +1,7 @@
 """What the command line does, as functions; each is exported (`as`), and `trueness` lists the same names."""
 
 from trueness.api.arrays import recursive_roar as recursive_roar
-from trueness.api.catalogue import list_names as list  # noqa: A004  # as the command
+from trueness.api.catalogue import list_names
 from trueness.api.studies import Plan as Plan
 from trueness.api.studies import StudyRun as StudyRun
 from trueness.api.studies import compare as compare
@@ -19,3 +19,5 @@ from trueness.api.texts import load_dataset as load_dataset
 from trueness.api.texts import load_model as load_model
 from trueness.api.texts import train as train
 from trueness.studies import load_study as load_study
+
+list = list_names  # noqa: A001  # as the command
