@@ -6,6 +6,7 @@ The names below load on first use, so that importing the package, or one layer o
 # ruff: noqa: F403, F405 (the functions come from one layer; a type checker follows the star)
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from trueness.version import __version__
@@ -93,5 +94,5 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
+def __dir__() -> Sequence[str]:
     return sorted({*globals(), *__all__})
