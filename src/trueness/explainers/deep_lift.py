@@ -21,8 +21,7 @@ from trueness.errors import Unsupported
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.paths import Baseline, ends
 from trueness.explainers.text import chosen_class, generator_of, texts_at_once
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 
 _NEAR = 1e-3  # inputs and (relatively) outputs nearer than this: the quotient of two roundings would be noise
 _MISSED = 0.02  # of the change of the logit (of 1, where that is less): more is no rounding

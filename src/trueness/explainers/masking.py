@@ -15,8 +15,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.text import Output, chosen_class, generator_of, output_of, texts_at_once
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 
 HiddenToken = Literal["mask", "pad"]
 """The token in the place of a hidden one."""

@@ -130,14 +130,12 @@ def _reorder(values: Tensor, order: Tensor) -> Tensor:
 class CNN(nn.Module):
     """Convolutions of several widths side by side, `hidden` filters in all."""
 
-    def __init__(
-        self, width: int, hidden: int, kernels: tuple[int, ...] = KERNELS, activation: Activation = "relu"
-    ) -> None:
+    def __init__(self, width: int, hidden: int, activation: Activation = "relu") -> None:
         super().__init__()
         self.size = hidden
         self._activation = ACTIVATIONS[activation]
-        filters = hidden // len(kernels)
-        self.convolutions = nn.ModuleList(nn.Conv1d(width, filters, kernel, padding=kernel // 2) for kernel in kernels)
+        filters = hidden // len(KERNELS)
+        self.convolutions = nn.ModuleList(nn.Conv1d(width, filters, kernel, padding=kernel // 2) for kernel in KERNELS)
 
     def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:
         """(batch, tokens, hidden)."""

@@ -19,9 +19,8 @@ from trueness.data.dataset import TextDataset
 from trueness.models.attentive import AttentiveClassifier, attentive
 from trueness.models.classifier import Classifier
 from trueness.models.cuda_graphs import Together, rounded_up
-from trueness.models.inspecting import inspecting
 from trueness.models.loop import Checkpoint, Loop
-from trueness.models.network import Prediction, TextNetwork
+from trueness.models.network import Prediction, TextNetwork, inspecting
 from trueness.models.recipes import RECIPES, Divergence, Recipe
 from trueness.models.stack import run_loops
 from trueness.models.training import build

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 from trueness.stats.undefined import Floats
 
 
