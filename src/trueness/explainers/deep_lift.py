@@ -121,11 +121,6 @@ def _layer_norm(values: Tensor, shape: Any, weight: Tensor | None, bias: Tensor 
     return found if bias is None else found + bias
 
 
-def _varies(value: Any) -> bool:
-    """Whether a value depends on the text: its weights are frozen while the rules are in force."""
-    return isinstance(value, Tensor) and value.requires_grad
-
-
 class _Rules(TorchFunctionMode):
     """Replaces the operations of a model by ones that share differences."""
 
@@ -134,7 +129,8 @@ class _Rules(TorchFunctionMode):
     ) -> Any:
         options = dict(kwargs or {})
         name = getattr(func, "__name__", "")
-        varying = [_varies(value) for value in args[:3]] + [False] * 3
+        # What depends on the text: weights are frozen while the rules are in force.
+        varying = [isinstance(value, Tensor) and value.requires_grad for value in args[:3]] + [False] * 3
         found: Any
         if name in _SINGLE and varying[0]:
             found = _one(args[0], lambda values: func(values, *args[1:], **options))

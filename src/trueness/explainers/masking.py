@@ -267,8 +267,7 @@ class Occlusion(MaskingExplainer):
         first = (torch.arange(keep.shape[1], device=keep.device) < spans[:, None]).to(keep)
         hidden = (1 - keep) * first[..., None]
         change = (whole[:, None] - said)[..., None]
-        scores: Tensor = (hidden * change).sum(dim=1) / hidden.sum(dim=1).clamp(min=1)
-        return scores
+        return (hidden * change).sum(dim=1) / hidden.sum(dim=1).clamp(min=1)
 
 
 TEXT_EXPLAINERS.add("lime", Lime(), "LIME: ridge regression on 1,000 masked copies, signed")

@@ -101,8 +101,7 @@ class IntegratedGradients(Explainer):
                 output_of(model(batch, embeddings=embeddings).logits, chosen, self.output)
                 for embeddings in ends(model, batch, self.baselines)
             )
-        error: Tensor = (scores.sum(dim=-1) - (end - start)).abs()
-        return error
+        return (scores.sum(dim=-1) - (end - start)).abs()
 
 
 @dataclass(frozen=True)
