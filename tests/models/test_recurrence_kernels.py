@@ -13,7 +13,7 @@ from trueness.data.batches import EncodedSplit
 from trueness.models import encoders
 from trueness.models import recurrence as literal
 from trueness.models.cuda_graphs import CrossEntropy
-from trueness.models.inspecting import inspecting
+from trueness.models.network import inspecting
 from trueness.models.recipes import Recipe
 from trueness.models.stack import Stack
 

@@ -116,7 +116,7 @@ def explain(
     or number. With `device` the model is moved there first.
     """
     from trueness.explainers.text import target_class
-    from trueness.models.inspecting import inspecting
+    from trueness.models.network import inspecting
 
     name, method = _named(explainer)
     if device is not None:

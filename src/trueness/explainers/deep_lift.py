@@ -21,8 +21,7 @@ from trueness.errors import Unsupported
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.paths import Baseline, ends
 from trueness.explainers.text import chosen_class, generator_of, texts_at_once
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 
 _NEAR = 1e-3  # inputs and (relatively) outputs nearer than this: the quotient of two roundings would be noise
 _MISSED = 0.02  # of the change of the logit (of 1, where that is less): more is no rounding
@@ -122,11 +121,6 @@ def _layer_norm(values: Tensor, shape: Any, weight: Tensor | None, bias: Tensor 
     return found if bias is None else found + bias
 
 
-def _varies(value: Any) -> bool:
-    """Whether a value depends on the text: its weights are frozen while the rules are in force."""
-    return isinstance(value, Tensor) and value.requires_grad
-
-
 class _Rules(TorchFunctionMode):
     """Replaces the operations of a model by ones that share differences."""
 
@@ -135,7 +129,8 @@ class _Rules(TorchFunctionMode):
     ) -> Any:
         options = dict(kwargs or {})
         name = getattr(func, "__name__", "")
-        varying = [_varies(value) for value in args[:3]] + [False] * 3
+        # What depends on the text: weights are frozen while the rules are in force.
+        varying = [isinstance(value, Tensor) and value.requires_grad for value in args[:3]] + [False] * 3
         found: Any
         if name in _SINGLE and varying[0]:
             found = _one(args[0], lambda values: func(values, *args[1:], **options))

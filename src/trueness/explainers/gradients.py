@@ -12,8 +12,7 @@ from trueness.errors import Unsupported
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.text import Output, output_of, target_class
 from trueness.models.attentive import AttentiveClassifier
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 
 
 def embedding_gradient(

@@ -14,8 +14,7 @@ from trueness.explainers.text import target_class
 from trueness.models.attention import normalise, uniform
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 from trueness.models.recurrence import reversal
 
 
@@ -101,23 +100,18 @@ def _shared_states(model: AttentiveClassifier, batch: Batch) -> Tensor:
     back = mirrored[order.T[:, :, None], row[None, :, None], order[None]]
     states = torch.cat([there, back], dim=-1).reshape(width * rows, width, -1)
     left = batch.mask[None] & ~torch.eye(width, dtype=torch.bool, device=order.device)[:, None]
-    logits = _decode(model, states, left.reshape(width * rows, width), batch.rows(row.repeat(width)), batch, width)
-    return logits.reshape(width, rows, -1).transpose(0, 1)
-
-
-def _decode(
-    model: AttentiveClassifier, states: Tensor, mask: Tensor, variants: Batch, batch: Batch, copies: int
-) -> Tensor:
+    mask = left.reshape(width * rows, width)
     auxiliary = model.auxiliary(batch)
     if auxiliary is not None:
-        context = None if auxiliary.context is None else auxiliary.context.repeat(copies, 1)
-        auxiliary = Auxiliary(auxiliary.summary.repeat(copies, 1), context)
+        context = None if auxiliary.context is None else auxiliary.context.repeat(width, 1)
+        auxiliary = Auxiliary(auxiliary.summary.repeat(width, 1), context)
     if model.attention is None:
         weights = uniform(mask).to(states.dtype)
     else:
         query = auxiliary.summary if auxiliary is not None and model.config.head == "query" else None
         weights = normalise(model.attention(states, query), mask, model.config.normaliser, model.config.temperature)
-    return model.decode(states, weights, variants, auxiliary=auxiliary)
+    logits = model.decode(states, weights, batch.rows(row.repeat(width)), auxiliary=auxiliary)
+    return logits.reshape(width, rows, -1).transpose(0, 1)
 
 
 def _without_each(lstm: nn.LSTM, inputs: Tensor) -> Tensor:

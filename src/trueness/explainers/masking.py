@@ -15,8 +15,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.text import Output, chosen_class, generator_of, output_of, texts_at_once
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 
 HiddenToken = Literal["mask", "pad"]
 """The token in the place of a hidden one."""
@@ -268,8 +267,7 @@ class Occlusion(MaskingExplainer):
         first = (torch.arange(keep.shape[1], device=keep.device) < spans[:, None]).to(keep)
         hidden = (1 - keep) * first[..., None]
         change = (whole[:, None] - said)[..., None]
-        scores: Tensor = (hidden * change).sum(dim=1) / hidden.sum(dim=1).clamp(min=1)
-        return scores
+        return (hidden * change).sum(dim=1) / hidden.sum(dim=1).clamp(min=1)
 
 
 TEXT_EXPLAINERS.add("lime", Lime(), "LIME: ridge regression on 1,000 masked copies, signed")

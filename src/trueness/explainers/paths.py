@@ -13,8 +13,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.text import Output, chosen_class, generator_of, output_of, texts_at_once
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 
 Baseline = Literal["zero", "mask", "pad"]
 """What a text without information is: zero vectors, the mask or the padding token, at every explained position."""
@@ -102,8 +101,7 @@ class IntegratedGradients(Explainer):
                 output_of(model(batch, embeddings=embeddings).logits, chosen, self.output)
                 for embeddings in ends(model, batch, self.baselines)
             )
-        error: Tensor = (scores.sum(dim=-1) - (end - start)).abs()
-        return error
+        return (scores.sum(dim=-1) - (end - start)).abs()
 
 
 @dataclass(frozen=True)

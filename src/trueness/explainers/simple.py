@@ -11,8 +11,7 @@ from trueness.data.batches import Batch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.text import generator_of
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 from trueness.models.rationale import RationaleClassifier
 
 _KERNEL = (1.0, 4.0, 6.0, 4.0, 1.0)

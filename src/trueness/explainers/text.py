@@ -11,8 +11,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.errors import UserError
 from trueness.explainers.contract import Target
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 
 Output = Literal["probability", "logit"]
 """What of that class is explained."""

@@ -16,8 +16,7 @@ from trueness.data.batches import Batch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.text import target_class
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 from trueness.models.transformer import Transformer
 
 Floats = npt.NDArray[np.float64]
@@ -111,21 +110,11 @@ def attention_flow(layers: Floats) -> Floats:
     the first token on top.
     """
     if len(layers) == 1:
-        found: Floats = np.array(layers[0, 0])
-        return found
+        return np.array(layers[0, 0])
     capacities = np.rint(layers * _UNITS).clip(max=np.iinfo(np.int32).max).astype(np.int32)
     # Of the top layer only the source's row matters, and of the first layer only the column of the sink.
     top, between, columns = capacities[-1, 0], capacities[-2:0:-1], capacities[0].T
-    return _largest(top, between, columns) / _UNITS
-
-
-def _largest(
-    top: npt.NDArray[np.int32], between: npt.NDArray[np.int32], columns: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int64]:
-    """The largest flow to each sink: `top` are the source's edges, `columns` (sinks, tokens) the edges into each.
-
-    Sinks are independent problems: several copies of the graph, with one source and one sink, are solved in one call.
-    """
+    # Sinks are independent problems: several copies of the graph, with one source and one sink, are solved in one call.
     tokens, block = len(top), (len(between) + 1) * len(top)
     above, head, below = np.nonzero(between)
     head, tail, weight = above * tokens + head, (above + 1) * tokens + below, between[above, head, below]
@@ -151,7 +140,7 @@ def _largest(
         out = slice(flow.indptr[source], flow.indptr[source + 1])
         each = np.bincount(flow.indices[out] // block, weights=flow.data[out], minlength=copies)
         found[begin : begin + copies] = np.rint(each[: len(group)]).astype(np.int64)
-    return found
+    return found / _UNITS
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,6 @@ class AttentiveClassifier(TextNetwork):
         self.embedding = Embedding(config.vocabulary, config.embedding, padding_idx=PAD)
         self.encoder = _encoder(config)
         size = self.encoder.size
-        outputs = 1 if config.one_logit else config.classes
         query = config.head == "query"
         if query:
             shared = config.shared_embedding
@@ -98,9 +97,8 @@ class AttentiveClassifier(TextNetwork):
             self.query_encoder = _encoder(config)
             self.text_projection = nn.Linear(size, size // 2)
             self.query_projection = nn.Linear(size, size // 2)
-            self.output = nn.Linear(size // 2, outputs)
-        else:
-            self.output = nn.Linear(4 * size if config.head == "concat" else size, outputs)
+        read = {"linear": size, "query": size // 2, "concat": 4 * size}[config.head]
+        self.output = nn.Linear(read, 1 if config.one_logit else config.classes)
         kind = {"additive": attentions.Additive, "dot": attentions.Dot}.get(config.attention)
         self.attention = kind(size, query=query) if kind is not None else None
         self.attends = "one" if kind is not None else cast(Attends, config.attention)
@@ -148,8 +146,7 @@ class AttentiveClassifier(TextNetwork):
         """(batch, tokens) weights: 0 outside `batch.mask`, sum 1 inside."""
         if self.config.attention == "frozen" and batch.guide is not None:
             return batch.guide.to(states.dtype)
-        if auxiliary is None:
-            auxiliary = self.auxiliary(batch)
+        auxiliary = auxiliary or self.auxiliary(batch)
         query = auxiliary.summary if self.config.head == "query" and auxiliary is not None else None
         return self.weigh(states, batch.text, query)
 
@@ -167,8 +164,7 @@ class AttentiveClassifier(TextNetwork):
 
     def decode(self, states: Tensor, attention: Tensor, batch: Batch, *, auxiliary: Auxiliary | None = None) -> Tensor:
         """(batch, classes) logits of states mixed by attention."""
-        if auxiliary is None:
-            auxiliary = self.auxiliary(batch)
+        auxiliary = auxiliary or self.auxiliary(batch)
         context = _attended(states, attention)
         if auxiliary is not None and self.config.head == "query":
             context = torch.tanh(self.text_projection(context) + self.query_projection(auxiliary.summary))
@@ -178,9 +174,7 @@ class AttentiveClassifier(TextNetwork):
         return self._logits(context)
 
     def _logits(self, context: Tensor) -> Tensor:
-        return self._classes(self.output(context))
-
-    def _classes(self, outputs: Tensor) -> Tensor:
+        outputs: Tensor = self.output(context)
         return torch.cat([-outputs, outputs], dim=-1) / 2 if self.config.one_logit else outputs
 
     def features(self, states: Tensor) -> Tensor:
@@ -190,7 +184,7 @@ class AttentiveClassifier(TextNetwork):
         outputs(attention @ features(states), auxiliary), and the encoder and the large products run once.
         """
         if self.config.head == "linear":
-            return self._classes(self.output(states))
+            return self._logits(states)
         projected: Tensor = self.text_projection(states) if self.config.head == "query" else states
         return projected
 
@@ -233,7 +227,7 @@ def _encoder(config: AttentiveConfig) -> BiLSTM | CNN | Average:
     if config.encoder == "bilstm":
         return BiLSTM(config.embedding, config.hidden)
     if config.encoder == "cnn":
-        return CNN(config.embedding, config.hidden, activation=config.activation or "relu")
+        return CNN(config.embedding, config.hidden, config.activation or "relu")
     return Average(config.embedding, config.hidden, config.activation or "tanh")
 
 

@@ -66,9 +66,7 @@ class CrossEntropy(Together):
 
 def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """(..., batch) of logits (..., batch, classes), classes counting by their weights."""
-    losses = torch.nn.functional.cross_entropy(
-        logits.flatten(0, -2), labels.flatten(), weight=weights, reduction="none"
-    )
+    losses = torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten(), weights, reduction="none")
     return losses.view_as(labels)
 
 

@@ -119,8 +119,7 @@ class BiLSTM(nn.Module):
 @functools.cache
 def _beside(device: torch.device, stream: int) -> torch.cuda.Stream:  # noqa: ARG001  # one for each stream
     """A second stream, always the same for a given one: memory is kept and reused stream by stream."""
-    side: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    return side
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def _reorder(values: Tensor, order: Tensor) -> Tensor:
@@ -130,14 +129,12 @@ def _reorder(values: Tensor, order: Tensor) -> Tensor:
 class CNN(nn.Module):
     """Convolutions of several widths side by side, `hidden` filters in all."""
 
-    def __init__(
-        self, width: int, hidden: int, kernels: tuple[int, ...] = KERNELS, activation: Activation = "relu"
-    ) -> None:
+    def __init__(self, width: int, hidden: int, activation: Activation = "relu") -> None:
         super().__init__()
         self.size = hidden
         self._activation = ACTIVATIONS[activation]
-        filters = hidden // len(kernels)
-        self.convolutions = nn.ModuleList(nn.Conv1d(width, filters, kernel, padding=kernel // 2) for kernel in kernels)
+        filters = hidden // len(KERNELS)
+        self.convolutions = nn.ModuleList(nn.Conv1d(width, filters, kernel, padding=kernel // 2) for kernel in KERNELS)
 
     def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:
         """(batch, tokens, hidden)."""
@@ -162,8 +159,7 @@ class Average(nn.Module):
 
     def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:  # noqa: ARG002  # an encoder may need the lengths
         """(batch, tokens, hidden)."""
-        states: Tensor = self._activation(self.projection(embeddings))
-        return states
+        return self._activation(self.projection(embeddings))
 
     def summary(self, states: Tensor, text: Sequences) -> Tensor:
         """The mean state."""

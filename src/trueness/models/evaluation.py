@@ -9,8 +9,7 @@ import numpy.typing as npt
 import torch
 
 from trueness.data.batches import EncodedSplit
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 from trueness.stats import Undefined
 from trueness.stats.classification import accuracy, macro_f1, roc_auc
 

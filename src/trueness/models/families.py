@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from trueness.boundary import exists, is_file, read_json
 from trueness.errors import UserError
@@ -137,8 +137,7 @@ class AttentiveFamily(NetworkFamily):
 
     def __init__(self, encoder: str, attention: str) -> None:
         self.name, self.uniform = f"{encoder}-{attention}", f"{encoder}-uniform"
-        without: dict[str, Attends] = {"uniform": "uniform", "frozen": "frozen"}
-        self.attends = without.get(attention, "one")
+        self.attends = cast("Attends", attention) if attention in ("uniform", "frozen") else "one"
         self._parts = {"encoder": encoder, "attention": attention}
 
     def make(self, data: TextDataset, recipe: Recipe, changes: Mapping[str, Any]) -> TextNetwork:

@@ -144,10 +144,7 @@ def _optimiser(network: Transformer, how: FineTuning) -> torch.optim.AdamW:
     for name, parameter in network.named_parameters():
         # Biases and the weights of layer norms are the parameters of one dimension.
         groups[parameter.dim() > 1 and not name.endswith("bias")].append(parameter)
-    decayed = [
-        {"params": groups[True], "weight_decay": how.weight_decay},
-        {"params": groups[False], "weight_decay": 0.0},
-    ]
+    decayed = [{"params": groups[decay], "weight_decay": decay * how.weight_decay} for decay in (True, False)]
     on_gpu = network.embedding.weight.is_cuda
     rate = torch.tensor(how.learning_rate, device=network.embedding.weight.device) if on_gpu else how.learning_rate
     return torch.optim.AdamW(decayed, lr=rate, betas=how.betas, fused=on_gpu, capturable=on_gpu)

@@ -91,15 +91,24 @@ class Loop(Generic[Network]):
 
     def look(self, measured: dict[str, float] | None = None) -> None:
         """After a pass: measure on the selection split, unless that was done already, and keep the best."""
-        total = float(self.total)
+        done, total = self.progress, float(self.total)
         if not np.isfinite(total):
             raise UserError(
-                f"Training diverged in epoch {self.progress.epoch + 1}: the loss is not finite; try a smaller learning "
-                "rate."
+                f"Training diverged in epoch {done.epoch + 1}: the loss is not finite; try a smaller learning rate."
             )
-        self._select(
-            {"train_loss": total / len(self.train), **(self.measure(self.network) if measured is None else measured)}
-        )
+        row = {"train_loss": total / len(self.train), **(self.measure(self.network) if measured is None else measured)}
+        if self.recipe.select not in row:
+            raise UserError(
+                f"The recipe selects by {self.recipe.select}, which needs development texts of both classes; others, "
+                "such as default, select by accuracy."
+            )
+        value = -row["loss"] if self.recipe.select == "loss" else row[self.recipe.select]
+        better = done.best is None or value > done.best or self._reaches(row)
+        if better and not (self.recipe.skip_first and done.epoch == 0 and self.recipe.epochs > 1):
+            done.best, done.best_epoch = value, done.epoch
+            self.best = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
+        done.history.append(row)
+        done.epoch += 1
         if self.checkpoint is not None:
             self.checkpoint.keep(self)
 
@@ -115,21 +124,6 @@ class Loop(Generic[Network]):
         """Whether this epoch is the aim of training; rationale models must also select as much as they should."""
         aim = self.recipe.stop_at
         return aim is not None and row["accuracy"] >= aim and bool(row.get("on target", True))
-
-    def _select(self, row: dict[str, float]) -> None:
-        done = self.progress
-        if self.recipe.select not in row:
-            raise UserError(
-                f"The recipe selects by {self.recipe.select}, which needs development texts of both classes; others, "
-                "such as default, select by accuracy."
-            )
-        value = -row["loss"] if self.recipe.select == "loss" else row[self.recipe.select]
-        better = done.best is None or value > done.best or self._reaches(row)
-        if better and not (self.recipe.skip_first and done.epoch == 0 and self.recipe.epochs > 1):
-            done.best, done.best_epoch = value, done.epoch
-            self.best = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
-        done.history.append(row)
-        done.epoch += 1
 
 
 def optimiser_of(named: Iterable[tuple[str, Tensor]], recipe: Recipe) -> torch.optim.Adam:

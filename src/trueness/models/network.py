@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -82,3 +83,24 @@ class TextNetwork(nn.Module):
     def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
         """Predict; given embeddings or attention take the place of the model's own."""
         raise NotImplementedError
+
+
+@contextlib.contextmanager
+def inspecting(model: TextNetwork, *, gradients: bool = False) -> Iterator[None]:
+    """Look at a model with or without gradients, never of its parameters; all is restored, also after an exception.
+
+    cuDNN differentiates recurrent layers in training mode only; our recurrent models have no dropout, so that nothing
+    else changes. A transformer has, and is always looked at in evaluation mode.
+    """
+    was_training = model.training
+    learned = [parameter for parameter in model.parameters() if gradients and parameter.requires_grad]
+    model.train(gradients and model.recurrent)
+    for parameter in learned:
+        parameter.requires_grad = False
+    try:
+        with torch.set_grad_enabled(gradients):
+            yield
+    finally:
+        model.train(was_training)
+        for parameter in learned:
+            parameter.requires_grad = True

@@ -22,9 +22,8 @@ from trueness.data.dataset import TextDataset
 from trueness.models import stack
 from trueness.models.cuda_graphs import Together, cross_entropy
 from trueness.models.encoders import BiLSTM
-from trueness.models.inspecting import inspecting
 from trueness.models.loop import Loop
-from trueness.models.network import Prediction, TextNetwork
+from trueness.models.network import Prediction, TextNetwork, inspecting
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.text_model import TextModel
 from trueness.models.training import trained

@@ -1,8 +1,7 @@
 """The recurrence of many bidirectional LSTMs at once.
 
-A single small LSTM leaves a GPU idle between its steps, and libraries run one at a time. Here the models are one more
-dimension. On a GPU one kernel computes all tokens of all of them, and of both directions (`recurrence_kernels`);
-elsewhere each token is one product for all.
+Libraries run one LSTM at a time; here models are one more dimension. On a GPU one kernel computes all tokens of all of
+them, and of both directions (`recurrence_kernels`); elsewhere each token is one product for all.
 """
 
 from __future__ import annotations

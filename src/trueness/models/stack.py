@@ -1,7 +1,6 @@
 """Models of one shape, trained as one: their weights are stacked, and every step is taken by all of them together.
 
-One after the other, or side by side on streams of their own, small recurrent models leave most of a GPU idle: each
-token is a kernel of a few microseconds. Stacked, a token is one kernel for all models and both directions.
+Small recurrent models leave most of a GPU idle: each token is a short kernel. Stacked, it is one for all models.
 """
 
 from __future__ import annotations

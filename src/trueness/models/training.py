@@ -90,14 +90,8 @@ def train_networks(
 
 def trained(loop: Loop[Any], data: TextDataset, *notes: str) -> TextModel:
     """What a finished loop trained, as it was after its best epoch."""
-    return TextModel(
-        loop.finish(),
-        data.vocabulary,
-        data.classes,
-        data.preparation,
-        tuple(loop.progress.history),
-        (*data.notes, *notes),
-    )
+    history = tuple(loop.progress.history)
+    return TextModel(loop.finish(), data.vocabulary, data.classes, data.preparation, history, (*data.notes, *notes))
 
 
 def _table(

@@ -95,9 +95,8 @@ class Transformer(TextNetwork):
         inputs: dict[str, Tensor] = {"attention_mask": inside.long(), "inputs_embeds": values}
         if self.recorded:
             least = torch.finfo(values.dtype).min
-            inputs["attention_mask"] = torch.zeros_like(inside, dtype=values.dtype).masked_fill(~inside, least)[
-                :, None, None
-            ]
+            added = torch.zeros_like(inside, dtype=values.dtype).masked_fill(~inside, least)
+            inputs["attention_mask"] = added[:, None, None]
         if self._reads_types and text.types is not None:
             inputs["token_type_ids"] = text.types
         with _Uniform() if self._uniform else contextlib.nullcontext():

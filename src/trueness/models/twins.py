@@ -19,9 +19,8 @@ from trueness.data.dataset import TextDataset
 from trueness.models.attentive import AttentiveClassifier, attentive
 from trueness.models.classifier import Classifier
 from trueness.models.cuda_graphs import Together, rounded_up
-from trueness.models.inspecting import inspecting
 from trueness.models.loop import Checkpoint, Loop
-from trueness.models.network import Prediction, TextNetwork
+from trueness.models.network import Prediction, TextNetwork, inspecting
 from trueness.models.recipes import RECIPES, Divergence, Recipe
 from trueness.models.stack import run_loops
 from trueness.models.training import build
@@ -158,15 +157,11 @@ def train_twins(
         loops.append(Loop(network, how, splits["train"], objective, measure, seed, checkpoint))
     run_loops(loops)
     notes = ("the epoch was chosen on the test split, as published",) if how.select_on == "test" else ()
-    return [
-        Twin(
-            replace(base, network=loop.finish(), history=tuple(loop.progress.history), notes=notes),
-            seed,
-            weight,
-            loop.best_epoch,
-        )
-        for loop, (seed, weight) in zip(loops, jobs, strict=True)
-    ]
+    found = []
+    for loop, (seed, weight) in zip(loops, jobs, strict=True):
+        model = replace(base, network=loop.finish(), history=tuple(loop.progress.history), notes=notes)
+        found.append(Twin(model, seed, weight, loop.best_epoch))
+    return found
 
 
 def _measure(network: AttentiveClassifier, objective: TwinObjective, split: EncodedSplit) -> dict[str, float]:

@@ -10,7 +10,7 @@ import pandas as pd
 from trueness.data.examples import TextExample
 from trueness.models.attentive import attentive
 from trueness.models.classifier import Classifier
-from trueness.models.inspecting import inspecting
+from trueness.models.network import inspecting
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.search import Search, improved, search
 from trueness.protocols.attention.summary import SATURATED

@@ -18,7 +18,7 @@ from trueness.explainers.gradients import GradientJW2019, embedding_gradient
 from trueness.explainers.leave_one_out import LeaveOneOutJW2019
 from trueness.models.attentive import AttentiveClassifier, attentive
 from trueness.models.classifier import Classifier
-from trueness.models.inspecting import inspecting
+from trueness.models.network import inspecting
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.correlation import correlations
 from trueness.protocols.attention.permutation import permuted_logit, sampled_median

@@ -13,7 +13,7 @@ from trueness.data.coding import Coder
 from trueness.data.examples import TextExample
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.classifier import Classifier
-from trueness.models.inspecting import inspecting
+from trueness.models.network import inspecting
 from trueness.protocols.agreement.explaining import explain_all
 from trueness.protocols.ground_truth.summary import LEVEL, PLANTED
 from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at

@@ -17,8 +17,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.explainers import Target
 from trueness.explainers.text import target_class, within_memory
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 from trueness.stats.undefined import Floats
 
 EXACT = 10
