@@ -40,9 +40,10 @@ def explain_all(
     Unless `refuse`, methods that the model cannot support are left out and named. With `redraw` only methods that draw
     at random are asked, with other draws than usual.
     """
-    methods = dict(explainers)
+    methods: dict[str, Any] = dict(explainers)
     if redraw:
-        methods = {name: other for name, method in methods.items() if (other := _redrawn(method)) is not None}
+        drawing = {name: method for name, method in methods.items() if method.facts.random}
+        methods = {name: replace(method, seed=method.seed + 1) for name, method in drawing.items()}
     refused: dict[str, str] = {}
     if not refuse:
         for name, method in methods.items():
@@ -71,12 +72,3 @@ def explain_all(
                 continue
             scores[name][rows, : inside.shape[1]] = found.double().cpu().numpy()
     return Explained(scores, mask, refused)
-
-
-def _redrawn(method: Explainer) -> Explainer | None:
-    """The same method with other draws; None where nothing is drawn."""
-    if not method.facts.random:
-        return None
-    drawing: Any = method
-    other: Explainer = replace(drawing, seed=drawing.seed + 1)
-    return other

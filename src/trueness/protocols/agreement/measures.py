@@ -40,14 +40,13 @@ def pair_records(scores: Mapping[str, Floats], mask: Bools, k: int) -> pd.DataFr
         return pd.DataFrame({"instance": [], "first": [], "second": [], "length": []})
     first, second = (np.concatenate([np.asarray(scores[pair[side]]) for pair in pairs]) for side in (0, 1))
     measured = _measures(first, second, np.tile(mask, (len(pairs), 1)), k)
-    columns = {name: values.values.filled(np.nan) for name, values in measured.items()}
     return pd.DataFrame(
         {
             "instance": np.tile(np.arange(texts), len(pairs)),
             "first": np.repeat([pair[0] for pair in pairs], texts),
             "second": np.repeat([pair[1] for pair in pairs], texts),
             "length": np.tile(mask.sum(axis=1), len(pairs)),
-            **columns,
+            **{name: values.values.filled(np.nan) for name, values in measured.items()},
         }
     )
 

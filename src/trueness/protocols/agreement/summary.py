@@ -69,13 +69,12 @@ def summarise(cells: Sequence[AgreementCell], tables: Mapping[str, pd.DataFrame]
         ]
         return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
 
-    groups = [cell.groups() for cell in cells]
     records = labelled([cell.records for cell in cells])
     records.insert(0, "pair", records["first"] + " and " + records["second"])
     drawn = {
         "differences": labelled([cell.differences() for cell in cells]),
         "own": labelled([cell.own for cell in cells]),
-        "groups": labelled([pd.DataFrame([{"methods": ", ".join(some)} for some in found]) for found in groups]),
+        "groups": labelled([pd.DataFrame({"methods": [", ".join(some) for some in cell.groups()]}) for cell in cells]),
         **(tables or {}),
     }
     return Result(
@@ -167,16 +166,13 @@ def warnings(cell: AgreementCell) -> Iterator[ResultWarning]:
             f"attention flow is all that the first layer lets through for {shares} of the tokens (by seed): for those "
             "it is the first layer's attention again",
         )
+    against = SEED if (cell.own["against"] == SEED).any() else DRAW
     for some in cell.groups():
         yield cell.warn(
             "cannot-be-told-apart",
             f"{', '.join(some)} agree with one another no less than the more stable of any two agrees with itself "
-            f"under {_against(cell)}",
+            f"under {against}",
         )
-
-
-def _against(cell: AgreementCell) -> str:
-    return SEED if (cell.own["against"] == SEED).any() else DRAW
 
 
 def abstentions(cell: AgreementCell) -> Iterator[Abstention]:

@@ -65,10 +65,8 @@ def scores(cell: TwinCell) -> Iterator[Score]:
     def make(
         quantity: Quantity, method: str, values: npt.ArrayLike, variant: Variant = "corrected", **read: Any
     ) -> Iterator[Score]:
-        interval = t_interval(np.asarray(values, dtype=np.float64))
-        return quantity.score(
-            cell, method, interval, variant="as-published" if method == PUBLISHED else variant, **read
-        )
+        variant = "as-published" if method == PUBLISHED else variant
+        return quantity.score(cell, method, t_interval(np.asarray(values, np.float64)), variant=variant, **read)
 
     published = cell.of(PUBLISHED, MAIN)
     halved = published.assign(change=published["change"] / 2)

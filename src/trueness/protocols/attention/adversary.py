@@ -249,9 +249,5 @@ def _mixtures(view: AttentionView, part: slice, partners: int, epsilon: float) -
     # All weight on one of the two is that token alone.
     alone = torch.where(weight == 1, first, column)
     single = (weight == 0) | (weight == 1)
-    return Vertices(
-        best,
-        torch.where(single, alone, first),
-        torch.where(single, alone, column),
-        torch.where(single, 1.0, weight),
-    )
+    one, two = (torch.where(single, alone, token) for token in (first, column))
+    return Vertices(best, one, two, torch.where(single, 1.0, weight))

@@ -33,19 +33,16 @@ def scores(cell: AttentionCell) -> Iterator[Score]:
     """Everything that has a value and an interval."""
     for pair in PAIRS:
         yield from _agreement(cell, pair)
-    yield from _permutation(cell)
+    yield from _mean(cell, CHANGE, "permutations", cell.records["permutation"], "as-published")
+    if "permutation_closed" in cell.records:
+        yield from _mean(cell, CHANGE, "closed form (normal approximation)", cell.records["permutation_closed"])
     yield from _adversary(cell)
     yield from _performance(cell)
 
 
-def variant_of(pair: str) -> Variant:
-    """As published where every measure of importance is the paper's own."""
-    others = [name for name in PAIRS[pair] if name != "attention"]
-    return "as-published" if all(name.endswith("@jw2019") for name in others) else "corrected"
-
-
 def _agreement(cell: AttentionCell, pair: str) -> Iterator[Score]:
-    variant = variant_of(pair)
+    own = all(name == "attention" or name.endswith("@jw2019") for name in PAIRS[pair])
+    variant: Variant = "as-published" if own else "corrected"
     for name, part in cell.classes():
         tau, p = part[f"tau: {pair}"], part[f"p: {pair}"]
         significant = (p <= SIGNIFICANT).astype(float).where(p.notna())
@@ -70,12 +67,6 @@ def _agreement(cell: AttentionCell, pair: str) -> Iterator[Score]:
         yield from CEILING.score(cell, pair, fixed, variant=variant, after=note)
 
 
-def _permutation(cell: AttentionCell) -> Iterator[Score]:
-    yield from _mean(cell, CHANGE, "permutations", cell.records["permutation"], "as-published")
-    if "permutation_closed" in cell.records and cell.records["permutation_closed"].notna().any():
-        yield from _mean(cell, CHANGE, "closed form (normal approximation)", cell.records["permutation_closed"])
-
-
 def _adversary(cell: AttentionCell) -> Iterator[Score]:
     frame, allowed = cell.records, f"epsilon {cell.epsilon:g}"
     rows: list[tuple[str, str, Variant, str]] = [
@@ -86,7 +77,7 @@ def _adversary(cell: AttentionCell) -> Iterator[Score]:
     if not cell.exact:
         rows.append(("upper bound", f"upper {cell.epsilon:g}", "corrected", allowed))
     for method, column, variant, note in rows:
-        if column in frame and frame[column].notna().any():
+        if column in frame:
             yield from _mean(cell, DIVERGENCE, method, frame[column], variant, note)
     note = "all attention on one of them leads to the same class"
     yield from _mean(cell, DECIDING, "exact", frame["deciding"].astype(float), note=note)

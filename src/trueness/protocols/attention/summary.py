@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,20 +49,14 @@ def cells_of(
 
 def summarise(cells: Sequence[AttentionCell], metrics: pd.DataFrame, examples: pd.DataFrame) -> Result:
     """The result of many cells; `examples` are instances with their words."""
-
-    def table(rows: Callable[[AttentionCell], Iterator[dict[str, Any]]]) -> pd.DataFrame:
-        return pd.DataFrame(of_each(cells, rows))
-
+    drawn = {"correlations": correlations, "histograms": histograms, "densities": densities, "epsilons": curve}
     return Result(
         records=pd.concat([cell.records for cell in cells]).sort_index(),
         scores=of_each(cells, scores),
         warnings=of_each(cells, warnings),
         abstentions=of_each(cells, abstentions),
         tables={
-            "correlations": table(correlations),
-            "histograms": table(histograms),
-            "densities": table(densities),
-            "epsilons": table(curve),
+            **{name: pd.DataFrame(of_each(cells, rows)) for name, rows in drawn.items()},
             "metrics": metrics,
             "examples": examples,
         },

@@ -48,11 +48,6 @@ class PlantedCell(Cell):
     classes: tuple[str, ...]
 
     @property
-    def proven(self) -> list[dict[str, Any]]:
-        """The models that used the evidence."""
-        return [fact for fact in self.facts if fact["proven"]]
-
-    @property
     def methods(self) -> list[str]:
         """In order."""
         return list(dict.fromkeys(self.records["method"])) if len(self.records) else []
@@ -91,7 +86,7 @@ def summarise(cells: Sequence[PlantedCell]) -> Result:
 def scores(cell: PlantedCell) -> Iterator[Score]:
     """The models' accuracy, then every explainer, best first."""
 
-    def make(quantity: Quantity, method: str, values: pd.Series, null: float | None = None) -> Iterator[Score]:
+    def make(quantity: Quantity, method: str, values: pd.Series, null: float | None) -> Iterator[Score]:
         return quantity.score(cell, method, t_interval(values), null=null)
 
     if cell.facts:
@@ -177,7 +172,7 @@ def ranking(cell: PlantedCell) -> list[dict[str, Any]]:
 
 def warnings(cell: PlantedCell) -> Iterator[ResultWarning]:
     """Reasons to read the cell with care."""
-    proven = len(cell.proven)
+    proven = sum(fact["proven"] for fact in cell.facts)
     if 0 < proven < FEWEST_SEEDS:
         message = f"{proven} models used the evidence: with fewer than {FEWEST_SEEDS} the ranking may be chance"
         yield cell.warn("few-models", message)

@@ -50,23 +50,18 @@ def follow(
     refused: list[dict[str, Any]] = []
     for seed in seeds:
         here = {"dataset": dataset, "model": model, "seed": seed}
-        ends = replace(trial, leak=False)
-        whole, start = ends.retrain(seed, trial.masks(full=False))
+        ends, nothing = replace(trial, leak=False), trial.masks(full=False)
+        whole, start = ends.retrain(seed, nothing)
         _, end = ends.retrain(seed, trial.masks(full=True))
         rows.append({**here, "method": "nothing hidden", "order": "both", "step": 0, **start})
         rows.append({**here, "method": "all hidden", "order": "both", "step": len(shares) + 1, **end})
         for method, explain in {BASELINE: None, **explainers}.items():
             if any(row["method"] == method for row in refused):
                 continue
-            points = removal(
-                whole,
-                trial.masks(full=False),
-                shares,
-                ["plain"] if explain is None else orders,
-                explain=functools.partial(trial.importance, seed, explain),
-                hide=_hide,
-                train=functools.partial(trial.retrain, seed),
-            )
+            importance = functools.partial(trial.importance, seed, explain)
+            again = functools.partial(trial.retrain, seed)
+            followed: Sequence[Order] = ["plain"] if explain is None else orders
+            points = removal(whole, nothing, shares, followed, explain=importance, hide=_hide, train=again)
             try:
                 rows += [
                     {**here, "method": method, "order": order, "step": step, **measured}

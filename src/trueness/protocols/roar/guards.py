@@ -63,8 +63,8 @@ def _repeated(cell: RemovalCell) -> Iterator[ResultWarning]:
 
 def _blind(cell: RemovalCell) -> Iterator[ResultWarning]:
     """Classifiers of masks that say the same whatever they see."""
-    alone = [values for values, _ in cell.masks.values()]
-    if alone and np.ptp(np.concatenate([values.ravel() for values in alone])) == 0:
+    alone = [values.ravel() for values, _ in cell.masks.values()]
+    if alone and np.ptp(np.concatenate(alone)) == 0:
         message = (
             "the classifiers of masks learnt nothing, so that no leak can be found: train them for longer (of texts: "
             "leak=150)"
