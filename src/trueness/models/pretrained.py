@@ -70,6 +70,7 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
     with _quiet(transformers.logging), reading(path, _UNREADABLE):
         _check_size(path, files, **safely)
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True, **safely)
+        tokenizer.init_kwargs["local_files_only"] = False  # how it was read is none of what is saved
         model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(
             path,
             attn_implementation="eager",
