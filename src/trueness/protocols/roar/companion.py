@@ -22,8 +22,7 @@ from trueness.data.dataset import TextDataset
 from trueness.errors import Unsupported
 from trueness.explainers import Random, Target
 from trueness.models.evaluation import evaluate
-from trueness.models.inspecting import inspecting
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 from trueness.models.training import SplitView
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
