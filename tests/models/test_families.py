@@ -11,6 +11,7 @@ from torch import nn
 
 import trueness as tn
 from tests.models.test_training import DATA, QUICK, corpus
+from tests.registries import put
 from trueness.data.batches import EncodedSplit
 from trueness.engine import Store, Stored, run
 from trueness.errors import UserError
@@ -43,8 +44,7 @@ class Bag(TextNetwork):
 
 @pytest.fixture
 def bag(monkeypatch):
-    monkeypatch.setitem(TEXT_MODELS._things, "bag", as_family(Bag, "bag"))
-    monkeypatch.setitem(TEXT_MODELS._descriptions, "bag", "somebody else's")
+    put(monkeypatch, TEXT_MODELS, "bag", as_family(Bag, "bag"))
 
 
 def logits(model):
@@ -90,7 +90,7 @@ def test_an_outside_network_is_trained_evaluated_explained_saved_and_loaded(tmp_
 
 def test_its_family_is_registered_or_given_and_never_taken_from_the_folder(bag, tmp_path, monkeypatch):
     folder = train("bag", DATA, recipe=replace(QUICK, epochs=1), **SMALL).save(tmp_path / "model")
-    monkeypatch.delitem(TEXT_MODELS._things, "bag")
+    monkeypatch.delitem(TEXT_MODELS._entries, "bag")
     with pytest.raises(UserError, match=r"the family 'bag'; the family of somebody else's must be given"):
         load_model(folder)
     assert tn.load_model(folder, family=Bag).network.family == "bag"

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 import trueness as tn
+from tests.registries import put
 from trueness.data import load_text
 from trueness.data.text_datasets import TEXT_DATASETS
 from trueness.engine import Store
@@ -85,7 +86,7 @@ def test_a_dataset_that_is_prepared_anew_gets_a_new_key(monkeypatch):
 
     before = key()
     source = TEXT_DATASETS["movie-sentences"]
-    monkeypatch.setitem(TEXT_DATASETS._things, "movie-sentences", replace(source, revision=2))
+    put(monkeypatch, TEXT_DATASETS, "movie-sentences", replace(source, revision=2))
     assert key() != before
     monkeypatch.undo()
     assert key() == before

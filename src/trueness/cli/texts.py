@@ -96,7 +96,7 @@ def explain_command(
     from trueness.report.heatmap import heatmap_page
 
     _same_number(text, other)
-    loaded = tn.load_model(model)
+    loaded = tn.load_model(model, family=family)
     names = explainer or ["attention", "input-x-gradient", "leave-one-out"]
     found = [one for name in names for one in tn.explain(loaded, text, name, others=other, target=target)]
     _write(html, lambda: heatmap_page(found))
@@ -142,7 +142,12 @@ def agreement_command(
 
     names = explainer or ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
     found = tn.agreement(
-        tn.load_model(model), load_text(data, root=root), names, split=split, instances=instances, repeat=repeat
+        tn.load_model(model, family=family),
+        load_text(data, root=root),
+        names,
+        split=split,
+        instances=instances,
+        repeat=repeat,
     )
     put(as_json, found, show.result, lambda result: result.to_json())
 

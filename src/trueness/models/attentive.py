@@ -16,7 +16,7 @@ from trueness.boundary import check_fields
 from trueness.data.batches import Batch
 from trueness.data.coding import PAD
 from trueness.data.sequences import Sequences
-from trueness.errors import UserError
+from trueness.errors import Unsupported, UserError
 from trueness.models import attention as attentions
 from trueness.models.encoders import CNN, KERNELS, Activation, Average, BiLSTM, Embedding
 from trueness.models.network import Attends, Prediction, TextNetwork
@@ -216,8 +216,8 @@ class AttentiveClassifier(TextNetwork):
 def attentive(network: TextNetwork) -> AttentiveClassifier:
     """The network as one whose attention can be looked at and exchanged, or a refusal."""
     if not isinstance(network, AttentiveClassifier) or network.attends != "one":
-        raise UserError(
-            f"This needs a model with one attention of its own, such as bilstm-additive; the attention of "
+        raise Unsupported(
+            "This needs a model with one attention of its own, such as bilstm-additive; the attention of "
             f"{network.family or type(network).__name__} is: {network.attends}."
         )
     return network

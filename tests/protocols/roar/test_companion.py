@@ -7,6 +7,7 @@ import torch
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
 from tests.protocols.roar.test_step import TRAIN, Words, one_decides
+from tests.registries import put
 from trueness.data import TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.explainers import TEXT_EXPLAINERS
@@ -146,7 +147,7 @@ def test_inner_values_keep_the_order_of_the_texts():
 
 def test_one_model_trained_under_masks_tells_good_explainers_from_bad(monkeypatch):
     data = one_decides(twice=False)
-    monkeypatch.setitem(TEXT_EXPLAINERS._things, "perfect", Words(data, ("no", "yes")))
+    put(monkeypatch, TEXT_EXPLAINERS, "perfect", Words(data, ("no", "yes")))
     how = {"target": "gold", "signed": False, "bounded": 4, "beam": 2}
     amounts = [Amount(0.1), Amount(0.5)]
     perfect, random, refused = measure(

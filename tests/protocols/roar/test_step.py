@@ -116,7 +116,7 @@ def named(monkeypatch):
 
     def put(**methods):
         for name, method in methods.items():
-            monkeypatch.setitem(TEXT_EXPLAINERS._things, name, method)
+            put(monkeypatch, TEXT_EXPLAINERS, name, method)
 
     return put
 
