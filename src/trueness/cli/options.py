@@ -10,8 +10,11 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from trueness.boundary import CONTROL
+from trueness.errors import UserError
 
 T = TypeVar("T")
+_TAKEN = {"store", "workers", "devices", "device", "executor", "listener", "durable", "study", "state", "root"}
+"""Arguments of functions behind commands; a setting of that name would be taken for them."""
 
 
 def complete_study(incomplete: str) -> list[str]:
@@ -56,6 +59,9 @@ Others = Annotated[list[str] | None, typer.Option("--other", help="The second te
 ModelPlace = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model is kept.")]
 Seed = Annotated[int, typer.Option("--seed", min=0)]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda:0, ...")]
+Family = Annotated[
+    str | None, typer.Option("--family", metavar="ADDRESS", help="Of a model of your own, such as mine.py:Bag.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 
 
@@ -63,7 +69,10 @@ def settings_of(given: list[str] | None) -> dict[str, Any]:
     """The settings of repeated --set options."""
     from trueness.studies import parse_setting
 
-    return dict(parse_setting(item) for item in given or [])
+    found = dict(parse_setting(item) for item in given or [])
+    for name in found.keys() & _TAKEN:
+        raise UserError(f"--set {name}=...: {name} is no key of a study or model; see --help for options.")
+    return found
 
 
 def put(as_json: bool, value: T, show: Callable[[T], None], plain: Callable[[T], Any] = lambda value: value) -> None:

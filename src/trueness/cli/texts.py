@@ -42,6 +42,8 @@ def train_command(
 
     how: dict[str, Any] = {"recipe": recipe, "seed": seed, "vectors": vectors, "device": device}
     shape, state = settings_of(settings), out / "training"
+    for name in shape.keys() & {"seed", "recipe", "data", "vectors", "model", "views"}:
+        raise UserError(f"--set {name}=...: {name} is an option of its own; see --help.")
     trained, _, scores = _trained(out, data, root, lambda loaded: tn.train(model, loaded, state=state, **how, **shape))
     shutil.rmtree(state, ignore_errors=True)
     about = {"epochs": len(trained.history), "scores": scores, "notes": list(trained.notes)}
@@ -89,6 +91,7 @@ def explain_command(
     explainer: options.Explainers = None,
     target: Annotated[str, typer.Option("--target", help="predicted, or a class.")] = "predicted",
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a heat map.")] = None,
+    family: options.Family = None,
     as_json: options.Json = False,
 ) -> None:
     """Explain what a model makes of a text: a table of tokens, coloured."""
@@ -134,6 +137,7 @@ def agreement_command(
         bool, typer.Option("--repeat", help="Also compare methods that draw at random with themselves.")
     ] = False,
     root: options.Root = None,
+    family: options.Family = None,
     as_json: options.Json = False,
 ) -> None:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance."""
