@@ -255,7 +255,7 @@ def test_many_bad_rows_are_a_few_lines_and_a_count(tmp_path, capsys):
     [
         (["--set", "hidden=0"], "hidden should be greater than or equal to 1, not 0"),
         (["--set", "vocabulary=1"], "There is no 'vocabulary' of a model's shape to set"),
-        (["--set", "seed=3"], "There is no 'seed' of a model's shape to set"),
+        (["--set", "seed=3"], "seed is an option of its own"),
         (["--vectors", "PASSWD"], "passwd"),
         (["--out", "PASSWD/model"], "is not a folder of yours"),
     ],

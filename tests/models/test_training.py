@@ -183,22 +183,23 @@ def test_selection_may_skip_the_first_epoch_stop_early_or_look_at_the_test_split
     class Fake(loops.Loop):
         def __init__(self, recipe):
             self.recipe, self.progress, self.best = recipe, loops.Progress(), {}
-            self.network = torch.nn.Linear(1, 1)
+            self.network, self.checkpoint = torch.nn.Linear(1, 1), None
+            self.total, self.train = torch.zeros(()), [0]
 
     loop = Fake(Recipe(epochs=9, skip_first=True, patience=2))
     for value in (0.9, 0.5, 0.6, 0.4, 0.4):
         assert not loop.finished
-        loop._select({"accuracy": value})
+        loop.look({"accuracy": value})
     assert loop.progress.best_epoch == 2
     assert loop.finished
     loop = Fake(Recipe(epochs=9, stop_at=0.9))
-    loop._select({"accuracy": 0.95, "on target": 0.0})
+    loop.look({"accuracy": 0.95, "on target": 0.0})
     assert not loop.finished, "of rationale models the rate of selection counts as well"
-    loop._select({"accuracy": 0.95})
+    loop.look({"accuracy": 0.95})
     assert loop.finished
     loop = Fake(Recipe(epochs=9, stop_at=0.9, select="loss"))
     for accuracy, loss in ((0.8, 0.1), (0.9, 0.2)):
-        loop._select({"accuracy": accuracy, "loss": loss})
+        loop.look({"accuracy": accuracy, "loss": loss})
     assert loop.finished
     assert loop.progress.best_epoch == 1, "the epoch that is the aim is kept, whatever its loss"
     noted = train("average-additive", DATA, recipe=replace(QUICK, epochs=1, select_on="test"), **SMALL)

@@ -142,7 +142,7 @@ def test_unknown_studies_and_files(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"models": "bert"}, "no model named 'bert'.*or transformer, with pretrained=FOLDER"),
+        ({"models": "bert"}, "no model named 'bert'; known are .*transformer"),
         ({"models": "average-uniform"}, "no attention of its own.*or transformer"),
     ],
 )

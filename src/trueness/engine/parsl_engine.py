@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trueness.engine.clusters import ClusterExecutor
+from trueness.engine.cluster_executor import ClusterExecutor
 from trueness.engine.summary import EngineLostError
 from trueness.errors import UserError
 

@@ -114,11 +114,11 @@ def result_of(points, target="gold"):
 def named(monkeypatch):
     """Put explainers into the catalogue for one test."""
 
-    def put(**methods):
+    def put_all(**methods):
         for name, method in methods.items():
             put(monkeypatch, TEXT_EXPLAINERS, name, method)
 
-    return put
+    return put_all
 
 
 def values(result, quantity="faithfulness"):
