@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from tests.registries import put
 from trueness.data import TextDataset, TextExample, Vocabulary
 from trueness.data.preparation import Preparation
 from trueness.explainers import TEXT_EXPLAINERS, Random
