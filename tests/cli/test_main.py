@@ -184,7 +184,7 @@ def test_an_unexpected_error_is_a_sentence_a_log_and_status_70(tmp_path, monkeyp
         raise ZeroDivisionError("with\nmany lines")
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("trueness.api.names", broken)
+    monkeypatch.setattr("trueness.api.list", broken)
     with pytest.raises(SystemExit) as stopped:
         main(["list"])
     assert stopped.value.code == 70
@@ -210,7 +210,7 @@ def test_errors_of_the_disk_and_of_memory_are_the_user_s(monkeypatch, capsys):
         def broken(error=error):
             raise error
 
-        monkeypatch.setattr("trueness.api.names", broken)
+        monkeypatch.setattr("trueness.api.list", broken)
         with pytest.raises(SystemExit) as stopped:
             main(["list"])
         assert stopped.value.code == 2

@@ -4,13 +4,12 @@ from typing import Annotated
 
 import pandas as pd
 from pydantic import AfterValidator, BeforeValidator, Field
-from trueness.protocols.cell import Cell
-from trueness.protocols.quantity import share
 
 from trueness.data.batches import EncodedSplit
 from trueness.engine import current_device, task
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.result import Result
+from trueness.protocols.scoring import Cell, share
 from trueness.report.table import Table, number
 from trueness.stats import t_interval
 from trueness.studies import StudyKind
