@@ -1,9 +1,6 @@
 """Somebody else's kind of study, whole: how much of an explanation does its first token hold?"""
 
-from typing import Annotated
-
 import pandas as pd
-from pydantic import AfterValidator, BeforeValidator, Field
 
 from trueness.data.batches import EncodedSplit
 from trueness.engine import current_device, task
@@ -13,8 +10,8 @@ from trueness.protocols.scoring import Cell, share
 from trueness.report.table import Table, number
 from trueness.stats import t_interval
 from trueness.studies import StudyKind
-from trueness.studies.model_tasks import AnyModels, read_model, training
-from trueness.studies.schema import Study, TextDatasets, TextExplainerName, as_list, distinct
+from trueness.studies.model_tasks import AnyModel, read_model, training
+from trueness.studies.schema import Several, Study, TextDatasets, TextExplainerName
 from trueness.studies.text_tasks import dataset_task, read_dataset
 
 HELD = share("share of the first token", null=0.2)
@@ -22,10 +19,8 @@ HELD = share("share of the first token", null=0.2)
 
 class CountingStudy(Study):
     datasets: TextDatasets
-    models: AnyModels
-    explainers: Annotated[
-        list[TextExplainerName], BeforeValidator(as_list), AfterValidator(distinct), Field(min_length=1)
-    ]
+    models: Several[AnyModel]
+    explainers: Several[TextExplainerName]
 
 
 def plan(study):
