@@ -1,9 +1,9 @@
-# Everything a fresh machine with Python 3.11 and make needs. `make demo`, `make test`, `make check`, `make bench`, `make fuzz`.
+# Everything a fresh machine with Python 3.11 and make needs. `make demo`, `make test`, `make quick`, `make check`, `make bench`, `make fuzz`.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench fuzz results clean
+.PHONY: demo test quick check bench fuzz results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -24,6 +24,10 @@ demo: .venv/run.stamp
 
 test: check
 	$(BIN)/pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+
+# What most changes need: no whole studies; under 90 seconds on two cores.
+quick: .venv/dev.stamp
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "not slow"
 
 check: .venv/dev.stamp
 	$(BIN)/ruff format --check .

@@ -15,13 +15,36 @@ settings.register_profile("here", deadline=None, derandomize=True)
 settings.load_profile("here")
 torch.backends.cudnn.allow_tf32 = False  # on a GPU, references are computed in full precision
 
-# Files that take longest, first: the last one to begin decides when two workers end.
-LONGEST = (
+# Whole studies, engines, commands and large models, the longest first: the last one to begin decides when two workers
+# end. `make quick` leaves them out.
+SLOW = (
     "tests/test_api.py",
     "tests/papers/test_ground_truth.py",
     "tests/papers/test_agreement.py",
     "tests/papers/test_recursive_roar.py",
     "tests/engine/test_clusters.py",
+    "tests/test_door.py",
+    "tests/test_text_api.py",
+    "tests/cli/test_main.py",
+    "tests/papers/test_attefa.py",
+    "tests/papers/test_kinds.py",
+    "tests/test_same_bytes.py",
+    "tests/papers/test_attention_is_not_explanation.py",
+    "tests/engine/test_driver.py",
+    "tests/fuzz/test_fuzz.py",
+    "tests/report/test_report.py",
+    "tests/models/test_rationale.py",
+    "tests/models/test_transformer.py",
+    "tests/models/test_finetuning.py",
+    "tests/models/test_pretrained.py",
+    "tests/models/test_recurrence_kernels.py",
+    "tests/models/test_stack.py",
+    "tests/models/test_families.py",
+    "tests/explainers/test_text.py",
+    "tests/explainers/test_deep_lift.py",
+    "tests/papers/test_attention_claims.py",
+    "tests/protocols/roar/test_step.py",
+    "tests/stats/test_corrections.py",
 )
 
 TINY = {"seeds": 5, "data": {"train": 600, "test": 4000}}
@@ -29,8 +52,11 @@ TINY = {"seeds": 5, "data": {"train": 600, "test": 4000}}
 
 def pytest_collection_modifyitems(items):
     """The longest files first, each as a whole."""
-    place = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(item.location[0], len(LONGEST)))
+    place = {name: number for number, name in enumerate(SLOW)}
+    items.sort(key=lambda item: place.get(item.location[0], len(SLOW)))
+    for item in items:
+        if item.location[0] in place:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
