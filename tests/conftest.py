@@ -45,6 +45,12 @@ SLOW = (
     "tests/papers/test_attention_claims.py",
     "tests/protocols/roar/test_step.py",
     "tests/stats/test_corrections.py",
+    "tests/protocols/test_agreement.py",
+    "tests/protocols/attention/test_adversary.py",
+    "tests/models/test_cuda_graphs.py",
+    "tests/test_layers.py",
+    "tests/engine/test_local.py",
+    "tests/engine/test_trouble.py",
 )
 
 TINY = {"seeds": 5, "data": {"train": 600, "test": 4000}}
