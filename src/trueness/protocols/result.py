@@ -41,7 +41,7 @@ class Score(_Frozen):
     n: int
     direction: Direction
     null: float | None
-    """What a useless explanation gets; None where no single number says."""
+    """What a random explanation gets; None where no single number says."""
     best: float | None
     """The best attainable value, where known."""
     note: str = ""
@@ -126,7 +126,9 @@ class Result:
 
         lines = [f"<li><b>{escape(item.verdict)}</b>: {escape(item.claim)}</li>" for item in self.claims]
         lines += [f"<li>warning: {escape(item.where)}: {escape(item.message)}</li>" for item in self.warnings]
-        lines += [f"<li>no answer: {escape(item.where)}: {escape(item.reason)}</li>" for item in self.abstentions]
+        lines += [
+            f"<li>could not be measured: {escape(item.where)}: {escape(item.reason)}</li>" for item in self.abstentions
+        ]
         shown = ["quantity", "dataset", "model", "method", "value", "low", "high", "n", "null", "best", "direction"]
         table = self.score_table()
         html: str = table[shown].to_html(index=False, float_format="{:.3f}".format, na_rep="–") if len(table) else ""

@@ -49,7 +49,7 @@ def of_each(cells: Iterable[Some], make: Callable[[Some], Iterable[Made]]) -> tu
 
 @dataclass(frozen=True)
 class Quantity:
-    """Which way is better, what a useless explanation and what the best one gets, and the range it can have."""
+    """Which way is better, what a random explanation and what the best one gets, and the range it can have."""
 
     name: str
     direction: Direction = "neither"
