@@ -14,6 +14,7 @@ from trueness.version import __version__
 if TYPE_CHECKING:
     from trueness import explainers, stats
     from trueness.api import *
+    from trueness.audit.verdict import Audit
     from trueness.data import TextDataset, TextExample, VectorDataset
     from trueness.engine import TasksFailedError
     from trueness.errors import Unsupported, UserError
@@ -36,6 +37,7 @@ else:
 
 _HOME = {
     "AdversarialAttention": "trueness.report.heatmap",
+    "Audit": "trueness.audit.verdict",
     "Classifier": "trueness.models",
     "Explainer": "trueness.explainers",
     "Explanation": "trueness.report.heatmap",
@@ -55,6 +57,8 @@ _HOME = {
 
 __all__ = [
     "AdversarialAttention",
+    "Audit",
+    "AuditPlan",
     "Classifier",
     "Explainer",
     "Explanation",
@@ -74,6 +78,7 @@ __all__ = [
     "adversarial_attention",
     "agreement",
     "attefa",
+    "audit",
     "compare",
     "dry_run",
     "evaluate",

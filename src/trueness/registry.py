@@ -50,7 +50,7 @@ class Registry(Generic[T]):
 
     What lies outside the package is found by its address, `package.module:Name` or `path/to/file.py:name`, or by the
     name of an entry point in `group`; `adapt` makes a thing of this kind of whatever is found there. `NAME[key=value]`
-    is a dataclass with other settings. `filled_by` names the module that fills the registry when it is first used.
+    is a dataclass with other settings. `filled_by` names the modules that fill the registry when it is first used.
     """
 
     def __init__(
@@ -164,8 +164,9 @@ class Registry(Generic[T]):
 
     def _filled(self) -> dict[str, _Entry[T]]:
         if self._filled_by:
-            module, self._filled_by = self._filled_by, ""
-            import_module(module)
+            modules, self._filled_by = self._filled_by.split(), ""
+            for module in modules:
+                import_module(module)
         return self._entries
 
     def __getitem__(self, name: str) -> T:

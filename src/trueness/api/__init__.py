@@ -1,6 +1,8 @@
 """What the command line does, as functions; each is exported (`as`), and `trueness` lists the same names."""
 
 from trueness.api.arrays import recursive_roar as recursive_roar
+from trueness.api.audit import AuditPlan as AuditPlan
+from trueness.api.audit import audit as audit
 from trueness.api.catalogue import list_names
 from trueness.api.studies import Plan as Plan
 from trueness.api.studies import StudyRun as StudyRun

@@ -111,7 +111,7 @@ def run(
     """
     loaded = _load(study, settings)
     target = studies.plan(loaded)
-    with _executor(executor, workers, devices) as chosen:
+    with open_executor(executor, workers, devices) as chosen:
         place = Store.open(store, create=True, durable=durable)
         summary = engine.run([target], place, chosen, listener=listener)
     if not summary.complete:
@@ -130,7 +130,7 @@ def dry_run(data: str | Path, **settings: Any) -> StudyRun:
     return run("dry-run", datasets=str(data), **settings)
 
 
-def _executor(
+def open_executor(
     executor: Executor | str | None, workers: int | None, devices: Sequence[str]
 ) -> contextlib.AbstractContextManager[Executor]:
     """What computes the tasks; a given executor stays open."""

@@ -1,1 +1,13 @@
 """The audit: a line of trials on one's own model and explainers, and one verdict for each explainer."""
+
+from trueness.audit.study import AuditStudy, plan
+from trueness.studies.kinds import KINDS, StudyKind
+
+AUDIT = StudyKind(
+    name="audit",
+    description="which explanations of one's own classifiers may be shown? a line of trials, one verdict each",
+    schema=AuditStudy,
+    plan=plan,
+    intervals="Student's over texts; of planted evidence crossed over models and texts",
+)
+KINDS.add(AUDIT.name, AUDIT, AUDIT.description)

@@ -1,13 +1,14 @@
 """What an audit ends in: for each explainer a line of trials with their answers, and one verdict by a written rule.
 
 A check compares a number with its mark: *pass* if it lies above the mark, *fail* if it lies below, *cannot tell* if the
-data do not say, after Holm's correction over all checks of all explainers. A trial is made of checks. An explainer *may be
-shown* if all required trials pass, *must not be shown* if one of them fails, and otherwise it *cannot* be *told*.
+data do not say, after Holm's correction over all checks of all explainers. A trial is made of checks. An explainer
+*may be shown* if all required trials pass, *must not be shown* if one of them fails, else the audit *cannot tell*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -173,6 +174,21 @@ class Audit(_Frozen):
                     plain = check.model_dump()
                     named = {"answer": trial.answer, "check": plain.pop("name"), "check_answer": plain.pop("answer")}
                     yield {**about, **named, **plain}
+
+    def report(self, path: str | Path) -> Path:
+        """Write the HTML report, and audit.json beside it under the same name; returns the report."""
+        from trueness.audit.saved import write_audit
+        from trueness.audit.page import write_page
+
+        page = Path(path)
+        if page.suffix not in (".html", ".htm"):
+            raise UserError(f"The report is an HTML file: give a name that ends in .html, not {page}.")
+        write_audit(self, page.with_suffix(".json"))
+        return write_page(self, page)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.may_be_shown) or "none"
+        return f"<Audit of {self.model} on {self.data}, {self.texts} texts; may be shown: {shown}>"
 
     @property
     def table(self) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import typer
 
 import trueness as tn
 from trueness.boundary import printable, whole
-from trueness.cli import studies, texts
+from trueness.cli import audit, studies, texts
 from trueness.cli.options import Json, put
 from trueness.errors import UserError, no_room
 from trueness.version import __version__
@@ -51,6 +51,7 @@ def _root(
     pass
 
 
+app.command("audit")(audit.audit_command)
 app.command("run")(studies.run_command)
 app.command("plan")(studies.plan_command)
 app.command("dry-run")(studies.dry_run_command)

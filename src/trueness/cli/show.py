@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trueness.api import Plan, StudyRun
+from trueness.audit.verdict import Audit, Trial
 from trueness.boundary import printable
 from trueness.cli.console import open_console
 from trueness.cli.progress import duration
@@ -244,3 +245,45 @@ def _coloured(tokens: Sequence[str], scores: Sequence[float]) -> Text:
         line.append(token, style=f"{ink} on rgb({colour[0]},{colour[1]},{colour[2]})")
         line.append(" ")
     return line
+
+
+_SIGNS = {"pass": "✓", "fail": "✗", "cannot tell": "?"}
+
+
+def audit(found: Audit) -> None:
+    """The verdict of every explainer, its trials in one line each, and what is left open."""
+    console = open_console()
+    console.print(f"Which explanations of {found.model} may be shown?", style="bold")
+    right = "" if found.accuracy is None else f", of which the model gets {found.accuracy:.0%} right"
+    console.print(f"{found.texts} texts of {found.data}{right}; classes {', '.join(found.classes)}.\n")
+    names = list(dict.fromkeys(trial.name for one in found.explainers for trial in one.trials))
+    rows = []
+    for one in found.explainers:
+        cells = [_answer(one.trial(name)) for name in names]
+        verdict = one.decision if not one.foil else _foil(one.decision)
+        rows.append((f"{one.explainer} (foil)" if one.foil else one.explainer, verdict, *cells))
+    _rows(console, ("explainer", "verdict", *names), rows)
+    console.print()
+    for one in found.explainers:
+        if not one.foil:
+            trial = one.trial(one.decided_by)
+            why = trial.reason if trial is not None else "It passed all required trials."
+            console.print(f"{one.explainer}: {one.decision}. {why} {one.settle}".rstrip())
+    for group in found.ties:
+        console.print(f"A tie, in no order: {', '.join(group)}.")
+    for warning in found.warnings:
+        console.print(f"Warning: {warning}.")
+    for what in found.left_out:
+        console.print(f"Left out: {what}.")
+    console.print("An audit gives evidence; it makes nothing compliant.")
+
+
+def _foil(decision: str) -> str:
+    return "fails, as it must" if decision == "must not be shown" else f"{decision} (should fail)"
+
+
+def _answer(trial: Trial | None) -> str:
+    if trial is None:
+        return NOTHING
+    value = trial.checks[0].value if trial.checks else None
+    return f"{_SIGNS[trial.answer]} {trial.answer}" + ("" if value is None else f" {value:.2f}")

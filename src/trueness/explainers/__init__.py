@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         IntegratedGradientsMadsen2022,
         SmoothGradient,
     )
-    from trueness.explainers.simple import Attention, Blurred, Random, Rationale
+    from trueness.explainers.simple import Attention, Blurred, Random, Rationale, TokenNumber
     from trueness.explainers.transformers import AttentionFlow, AttentionRollout, GradientXAttention, LayerAttention
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "Rationale",
     "SmoothGradient",
     "Target",
+    "TokenNumber",
     "explainer",
 ]
 

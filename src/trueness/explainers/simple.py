@@ -55,6 +55,22 @@ TEXT_EXPLAINERS.add("random", Random(), "random scores, fixed by a seed: the bas
 
 
 @dataclass(frozen=True)
+class TokenNumber(Explainer):
+    """The number of each token in the vocabulary: known without any model.
+
+    A foil: whatever trial it passes does not ask about the model.
+    """
+
+    facts = Facts(signed=False)
+
+    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
+        return batch.tokens.to(model.embedding.weight.dtype) * batch.mask
+
+
+TEXT_EXPLAINERS.add("token-number", TokenNumber(), "a token's number in the vocabulary: a foil that sees no model")
+
+
+@dataclass(frozen=True)
 class Rationale(Explainer):
     """What a rationale model selected: 1 for words that its classifier saw, 0 for the others."""
 

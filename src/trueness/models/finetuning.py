@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -40,6 +40,8 @@ class FineTuning:
     select: Literal["accuracy", "macro-f1", "auc", "loss"] = "accuracy"
     patience: int | None = None
     """Stop after so many epochs without improvement."""
+    stop_at: float | None = None
+    """Stop once accuracy on the development split reaches this, and keep that epoch."""
 
 
 FINE_TUNINGS: Registry[FineTuning] = Registry("fine-tuning recipe")
@@ -53,6 +55,12 @@ FINE_TUNINGS.add(
     "fine-tune@court2022",
     FineTuning(40, 64, 1e-5, weight_decay=0.01, warm_up=0.0, decay=False, clip=None, patience=5),
     "a pretrained transformer as DistilBERT in Order in the Court 2022",
+)
+
+FINE_TUNINGS.add(
+    "planted",
+    FineTuning(10, learning_rate=1e-4, patience=4, stop_at=0.97),
+    "until planted evidence is learned: development accuracy 0.97, within 10 epochs",
 )
 
 LARGEST = 1 << 13
@@ -109,7 +117,8 @@ class Steps(Stepper):
     """Takes the steps, each at a learning rate of its own."""
 
     def __init__(self, network: Transformer, train: EncodedSplit, how: FineTuning, *, largest: int = LARGEST) -> None:
-        recipe = Recipe(how.epochs, how.batch_size, select=how.select, patience=how.patience, clip=how.clip)
+        recipe = Recipe(how.epochs, how.batch_size, select=how.select, clip=how.clip)
+        recipe = replace(recipe, patience=how.patience, stop_at=how.stop_at)
         super().__init__(network, recipe, train, _optimiser(network, how), CrossEntropy(train), largest=largest)
         self._how, self._taken = how, 0
         self._all = how.epochs * -(-len(train) // how.batch_size)

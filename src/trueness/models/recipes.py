@@ -68,6 +68,11 @@ RECIPES.add(
     "until planted evidence is learned: development accuracy 0.99, within 60 epochs",
 )
 RECIPES.add(
+    "dry-run-pair",
+    Recipe(epochs=60, patience=15, stop_at=0.99, shape={"head": "query"}),
+    "the same for pairs of texts",
+)
+RECIPES.add(
     "zhou2022",
     Recipe(epochs=100, batch_size=250, exempt=(), frozen=("embedding",), clip=5.0, stop_at=0.97, shape={"hidden": 200}),
     "Zhou et al. 2022: word vectors stay as they are, until development accuracy 0.97",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -99,19 +99,28 @@ class Transformer(TextNetwork):
             inputs["attention_mask"] = added[:, None, None]
         if self._reads_types and text.types is not None:
             inputs["token_type_ids"] = text.types
-        with _Uniform() if self._uniform else contextlib.nullcontext():
+        with UniformAttention() if self._uniform else contextlib.nullcontext():
             return self.model(**inputs, output_attentions=True, output_hidden_states=True, return_dict=True)
 
 
-class _Uniform(TorchFunctionMode):
-    """Attention scores that are all equal; masked ones stay masked. Every family has its own code, but a softmax."""
+class UniformAttention(TorchFunctionMode):
+    """Attention scores that are all equal, in all layers or in some; masked ones stay masked.
+
+    Every family has its own code, but a softmax, once a layer. For one forward pass.
+    """
+
+    def __init__(self, layers: Collection[int] | None = None) -> None:
+        super().__init__()
+        self._layers, self._seen = layers, 0
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if getattr(func, "__name__", "") == "softmax" and args[0].dim() == 4:
-            hidden = args[0] <= torch.finfo(args[0].dtype).min / 2
-            args = (torch.where(hidden, args[0], 0.0), *args[1:])
+            if self._layers is None or self._seen in self._layers:
+                hidden = args[0] <= torch.finfo(args[0].dtype).min / 2
+                args = (torch.where(hidden, args[0], 0.0), *args[1:])
+            self._seen += 1
         return func(*args, **(kwargs or {}))
 
 

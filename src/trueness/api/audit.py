@@ -1,0 +1,259 @@
+"""The audit: which explanations of one's own classifier may be shown?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueness import engine
+from trueness.api.studies import DEFAULT_STORE, open_executor
+from trueness.audit import sizes as sizing
+from trueness.audit.judging import FEWEST
+from trueness.audit.leaderboard import audits_in
+from trueness.audit.study import FOILS, AuditStudy, plan, texts_of
+from trueness.audit.subject import check_labels, default_explainers, kept_data, kept_model, subject, training_of
+from trueness.audit.tasks import probe
+from trueness.audit.verdict import Audit, Cost
+from trueness.engine import Listener, Store, Summary, Task, TasksFailedError, walk
+from trueness.engine.encoding import digest
+from trueness.errors import UserError
+from trueness.explainers import TEXT_EXPLAINERS
+from trueness.protocols.result import Result
+from trueness.version import __version__
+
+if TYPE_CHECKING:
+    from trueness.api.texts import AnyExplainer
+
+_PROBED = 6
+"""Texts that costs are measured on."""
+_WORK = {
+    "audit/texts": "reading the texts",
+    "audit/explained": "explaining",
+    "audit/randomised": "random weights",
+    "audit/removed": "hiding words",
+    "audit/attention": "attention",
+    "audit/planted": "planting evidence",
+    "text/fine-tune": "training models",
+    "text/train": "training models",
+    "ground-truth/trial": "looking for planted evidence",
+    "audit/companion": "training the companion",
+    "audit/companion-removed": "hiding words of the companion",
+    "audit/bounded": "searching the best order",
+    "audit/examples": "examples",
+    "audit/verdict": "verdict",
+    "audit/summary": "verdict",
+}
+
+
+@dataclass(frozen=True)
+class AuditPlan:
+    """What an audit is about to do."""
+
+    model: str
+    data: str
+    explainers: tuple[str, ...]
+    foils: tuple[str, ...]
+    settings: Mapping[str, Any]
+    seconds: float
+    """Estimated, until the end."""
+    parts: Mapping[str, float]
+    """Estimated seconds of work by what they are for."""
+    left_out: tuple[str, ...]
+    refused: Mapping[str, str]
+    """Explainers that the model cannot have, and why."""
+    notes: tuple[str, ...]
+
+
+def audit(
+    model: Any,
+    data: Any,
+    *,
+    explainers: Sequence[AnyExplainer] | None = None,
+    budget: str | float | None = None,
+    store: str | Path = DEFAULT_STORE,
+    workers: int | None = None,
+    devices: Sequence[str] = ("cpu",),
+    executor: Executor | str | None = None,
+    listener: Listener | None = None,
+    planned: Callable[[AuditPlan], None] | None = None,
+    family: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    durable: bool = False,
+    **asked: Any,
+) -> Audit:
+    """Put a classifier's explanations on trial, and say which may be shown: `tn.audit("my_model/", "reviews.csv")`.
+
+    `model` is a folder (Hugging Face or ours), a classifier, a pair of Hugging Face model and tokeniser, or a function
+    from texts to probabilities that workers can import, `mine.py:predict`. `data` is a file, folder, dataset's name,
+    DataFrame, `datasets.Dataset` or list; labels are optional; `columns` names text_column, label_column, text_b_column
+    where they cannot be guessed. `budget` (`"10m"`) chooses how much is done; `planned` hears of it before the work
+    starts. Other keywords are sizes of the study: `texts=300`, `seeds=4`. Running again continues.
+    """
+    seconds = None if budget is None else sizing.parse_budget(budget)
+    place = Path(store)
+    names = [TEXT_EXPLAINERS.reference(TEXT_EXPLAINERS.name_of(one)) for one in explainers or ()]
+    place_model = kept_model(model, place)
+    kind = subject(place_model, family)
+    place_data, texts = kept_data(data, place, columns or {})
+    if len(texts.texts) < FEWEST:
+        raise UserError(f"{texts.name} has {len(texts.texts)} texts: an audit needs {FEWEST} at least.")
+    check_labels(kind, family, texts)
+    chosen = names or default_explainers(kind, family)
+    request = {
+        "model": kind,
+        "family": family,
+        "data": texts_key(texts),
+        "explainers": chosen,
+        "columns": dict(columns or {}),
+        "budget": seconds,
+        "asked": asked,
+        "version": 1,
+    }
+    common: dict[str, Any] = {
+        "kind": "audit",
+        "name": "audit",
+        "title": f"Audit of {_name(place_model)}",
+        "question": "Which explanations may be shown?",
+        "paper": "trueness",
+        "models": [str(place_model)],
+        "family": family,
+        "datasets": [place_data],
+        "columns": dict(columns or {}),
+        "foils": [foil for foil in FOILS if foil not in chosen],
+        "asked": digest(request),
+    }
+    with open_executor(executor, workers, devices) as pool:
+        stored = Store.open(store, create=True, durable=durable)
+        slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
+        known = _recorded(stored, common["asked"])
+        if known is None:
+            known = _sized(stored, pool, kind, common, chosen, texts, seconds, slots, asked, planned)
+        study, left_out = known
+        if seconds is not None and study.trained:
+            study, left_out = _cheap_first(study, left_out, stored, pool, listener)
+        target = plan(study)
+        _done(engine.run([target], stored, pool, listener=listener))
+    stored.record_run("audit", target.key, {**json.loads(study.model_dump_json()), "left_out": list(left_out)})
+    return read_audit(stored, target, left_out)
+
+
+def _cheap_first(
+    study: AuditStudy, left_out: tuple[str, ...], store: Store, pool: Executor, listener: Listener | None
+) -> tuple[AuditStudy, tuple[str, ...]]:
+    """The trials that need no training; where these decide every verdict, no model is trained."""
+    cheap = study.model_copy(update={"trained": False})
+    target = plan(cheap)
+    _done(engine.run([target], store, pool, listener=listener))
+    found = read_audit(store, target)
+    if any(not one.foil and one.decision != "must not be shown" for one in found.explainers):
+        return study, left_out
+    why = "no models were trained: every explainer failed a trial that needs none, and no other could change that"
+    return cheap, (*left_out, why)
+
+
+def _done(summary: Summary) -> None:
+    if not summary.complete:
+        raise TasksFailedError(summary)
+
+
+def texts_key(texts: Any) -> str:
+    """What the texts are, whatever they were read from."""
+    return digest([[one.text, one.text_b, one.label] for one in texts.texts])
+
+
+def _name(model: str | Path) -> str:
+    return Path(model).name if isinstance(model, Path) else str(model)
+
+
+def _recorded(store: Store, asked: str) -> tuple[AuditStudy, tuple[str, ...]] | None:
+    """The study of a finished audit that was asked for in the same words: its sizes are not chosen anew."""
+    for record in reversed(store.runs("audit")):
+        found = dict(record["study"])
+        if found.get("asked") == asked:
+            left_out = tuple(found.pop("left_out", ()))
+            try:
+                return AuditStudy.model_validate(found), left_out
+            except ValueError:  # of another version
+                return None
+    return None
+
+
+def _sized(
+    store: Store,
+    pool: Executor,
+    kind: Path | str,
+    common: Mapping[str, Any],
+    chosen: Sequence[str],
+    texts: Any,
+    budget: float | None,
+    slots: int,
+    asked: Mapping[str, Any],
+    planned: Callable[[AuditPlan], None] | None,
+) -> tuple[AuditStudy, tuple[str, ...]]:
+    """The study: a few texts are explained to see what everything costs, then the sizes are chosen."""
+    rows = len(texts.texts)
+    small = {**sizing.settings_of(sizing.RUNGS[-1], rows), "texts": max(FEWEST, min(rows, 4 * _PROBED)), "pool": 0}
+    first = AuditStudy(**{**common, **small, "seeds": [0], "explainers": chosen})
+    names = [*first.explainers, *first.foils]
+    looked = texts_of(first, kind, first.datasets[0])
+    how = {"model": kind, "family": first.family, "explainers": names, "texts": _PROBED}
+    measured = probe({"texts": looked}, **how)
+    _done(engine.run([measured], store, pool))
+    costs = store.get(measured.key).read("costs")
+    refused = {name: why for name, why in costs["refused"].items() if name in chosen}
+    able = [name for name in first.explainers if name not in costs["refused"]]
+    if not able:
+        raise UserError(f"None of the explainers works for this model: {'; '.join(refused.values())}")
+    trains = training_of(kind, first.family) is not None
+    found = sizing.choose(costs, rows, slots, trains=trains, budget=budget, asked=asked)
+    notes = store.get(looked.key).read("about")["notes"]
+    if planned is not None:
+        planned(
+            AuditPlan(
+                _name(first.models[0]),
+                texts.name,
+                tuple(able),
+                tuple(first.foils),
+                found.settings,
+                found.seconds,
+                sizing.parts(found.settings, costs, trains=trains),
+                found.left_out,
+                refused,
+                tuple(notes),
+            )
+        )
+    left_out = (*(f"{name}: {why}" for name, why in refused.items()), *found.left_out)
+    return AuditStudy(**{**common, **found.settings, "explainers": able}), left_out
+
+
+def read_audit(store: Store, target: Task, left_out: Sequence[str] = ()) -> Audit:
+    """The audit that a finished run left, with what it cost."""
+    stored = store.get(target.key)
+    names = [file.rsplit(".", 1)[0] for file in stored.meta["payloads"]]
+    (found,) = audits_in(Result.from_payloads({name: stored.read(name) for name in names}))
+    seconds: dict[str, list[float]] = {}
+    each: dict[str, float] = {}
+    versions: dict[str, str] = {}
+    for task in walk([target]):
+        meta = store.meta(task.key)
+        versions = versions or {**meta.get("versions", {})}
+        seconds.setdefault(_WORK.get(task.type.name, task.type.name), []).append(float(meta["seconds"]))
+        if "explainer" in task.parameters:
+            name = str(task.parameters["explainer"])
+            each[name] = each.get(name, 0.0) + float(meta["seconds"])
+    cost = [Cost(work=work, tasks=len(some), seconds=sum(some)) for work, some in seconds.items()]
+    return found.model_copy(
+        update={
+            "explainers": tuple(
+                one.model_copy(update={"seconds": each.get(one.explainer, 0.0)}) for one in found.explainers
+            ),
+            "left_out": tuple(dict.fromkeys([*left_out, *found.left_out])),
+            "cost": tuple(sorted(cost, key=lambda one: -one.seconds)),
+            "versions": {"trueness": __version__, **versions},
+            "key": target.key,
+        }
+    )

@@ -1,0 +1,230 @@
+"""From what the tasks of an audit left to an `Audit`: measurements of every explainer, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from trueness.audit.judging import in_order, judge
+from trueness.audit.trials import (
+    ATTENTION,
+    DEPENDS,
+    INFORMATIVE,
+    PLANTED,
+    REMOVAL,
+    Measurements,
+    best_found,
+    lines_of,
+)
+from trueness.audit.verdict import Audit, Curve, ExampleText
+from trueness.engine import Stored
+from trueness.explainers import TEXT_EXPLAINERS
+from trueness.protocols.faithfulness import Removal
+from trueness.protocols.similarity import similarity
+from trueness.stats.undefined import Floats
+
+_FEW_MODELS = 3
+"""Models with planted evidence below which a warning is due."""
+
+
+def gather(
+    inputs: Mapping[str, list[Stored]],
+    explainers: Sequence[str],
+    foils: Sequence[str],
+    levels: Sequence[float],
+    missing_planted: str,
+    *,
+    planted_required: bool,
+    about: Mapping[str, str],
+) -> Audit:
+    """One model's audit."""
+    (texts,) = inputs["texts"]
+    told = texts.read("about")
+    said = dict(zip(explainers, inputs["explained"], strict=True))
+    refused = {name: one.read("refused")["reason"] for name, one in said.items() if one.holds("refused")}
+    asked = [name for name in explainers if name not in refused]
+    at = {name: number for number, name in enumerate(explainers)}
+    removed = {name: Removal(**inputs["removed"][at[name]].read("removal")) for name in asked}
+    detection, planted_notes = _detection(inputs["trials"], asked)
+    found = {
+        name: Measurements(
+            cost=removed[name].cost,
+            soft_cost=removed[name].soft_cost,
+            **_changes(inputs["randomised"][at[name]]),
+            ceiling=said[name].read("repeats")["ceiling"],
+            alone=said[name].read("repeats")["alone"],
+            edited=said[name].read("repeats")["edited"],
+            random=TEXT_EXPLAINERS[name].facts.random,
+            detection=detection.get(name),
+            need=_of(inputs["attention"][at[name]], "need"),
+            **_companion(inputs["companion"], at[name], asked, at),
+            notes={
+                DEPENDS: _layer_notes(inputs["randomised"][at[name]]),
+                PLANTED: planted_notes,
+                REMOVAL: _bounds(inputs["bounded"], name),
+                ATTENTION: _attention_notes(inputs["attention"][at[name]]),
+                INFORMATIVE: _agreement(name, said, asked, foils),
+            },
+        )
+        for name in asked
+    }
+    if inputs["trials"] and not detection:
+        missing_planted = "no model of this architecture learned to use the planted evidence"
+    untrained = not planted_required or (bool(inputs["trials"]) and not detection)
+    lines = lines_of(found, foils, missing_planted=missing_planted, planted_required=not untrained)
+    judged, ties = in_order(judge(lines, foils), found)
+    return Audit(
+        **about,
+        classes=tuple(told["classes"]),
+        texts=max(len(one.cost) for one in found.values()) if found else 0,
+        accuracy=told["accuracy"],
+        explainers=tuple(judged),
+        ties=tuple(ties),
+        left_out=tuple(
+            [f"{name}: {reason}" for name, reason in refused.items()]
+            + ([f"{PLANTED}: {missing_planted}"] if not detection else [])
+        ),
+        warnings=(*told["notes"], *_warnings(judged, found, len(inputs["trials"]))),
+        curves=tuple(_curve(name, one, levels) for name, one in removed.items()),
+        examples=tuple(ExampleText(**one) for one in inputs["examples"][0].read("examples")),
+    )
+
+
+def _of(stored: Stored, name: str) -> dict[str, Any]:
+    return dict(stored.read(name)) if stored.holds(name) else {}
+
+
+def _changes(stored: Stored) -> dict[str, Floats]:
+    """(texts,) by how much all weights at once change the explanation, mean over sets of random weights."""
+    if not stored.holds("records"):
+        return {"change": np.zeros(0)}
+    table = stored.read("records")
+    rows = table[(table["order"] == "all at once") & (table["smooth"] == 0)]
+    change = (rows["ceiling"] - rows["similarity"]).groupby(rows["instance"]).mean()
+    return {"change": change.to_numpy(dtype=np.float64)}
+
+
+def _layer_notes(stored: Stored) -> tuple[str, ...]:
+    """What layers, smoothing and complexity show; the verdict rests on all weights at once."""
+    if not stored.holds("records"):
+        return ()
+    table = stored.read("records")
+    notes = []
+    for order in ("top-down", "bottom-up"):
+        rows = table[table["order"] == order]
+        if len(rows):
+            by_step = rows.groupby("step")["similarity"].mean()
+            shown = ", ".join(f"{value:.2f}" for value in by_step)
+            notes.append(f"Layers randomised {order}, one more each time: correlation with itself {shown}.")
+    smooth = table[(table["order"] == "all at once") & (table["smooth"] > 0)]
+    if len(smooth):
+        draws = int(smooth["smooth"].iloc[0])
+        notes.append(f"Averaged over {draws} draws of noise, all weights at once: {smooth['similarity'].mean():.2f}.")
+    rise = table[(table["order"] == "all at once") & (table["smooth"] == 0)]["complexity rise"].dropna()
+    if len(rise):
+        notes.append(f"The explanation's entropy changes by {rise.mean():+.0%} when all weights are random.")
+    return tuple(notes)
+
+
+def _detection(trials: Sequence[Stored], asked: Sequence[str]) -> tuple[dict[str, Floats], tuple[str, ...]]:
+    """(models, texts) AUROC of each method, of models that used the evidence."""
+    tables = [stored.read("records") for stored in trials if stored.holds("records")]
+    accuracies = [stored.read("facts")["accuracy"] for stored in trials]
+    shown = ", ".join(f"{value:.2f}" for value in accuracies)
+    notes = (f"{len(tables)} of {len(trials)} models had to use the planted evidence (accuracy {shown}).",)
+    found = {}
+    for name in asked:
+        rows = [
+            table[table["method"] == name].sort_values("instance")["AUROC"].to_numpy(dtype=np.float64)
+            for table in tables
+            if (table["method"] == name).any()
+        ]
+        if rows:
+            found[name] = np.stack(rows)
+    return found, notes if trials else ()
+
+
+def _companion(stored: Sequence[Stored], place: int, asked: Sequence[str], at: Mapping[str, int]) -> dict[str, Any]:
+    if not stored or not stored[place].holds("removal"):
+        return {}
+    costs = [stored[at[name]].read("removal")["cost"] for name in asked if stored[at[name]].holds("removal")]
+    own = stored[place].read("removal")["cost"]
+    return {"companion": own, "companion_best": best_found(costs)[: len(own)]}
+
+
+def _bounds(stored: Sequence[Stored], name: str) -> tuple[str, ...]:
+    if not stored:
+        return ()
+    about, values = stored[0].read("about"), stored[0].read("bounded")
+    if name not in about["explainers"]:
+        return ()
+    inside = values[str(about["explainers"].index(name))]
+    inside = inside[np.isfinite(inside)]
+    if not len(inside):
+        return ()
+    how = f"{about['exact']} of them searched completely, the others by a beam"
+    ends = f"the worst (0) and the best order (1) of {len(inside)} short texts"
+    return (f"Comprehensiveness lies at {inside.mean():.2f} between {ends}, {how}.",)
+
+
+def _attention_notes(stored: Stored) -> tuple[str, ...]:
+    notes = []
+    if stored.holds("layers"):
+        shown = ", ".join(
+            f"{float(np.mean(values)):.2f}"
+            for _, values in sorted(stored.read("layers").items(), key=lambda item: int(item[0].split("_")[1]))
+        )
+        notes.append(f"The output changes when one layer's attention is made uniform by (first to last layer) {shown}.")
+    if stored.holds("about") and not stored.read("about")["exact"]:
+        notes.append(
+            "With more than two classes the other attention is one that was found; there may be stronger ones."
+        )
+    return tuple(notes)
+
+
+def _agreement(name: str, said: Mapping[str, Stored], asked: Sequence[str], foils: Sequence[str]) -> tuple[str, ...]:
+    """How alike it is to the other methods: agreement is not validity."""
+    own = said[name].read("scores")
+    alike = {}
+    for other in asked:
+        if other == name or other in foils:
+            continue
+        beside = said[other].read("scores")
+        n = min(len(own["scores"]), len(beside["scores"]))
+        both = [np.abs(one["scores"][:n].astype(np.float64)) for one in (own, beside)]
+        alike[other] = float(np.nanmean(similarity(both[0], both[1], own["mask"][:n])))
+    if not alike:
+        return ()
+    most, least = max(alike, key=alike.__getitem__), min(alike, key=alike.__getitem__)
+    return (
+        f"Its magnitudes correlate with those of {most} by {alike[most]:.2f} and with those of {least} by "
+        f"{alike[least]:.2f}. Methods that agree may both be wrong.",
+    )
+
+
+def _warnings(judged: Sequence[Any], found: Mapping[str, Measurements], models: int) -> list[str]:
+    notes = []
+    shown = [one.explainer for one in judged if one.foil and one.decision == "may be shown"]
+    if shown:
+        notes.append(
+            f"the foil {', '.join(shown)} passed every trial: this audit tells nothing apart, trust no verdict of it"
+        )
+    if 0 < models < _FEW_MODELS:
+        notes.append(f"evidence was planted for {models} models: with fewer than {_FEW_MODELS} its interval is wide")
+    costs = {one.explainer: float(found[one.explainer].cost.mean()) for one in judged if one.explainer in found}
+    best = max(costs, key=costs.__getitem__, default="")
+    if any(one.foil and one.explainer == best for one in judged):
+        notes.append(f"the foil {best} costs most when hidden: no method of this audit ranks words better than it")
+    return notes
+
+
+def _curve(name: str, found: Removal, levels: Sequence[float]) -> Curve:
+    whole = float(found.whole.mean())
+    return Curve(
+        explainer=name,
+        hidden=(0.0, *map(float, levels)),
+        important_first=(whole, *map(float, found.important.mean(axis=0))),
+        unimportant_first=(whole, *map(float, found.unimportant.mean(axis=0))),
+    )

@@ -1,0 +1,189 @@
+"""The rule: from checks to answers, from answers to one verdict for each explainer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from trueness.audit.trials import REMOVAL, Line, Measured, Measurements
+from trueness.audit.verdict import Answer, Check, Decision, Judged, Trial
+from trueness.stats import holm
+from trueness.stats.marks import mean_against
+from trueness.stats.undefined import Floats
+
+LEVEL = 0.05
+"""The chance of any false pass or fail among all checks."""
+FEWEST = 30
+"""Texts below which nothing is decided."""
+_HOPELESS = 50
+"""So many times the data: more would be asked for in vain."""
+
+
+def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str]) -> dict[str, Judged]:
+    """The verdict of every explainer; those of foils are corrected apart, so that foils cost nobody else anything."""
+    found: dict[str, Judged] = {}
+    for names in ([name for name in lines if name not in foils], [name for name in lines if name in foils]):
+        raw = {
+            (name, row, number): check.found.p_value
+            for name in names
+            for row, line in enumerate(lines[name])
+            for number, check in enumerate(line.checks)
+            if check.found is not None
+        }
+        corrected = dict(zip(raw, holm(list(raw.values())).tolist(), strict=True))
+        for name in names:
+            trials = []
+            for row, line in enumerate(lines[name]):
+                checks = [
+                    _decided(check, corrected.get((name, row, number))) for number, check in enumerate(line.checks)
+                ]
+                trials.append(_trial(line, checks))
+            found[name] = _verdict(name, trials, lines[name], foil=name in foils, tests=len(raw))
+    return found
+
+
+def _decided(check: Measured, p_value: float | None) -> Check:
+    about = {"name": check.name, "measure": check.measure, "null": check.null, "best": check.best, "unit": check.unit}
+    if check.found is None or p_value is None:
+        return Check(answer="cannot tell", reason=check.reason or "there are too few texts", **about)
+    found = check.found
+    known = {name: _finite(getattr(found, name)) for name in ("value", "low", "high")}
+    answer: Answer = "cannot tell"
+    reason = ""
+    if found.n < FEWEST:
+        reason = f"{found.n} texts are too few to decide anything; {FEWEST} are needed"
+    elif p_value < LEVEL:
+        answer = "pass" if found.above else "fail"
+    elif not found.low <= found.mark <= found.high:
+        reason = "beyond the mark before the correction for many comparisons, not after it"
+    return Check(
+        answer=answer, mark=found.mark, n=found.n, level=found.level, p_value=p_value, reason=reason, **known, **about
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _trial(line: Line, checks: Sequence[Check]) -> Trial:
+    answers = [check.answer for check in checks]
+    answer: Answer = "cannot tell"
+    if line.missing or not checks:
+        return Trial(
+            name=line.trial,
+            answer=answer,
+            required=line.required,
+            reason=_sentence(line.missing or "nothing could be measured"),
+            notes=line.notes,
+        )
+    if line.rule == "all":
+        answer = "fail" if "fail" in answers else "pass" if set(answers) == {"pass"} else "cannot tell"
+    else:
+        answer = "pass" if "pass" in answers else "fail" if set(answers) == {"fail"} else "cannot tell"
+    # The check that decides is shown first.
+    first = next((check for check in checks if check.answer == answer), checks[0])
+    ordered = (first, *(check for check in checks if check is not first))
+    return Trial(
+        name=line.trial,
+        answer=answer,
+        required=line.required,
+        reason=_reason(first),
+        checks=ordered,
+        notes=line.notes,
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
+def _reason(check: Check) -> str:
+    if check.value is None or check.mark is None:
+        return _sentence(f"{check.name}: {check.reason}")
+    side = {"pass": "above", "fail": "below", "cannot tell": "not clearly on one side of"}[check.answer]
+    more = f" ({check.reason})" if check.reason else ""
+    interval = f" ({check.low:.2f} to {check.high:.2f})" if check.low is not None and check.high is not None else ""
+    return _sentence(f"{check.measure}: {check.value:.2f}{interval}, {side} the mark {check.mark:.2f}{more}")
+
+
+def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil: bool, tests: int) -> Judged:
+    needed = [trial for trial in trials if trial.required]
+    failed = [trial for trial in needed if trial.answer == "fail"]
+    open_ = [trial for trial in needed if trial.answer == "cannot tell"]
+    decision: Decision = "must not be shown" if failed else "cannot tell" if open_ or not needed else "may be shown"
+    by = (failed or open_)[0].name if failed or open_ else "all required trials"
+    settle = ""
+    if decision == "cannot tell":
+        settle = " ".join(
+            _settle(trial, line, tests) for trial, line in zip(trials, lines, strict=True) if trial in open_
+        )
+    return Judged(explainer=name, foil=foil, decision=decision, decided_by=by, settle=settle, trials=tuple(trials))
+
+
+def _settle(trial: Trial, line: Line, tests: int) -> str:
+    """What would decide an open trial: how many texts, if the value stays where it is."""
+    if line.missing:
+        return f"{trial.name}: {_sentence(line.missing)}"
+    wanted = []
+    for check, answer in zip(line.checks, [_by_name(trial, check.name).answer for check in line.checks], strict=True):
+        if answer != "cannot tell":
+            continue
+        if check.found is None:
+            return f"{trial.name}: {_sentence(check.reason or 'more texts are needed')}"
+        wanted.append(_texts_needed(check, tests))
+    most = max(wanted, default=0)
+    n = max((check.found.n for check in line.checks if check.found is not None), default=0)
+    if not n or most > _HOPELESS * n:
+        return f"{trial.name}: the value lies so close to its mark that more texts would hardly settle it."
+    return f"{trial.name}: about {most:,} texts instead of {n:,} would settle it, if the value stays where it is."
+
+
+def _by_name(trial: Trial, name: str) -> Check:
+    return next(check for check in trial.checks if check.name == name)
+
+
+def _texts_needed(check: Measured, tests: int) -> int:
+    """From the distance to the mark in standard errors now, and what Holm asks for at worst."""
+    from scipy.special import ndtri
+
+    found = check.found
+    assert found is not None
+    now = abs(float(ndtri(max(found.p_value, 1e-300) / 2)))
+    wanted = abs(float(ndtri(LEVEL / max(tests, 1) / 2)))
+    return max(FEWEST, math.ceil(found.n * (wanted / max(now, 1e-3)) ** 2 / 10) * 10)
+
+
+def in_order(
+    judged: Mapping[str, Judged], facts: Mapping[str, Measurements]
+) -> tuple[list[Judged], list[tuple[str, ...]]]:
+    """Best first: by verdict, then by what removal costs, foils last; and which of those to be shown are ties.
+
+    Two are a tie unless the difference of their costs, text by text, excludes 0 after Holm's correction.
+    """
+    rank = {"may be shown": 0, "cannot tell": 1, "must not be shown": 2}
+
+    def worth(one: Judged) -> float:
+        trial = one.trial(REMOVAL)
+        shown = [check.value for check in trial.checks if check.name == "on this model"] if trial else []
+        return shown[0] if shown and shown[0] is not None else -math.inf
+
+    ordered = sorted(judged.values(), key=lambda one: (one.foil, rank[one.decision], -worth(one), one.explainer))
+    shown = [one.explainer for one in ordered if one.decision == "may be shown" and not one.foil]
+    pairs = [(a, b) for place, a in enumerate(shown) for b in shown[place + 1 :]]
+    p_values = [_difference(facts[a].cost, facts[b].cost) for a, b in pairs]
+    apart = {pair for pair, p in zip(pairs, holm(p_values).tolist() if pairs else [], strict=True) if p < LEVEL}
+    ties: list[tuple[str, ...]] = []
+    for name in shown:
+        if ties and all((other, name) not in apart for other in ties[-1]):
+            ties[-1] = (*ties[-1], name)
+        else:
+            ties.append((name,))
+    return ordered, [group for group in ties if len(group) > 1]
+
+
+def _difference(first: Floats, second: Floats) -> float:
+    n = min(len(first), len(second))
+    found = mean_against(np.asarray(first[:n]) - np.asarray(second[:n]), 0.0)
+    return 1.0 if found is None else found.p_value

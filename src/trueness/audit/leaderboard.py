@@ -1,0 +1,116 @@
+"""Many audits at once: which explainers may be shown of how many models, with ties."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from trueness.audit.verdict import Audit
+from trueness.protocols.result import Abstention, Result, ResultWarning, Score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def result_of(audits: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Result:
+    """The verdicts of all audits as one result; the audits themselves lie in the table `audits`."""
+    import pandas as pd
+
+    found = [Audit(**plain) for _, plain in audits]
+    records = pd.DataFrame([{"model": one.model, "dataset": one.data, **row} for one in found for row in one.rows()])
+    kept = pd.DataFrame(
+        [
+            {"model": one.model, "dataset": one.data, "audit": json.dumps(plain)}
+            for one, (_, plain) in zip(found, audits, strict=True)
+        ]
+    )
+    return Result(
+        records=records.astype(
+            {"value": float, "low": float, "high": float, "null": float, "mark": float, "best": float, "p_value": float}
+        ),
+        scores=tuple(score for one in found for score in _scores(one)),
+        warnings=tuple(
+            ResultWarning(code="audit", where=f"{one.data}, {one.model}", message=text)
+            for one in found
+            for text in one.warnings
+        ),
+        abstentions=tuple(
+            Abstention(
+                quantity=judged.explainer,
+                where=f"{one.data}, {one.model}",
+                reason=f"cannot tell: {judged.settle or judged.decided_by}",
+            )
+            for one in found
+            for judged in one.explainers
+            if judged.decision == "cannot tell" and not judged.foil
+        ),
+        tables={"audits": kept, "leaderboard": leaderboard(found)},
+    )
+
+
+def audits_in(result: Result) -> list[Audit]:
+    """The audits that a result holds."""
+    return [Audit(**json.loads(text)) for text in result.tables["audits"]["audit"]]
+
+
+def leaderboard(audits: Sequence[Audit]) -> pd.DataFrame:
+    """One row per explainer: of how many models it may be shown, must not be, or cannot be told; best first.
+
+    Two explainers share a rank unless a sign test over the models on which their verdicts differ tells them apart.
+    """
+    import pandas as pd
+    from scipy.stats import binomtest
+
+    worth = {"may be shown": 2, "cannot tell": 1, "must not be shown": 0}
+    names = list(dict.fromkeys(judged.explainer for one in audits for judged in one.explainers if not judged.foil))
+    said = {
+        name: [next((j.decision for j in one.explainers if j.explainer == name), None) for one in audits]
+        for name in names
+    }
+    rows = []
+    for name in names:
+        counts = {decision: said[name].count(decision) for decision in worth}
+        rows.append(
+            {"explainer": name, "models": len(audits), **counts, "worth": sum(worth[d] * n for d, n in counts.items())}
+        )
+    rows.sort(key=lambda row: (-int(row["worth"]), str(row["explainer"])))
+    rank = 1
+    for place, row in enumerate(rows):
+        if place:
+            pairs = [
+                (worth[a], worth[b])
+                for a, b in zip(said[rows[rank - 1]["explainer"]], said[row["explainer"]], strict=True)
+                if a and b
+            ]
+            better, worse = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
+            if better + worse and binomtest(better, better + worse).pvalue < 0.05:
+                rank = place + 1
+        row["rank"] = rank
+    return pd.DataFrame(rows).drop(columns="worth") if rows else pd.DataFrame({"explainer": []})
+
+
+def _scores(one: Audit) -> list[Score]:
+    return [
+        Score(
+            quantity=f"{trial.name}: {check.name}",
+            dataset=one.data,
+            model=one.model,
+            method=judged.explainer,
+            variant="corrected",
+            target="the predicted class",
+            value=check.value,
+            low=check.low,
+            high=check.high,
+            level=check.level,
+            n=check.n,
+            direction="higher is better",
+            null=check.null,
+            best=check.best,
+            note=f"{check.answer}; mark {check.mark:.2f}",
+        )
+        for judged in one.explainers
+        for trial in judged.trials
+        for check in trial.checks
+        if check.value is not None and check.mark is not None
+    ]

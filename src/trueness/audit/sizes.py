@@ -1,0 +1,172 @@
+"""How much of everything an audit does: chosen from measured costs and the time there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trueness.errors import UserError
+from trueness.explainers import TEXT_EXPLAINERS
+
+SHORTEST = 20.0
+"""Seconds below which no audit ends, whatever the model: Python and the libraries have to be loaded."""
+_SPARE = 0.8
+"""Of the budget is planned for."""
+_STARTING = 8.0
+"""Seconds until the workers can begin."""
+_EACH = 0.15
+"""Seconds that a task takes beside its work."""
+_EPOCHS = 6
+"""In which a model usually learns planted evidence."""
+_EPOCHS_MASKED = 3
+_SLOW = 0.25
+"""Of all explaining: a method that would take a larger share is asked about fewer texts."""
+FEWEST = 60
+"""Texts that a slow method is asked about at least."""
+
+RUNGS: tuple[dict[str, Any], ...] = (
+    {"texts": 500, "seeds": 5, "pool": 1500, "companion": 150, "layerwise": 20, "smooth": 3, "bounded": 10},
+    {"texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 10},
+    {"texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 0},
+    {"texts": 250, "seeds": 4, "pool": 800, "companion": 100, "layerwise": 10, "smooth": 0, "bounded": 0},
+    {"texts": 200, "seeds": 3, "pool": 700, "companion": 80, "layerwise": 5, "smooth": 0, "bounded": 0},
+    {"texts": 200, "seeds": 3, "pool": 700, "companion": 0, "layerwise": 5, "smooth": 0, "bounded": 0},
+    {"texts": 150, "seeds": 3, "pool": 600, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0},
+    {"texts": 100, "seeds": 3, "pool": 500, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0},
+    {"texts": 60, "seeds": 3, "pool": 400, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0},
+    {"texts": 150, "seeds": 1, "pool": 0, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0},
+    {"texts": 60, "seeds": 1, "pool": 0, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0},
+)
+"""From all that is worth doing to the least that can decide anything; without a budget the second."""
+USUAL = 1
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What an audit will do."""
+
+    settings: Mapping[str, Any]
+    """Of the study."""
+    seconds: float
+    """Estimated."""
+    left_out: tuple[str, ...]
+
+
+def parse_budget(text: str | float) -> float:
+    """Seconds: 90, 90s, 10m, 1.5h."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|sec|m|min|h)?\s*", str(text))
+    if match is None:
+        raise UserError(f"The budget {text!r} is no length of time; write 90s, 10m or 1.5h.")
+    seconds = float(match[1]) * {"m": 60, "min": 60, "h": 3600}.get(match[2] or "s", 1)
+    if seconds < SHORTEST:
+        raise UserError(f"A budget of {seconds:g} s is too small: no audit takes less than {SHORTEST:g} s.")
+    return seconds
+
+
+def settings_of(rung: Mapping[str, Any], rows: int) -> dict[str, Any]:
+    """The study's settings on a rung, with so many texts at hand."""
+    texts = min(rung["texts"], rows)
+    some = max(30, min(100, texts))
+    return {
+        **rung,
+        "texts": texts,
+        "pool": min(rung["pool"], rows),
+        "seeds": rung["seeds"],
+        "again": some,
+        "edits": some,
+        "randomised": some,
+        "single": 30,
+        "found": max(30, min(100, int(0.15 * min(rung["pool"], rows)))),
+        "companion": min(rung["companion"], texts) if rows >= 300 else 0,
+    }
+
+
+def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], *, trains: bool, levels: int = 5) -> dict[str, float]:
+    """Seconds of work, on one worker, by what they are for."""
+    look, found = costs["look"], {"explaining": 0.0, "random weights": 0.0, "hiding words": 0.0, "training": 0.0}
+    found |= {"planted evidence": 0.0, "companion": 0.0, "other": costs["open"]}
+    hidden = 1 + 2 * levels + 8
+    models = settings["seeds"] if trains and settings["pool"] >= 100 else 0
+    for name, each in costs["explainers"].items():
+        random = TEXT_EXPLAINERS[name].facts.random
+        texts = min(settings["texts"], settings.get("fewer", {}).get(name, settings["texts"]))
+        repeated = settings["again"] * random + settings["edits"] + 1.5 * settings["single"]
+        found["explaining"] += each * (texts + repeated)
+        layers = 2 * costs["layers"] + 2 * settings["smooth"]
+        shaken = min(settings["randomised"], texts) * (2 + random) + settings["layerwise"] * layers
+        found["random weights"] += each * shaken
+        found["hiding words"] += look * texts * hidden
+        found["planted evidence"] += models * each * settings["found"]
+        if settings["companion"] and models:
+            found["companion"] += min(settings["companion"], texts) * (each + look * (1 + 2 * levels))
+        found["other"] += 5 * _EACH
+    if settings["bounded"]:
+        found["hiding words"] += settings["bounded"] * look * 1500
+    learned = 0.7 * settings["pool"] * costs["learn"]
+    found["training"] += models * learned * _EPOCHS
+    if settings["companion"] and models:
+        found["training"] += learned * _EPOCHS_MASKED
+    return found
+
+
+def estimate(settings: Mapping[str, Any], costs: Mapping[str, Any], workers: int, *, trains: bool) -> float:
+    """Seconds until such an audit ends."""
+    work = parts(settings, costs, trains=trains)
+    # The last tasks leave workers idle, and models are trained one by one.
+    return _STARTING + costs["open"] + 1.15 * sum(work.values()) / workers
+
+
+def choose(
+    costs: Mapping[str, Any], rows: int, workers: int, *, trains: bool, budget: float | None, asked: Mapping[str, Any]
+) -> Sizes:
+    """The most that fits into the budget; without one, what is usual. `asked` are sizes that were given."""
+    rungs = RUNGS if budget is not None else RUNGS[USUAL : USUAL + 1]
+    least = 0.0
+    for rung in rungs:
+        if rung["pool"] == 0 and rung["seeds"] == 1 and not trains:
+            continue
+        settings = {**settings_of(rung, rows), **asked}
+        settings["fewer"] = {**_fewer(settings, costs), **asked.get("fewer", {})}
+        least = estimate(settings, costs, workers, trains=trains)
+        if budget is None or least <= _SPARE * budget:
+            return Sizes(settings, least, tuple(_left_out(settings, rows, trains=trains, budget=budget)))
+    raise UserError(
+        f"A budget of {budget:g} s is too small: the smallest audit of this model takes about {least / _SPARE:.0f} s "
+        "here; give more, fewer explainers, or another device."
+    )
+
+
+def _fewer(settings: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, int]:
+    """Slow methods are asked about fewer texts, so that none takes much more than its share."""
+    each = costs["explainers"]
+    total = sum(each.values())
+    texts = settings["texts"]
+    return {
+        name: max(FEWEST, int(texts * _SLOW * total / cost))
+        for name, cost in each.items()
+        if cost > _SLOW * total and len(each) > 4 and texts > FEWEST
+    }
+
+
+def _left_out(settings: Mapping[str, Any], rows: int, *, trains: bool, budget: float | None) -> Sequence[str]:
+    why = "the budget" if budget is not None else "the usual size"
+    notes = []
+    if settings["texts"] < rows:
+        notes.append(f"{rows - settings['texts']:,} of {rows:,} texts were not explained ({why})")
+    for name, number in settings.get("fewer", {}).items():
+        if number < settings["texts"]:
+            notes.append(f"{name} is slow and was asked about {number} texts")
+    if trains and settings["pool"] < 100:
+        few = "there are too few texts" if rows < 100 else why
+        notes.append(f"no models were trained on planted evidence ({few})")
+    if trains and not settings["companion"]:
+        few = "there are too few texts" if rows < 300 else why
+        notes.append(f"no companion was trained with hidden words ({few})")
+    if not settings["layerwise"]:
+        notes.append(f"weights were randomised all at once, not layer by layer ({why})")
+    notes.append(
+        "no model was retrained without the words called important (Recursive ROAR): trueness run recursive-roar"
+    )
+    return notes

@@ -1,0 +1,164 @@
+"""The model on trial: where it is, how it is opened, and whether models like it can be trained."""
+
+from __future__ import annotations
+
+import functools
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueness import plugins
+from trueness.engine import Store, write_atomically
+from trueness.engine.encoding import bytes_digest
+from trueness.errors import UserError
+
+if TYPE_CHECKING:
+    from trueness.data.texts import Texts
+    from trueness.models.classifier import Classifier
+
+SETTABLE = ("embedding", "hidden", "activation", "normaliser")
+"""What of a network's shape a model like it takes over."""
+
+
+def subject(model: str | Path, family: str | None = None) -> Path | str:
+    """The model as a parameter of tasks: its folder, or the function that is the model; UserError for neither."""
+    from trueness.models.black_box import BLACK_BOXES
+    from trueness.models.families import recognise
+
+    if plugins.is_address(str(model)):
+        return BLACK_BOXES.reference(str(model))
+    folder = Path(model)
+    recognise(folder, family)
+    return folder
+
+
+def opened(model: Path | str, family: str | None, device: str) -> Classifier:
+    """The classifier; a worker opens it once for all its tasks."""
+    return _opened(str(model), family, device, isinstance(model, Path))
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(model: str, family: str | None, device: str, folder: bool) -> Classifier:
+    from trueness.models.black_box import load_black_box
+    from trueness.models.families import load_model
+
+    if folder:
+        return load_model(Path(model), device, family)
+    return load_black_box(model)
+
+
+def training_of(model: Path | str, family: str | None) -> dict[str, Any] | None:
+    """How models like it are trained, as parameters of tasks; None where that cannot be done: of a function."""
+    from trueness.models.families import recognise
+
+    if not isinstance(model, Path):
+        return None
+    kind, config = recognise(model, family)
+    if kind.pretrained:
+        return {"pretrained": model, "recipe": "planted", "model": kind.name, "built_in": kind.built_in}
+    network = config.get("network")
+    if not isinstance(network, Mapping):
+        raise UserError(f"{model / 'config.json'} does not say what shape the network has.")
+    shape = {name: network[name] for name in SETTABLE if name in network}
+    pair = "-pair" if network.get("head", "linear") != "linear" else ""
+    return {"pretrained": None, "recipe": f"dry-run{pair}", "model": kind.name, "shape": shape}
+
+
+def classes_of(model: Path | str, family: str | None) -> tuple[str, ...] | None:
+    """The classes of a model as its folder names them; None where it has to be opened to know."""
+    from trueness.models.families import recognise
+
+    if not isinstance(model, Path):
+        return None
+    _, config = recognise(model, family)
+    named = config.get("id2label")
+    if isinstance(named, Mapping):
+        return tuple(str(named[key]) for key in sorted(named, key=int))
+    classes = config.get("classes")
+    if isinstance(classes, list):
+        return tuple(map(str, classes))
+    return ("LABEL_0", "LABEL_1") if "model_type" in config else None
+
+
+def check_labels(model: Path | str, family: str | None, texts: Texts) -> None:
+    """Refuse labels that are none of the model's classes, or all the same, before any work."""
+    from trueness.data.labels import match_labels
+
+    classes = classes_of(model, family)
+    if classes is not None and len(classes) < 2:
+        raise UserError(f"{model} has one class: there is nothing to explain between classes.")
+    if classes is not None:
+        match_labels(texts.labels, classes)
+    if len(texts.labels) == 1 and all(one.label is not None for one in texts.texts):
+        raise UserError(
+            f"All texts of {texts.name} have the label {texts.labels[0]!r}: give texts of two classes, or no labels."
+        )
+
+
+def default_explainers(model: Path | str, family: str | None) -> list[str]:
+    """A good set for a kind of model: attention and gradients where it has them, and methods that hide words."""
+    from trueness.models.families import recognise
+
+    hiding = ["leave-one-out", "lime[n_samples=200]"]
+    if not isinstance(model, Path):
+        return [*hiding, "kernel-shap[n_samples=200]", "occlusion"]
+    kind, _ = recognise(model, family)
+    attention = {"one": ["attention"], "layers": ["attention"]}.get(kind.attends, [])
+    return [*attention, "gradient", "input-x-gradient", "integrated-gradients", *hiding]
+
+
+def kept_model(model: Any, store: Path) -> str | Path:
+    """Where workers find a model: its folder or address; a classifier at hand is saved beside the store's objects."""
+    from trueness.models.black_box import reference_to
+
+    if isinstance(model, str | Path):
+        return model if plugins.is_address(str(model)) else Path(model)
+    if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
+        from trueness.models.pretrained import longest_text
+        from trueness.models.transformer import Subwords, Transformer, TransformerModel
+
+        network, tokenizer = model
+        names = tuple(str(network.config.id2label[number]) for number in range(network.config.num_labels))
+        model = TransformerModel(Transformer(network), Subwords(tokenizer, longest_text(network, tokenizer)), names)
+    if hasattr(model, "save") and hasattr(model, "network"):
+        from trueness.engine.encoding import path_digest
+
+        Store.open(store, create=True)
+        with tempfile.TemporaryDirectory(dir=make_inputs(store)) as folder:
+            saved = model.save(Path(folder) / "model")
+            place = store / "inputs" / f"model-{path_digest(saved)[:16]}"
+            if not place.exists():
+                saved.rename(place)
+        return place
+    return reference_to(model)
+
+
+def kept_data(data: Any, store: Path, columns: Mapping[str, str]) -> tuple[str, Texts]:
+    """Where workers find the texts, and the texts; what is no file is written beside the store's objects."""
+    from trueness.data.texts import read_texts
+
+    texts = read_texts(data, **columns)
+    if isinstance(data, str | Path):
+        return str(data), texts
+    rows = [
+        {
+            "text": one.text,
+            **({} if one.text_b is None else {"text_b": one.text_b}),
+            **({} if one.label is None else {"label": one.label}),
+        }
+        for one in texts.texts
+    ]
+    content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    Store.open(store, create=True)
+    place = make_inputs(store) / f"texts-{bytes_digest(content)[:16]}.jsonl"
+    write_atomically(place, content)
+    return str(place), texts
+
+
+def make_inputs(store: Path) -> Path:
+    """The folder of a store for what was given as an object and has to be found by workers."""
+    folder = store / "inputs"
+    folder.mkdir(exist_ok=True)
+    return folder

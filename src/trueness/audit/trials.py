@@ -1,0 +1,255 @@
+"""The trials of an audit: from what was measured on a model to checks, each a number beside its mark.
+
+The marks are here and nowhere else. Each says how far above an explanation that knows nothing an explanation has to be
+before it may be shown to a person; `docs/audit.md` gives the reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from trueness.stats.marks import Against, crossed_against, mean_against, ratio_against
+from trueness.stats.undefined import Floats
+
+DEPENDS, PLANTED, REMOVAL, REPEATS, ATTENTION, INFORMATIVE = TRIALS = (
+    "depends on the model",
+    "finds planted evidence",
+    "removal costs",
+    "repeats itself",
+    "attention matters",
+    "informative",
+)
+CHANGE = 0.25
+"""The correlation with the explanation of a model with random weights lies at least this much below the ceiling."""
+COST = 0.25
+"""Of the distance between a random order of words and the best order found."""
+FOUND = 0.75
+"""AUROC: a planted word outranks three of four other words."""
+ALIKE = math.sqrt(0.5)
+"""Correlation: more than half of the picture (of its variance) comes back."""
+SAME = 0.99
+"""Correlation: alone or in a batch, the same picture."""
+APART = 0.05
+"""Of the distance between a random order and the best order found: what tells a method from a foil."""
+NEEDED = 0.05
+"""Total variation of the output without the attention."""
+UNIQUE = 0.5
+"""Of the texts: those in which no clearly different attention gives the same output."""
+DIFFERENT = 0.5 * math.log(2)
+"""Divergence of two attentions that clearly differ: half of the largest there is."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A check before it is decided."""
+
+    name: str
+    measure: str
+    found: Against | None
+    null: float | None = None
+    best: float | None = None
+    unit: str = "texts"
+    reason: str = ""
+    """Why there is no number, where there is none."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One trial of one explainer before it is decided."""
+
+    trial: str
+    checks: Sequence[Measured] = ()
+    rule: Literal["all", "any"] = "all"
+    """Whether all checks have to pass, or one of them."""
+    required: bool = True
+    notes: tuple[str, ...] = ()
+    missing: str = ""
+    """Why it was not held, where it was not."""
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What was measured of one explainer on the audited model; (texts,) arrays, the first texts of the audit."""
+
+    cost: Floats
+    """What hiding words costs, see `protocols.faithfulness`."""
+    soft_cost: Floats
+    change: Floats
+    """How much less the explanation of a randomised model is like it than it is like itself."""
+    ceiling: Floats
+    """How alike two draws of the method are: 1 for one that draws nothing."""
+    alone: Floats
+    edited: Floats
+    random: bool = False
+    """Whether the method draws at random."""
+    searched: Floats = field(default_factory=lambda: np.zeros(0))
+    """Of some texts: where its comprehensiveness lies between the worst and the best order there is, 0 to 1."""
+    detection: Floats | None = None
+    """(models, texts) AUROC of planted evidence."""
+    companion: Floats | None = None
+    """(texts,) cost of hiding words on the companion, and of the best order found there."""
+    companion_best: Floats | None = None
+    need: Mapping[str, Floats] = field(default_factory=dict)
+    """Of explanations by attention alone: `uniform`, or `permuted` and `divergence`."""
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What else was seen, by trial."""
+
+
+def depends(facts: Measurements) -> Line:
+    """Do explanations change when the model's weights are random?"""
+    check = Measured(
+        "all weights at once",
+        "fall of the correlation with itself when the model's weights are put into random order",
+        mean_against(facts.change, CHANGE),
+        null=0.0,
+        best=1.0,
+    )
+    return Line(DEPENDS, [check], notes=facts.notes.get(DEPENDS, ()))
+
+
+def planted(facts: Measurements, missing: str = "", *, required: bool = True) -> Line:
+    """Does it find evidence that models of this architecture had to use?"""
+    if facts.detection is None:
+        return Line(PLANTED, missing=missing or "it was not held", required=required)
+    found = crossed_against(facts.detection, FOUND)
+    models = len(facts.detection)
+    check = Measured(
+        "planted words",
+        "chance that a planted word outranks another word of its text (AUROC)",
+        found,
+        null=0.5,
+        best=1.0,
+        unit=f"texts, and {models} models",
+        reason="" if found is not None else f"{models} model(s) used the evidence, two are needed",
+    )
+    return Line(PLANTED, [check], required=required, notes=facts.notes.get(PLANTED, ()))
+
+
+def removal(facts: Measurements, best: Floats) -> Line:
+    """Does it cost the model more to hide what is called important than what is not?"""
+    nothing = "hiding words hardly changes what this model says, in whatever order"
+    share = "of what the best order found costs; a random order costs 0"
+    checks = [
+        Measured(
+            "on this model",
+            f"what hiding important words first costs, as a share {share}",
+            ratio_against(facts.cost, best[: len(facts.cost)], COST),
+            null=0.0,
+            best=1.0,
+            reason=nothing,
+        )
+    ]
+    if facts.companion is not None and facts.companion_best is not None:
+        checks.append(
+            Measured(
+                "on a model trained with hidden words",
+                f"the same on the companion, to which a hidden word is nothing new, as a share {share}",
+                ratio_against(facts.companion, facts.companion_best, COST),
+                null=0.0,
+                best=1.0,
+                reason=nothing,
+            )
+        )
+    return Line(REMOVAL, checks, notes=facts.notes.get(REMOVAL, ()))
+
+
+def repeats(facts: Measurements) -> Line:
+    """Does it say the same again?"""
+    again = "correlation with itself"
+    checks = []
+    if facts.random:
+        about = f"{again} when the method draws anew"
+        checks.append(Measured("another draw", about, mean_against(facts.ceiling, ALIKE), null=0.0, best=1.0))
+    checks += [
+        Measured(
+            "after a harmless edit",
+            f"{again} when a full stop is added or taken away, as a share of that under another draw",
+            ratio_against(facts.edited, facts.ceiling[: len(facts.edited)], ALIKE),
+            null=0.0,
+            best=1.0,
+            reason="the method does not even repeat itself on the same text"
+            if facts.random
+            else "no text could be edited without changing what the model says",
+        ),
+        Measured("alone or in a batch", again, mean_against(facts.alone, SAME), null=0.0, best=1.0),
+    ]
+    return Line(REPEATS, checks, notes=facts.notes.get(REPEATS, ()))
+
+
+def attention(facts: Measurements) -> Line | None:
+    """Is the attention needed that is shown as a reason? None for methods that show something else."""
+    checks = []
+    if "uniform" in facts.need:
+        about = "change of the output when the attention that is shown is made equal for all words"
+        checks.append(Measured("made uniform", about, mean_against(facts.need["uniform"], NEEDED), null=0.0, best=1.0))
+    if "permuted" in facts.need:
+        about = "change of the output when the weights are dealt out to other words"
+        checks.append(Measured("permuted", about, mean_against(facts.need["permuted"], NEEDED), null=0.0, best=1.0))
+    if "divergence" in facts.need:
+        alone = (facts.need["divergence"] < DIFFERENT).astype(np.float64)
+        about = "share of the texts in which no clearly different attention gives the same output"
+        checks.append(Measured("no other attention does", about, mean_against(alone, UNIQUE), null=0.0, best=1.0))
+    return Line(ATTENTION, checks, notes=facts.notes.get(ATTENTION, ())) if checks else None
+
+
+def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[str], best: Mapping[str, Floats]) -> Line:
+    """Is it told apart from the foils that know nothing, or less than they seem to, by any measure?"""
+    own = facts[name]
+    scales: dict[str, tuple[str, Callable[[Measurements], Floats]]] = {
+        "hiding words": ("cost", lambda one: one.cost),
+        "hiding words at random by their scores": ("soft_cost", lambda one: one.soft_cost),
+    }
+    checks = []
+    for what, (scale, read) in scales.items():
+        rivals = [read(facts[foil]) for foil in foils if foil in facts]
+        if not rivals:
+            continue
+        rival = max(rivals, key=lambda values: float(values.mean()))
+        n = min(len(read(own)), len(rival))
+        found = ratio_against(read(own)[:n] - rival[:n], best[scale][:n], APART)
+        about = f"lead over the better of {' and '.join(foils)} by {what}, as a share of the best order found"
+        reason = "hiding words hardly changes what this model says, in whatever order"
+        checks.append(Measured(what, about, found, null=0.0, reason=reason))
+    beside = [facts[foil].detection for foil in foils if foil in facts]
+    known = [values for values in beside if values is not None]
+    if own.detection is not None and known:
+        rival = max(known, key=lambda values: float(np.nanmean(values)))
+        found = crossed_against(own.detection - rival, APART)
+        about = f"lead over the better of {' and '.join(foils)} in finding planted words (AUROC)"
+        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models"))
+    return Line(INFORMATIVE, checks, rule="any", notes=own.notes.get(INFORMATIVE, ()))
+
+
+def best_found(costs: Sequence[Floats]) -> Floats:
+    """(texts,) the largest cost that any order of the audit reached, and at least that of a random one: 0."""
+    longest = max(map(len, costs), default=0)
+    table = np.zeros((len(costs) + 1, longest))
+    for row, values in enumerate(costs):
+        table[row, : len(values)] = values
+    found: Floats = table.max(axis=0)
+    return found
+
+
+def lines_of(
+    facts: Mapping[str, Measurements], foils: Sequence[str], *, missing_planted: str = "", planted_required: bool = True
+) -> dict[str, list[Line]]:
+    """All trials of every explainer."""
+    best = {name: best_found([getattr(one, name) for one in facts.values()]) for name in ("cost", "soft_cost")}
+    blunt = [foil for foil in foils if foil in facts]
+    found: dict[str, list[Line]] = {}
+    for name, own in facts.items():
+        lines = [
+            depends(own),
+            planted(own, missing_planted, required=planted_required),
+            removal(own, best["cost"]),
+            repeats(own),
+            attention(own),
+            informative(name, facts, blunt, best),
+        ]
+        found[name] = [line for line in lines if line is not None]
+    return found

@@ -1,0 +1,162 @@
+"""The command audit: one's own model and texts in, one verdict for each explainer out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import trueness as tn
+from trueness.cli import options
+from trueness.cli.options import put, settings_of
+
+if TYPE_CHECKING:
+    from trueness.api.audit import AuditPlan
+    from trueness.audit.verdict import Audit
+
+_FILE = {"metavar": "FILE"}
+
+
+def audit_command(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="Your classifier: a folder (Hugging Face, or of trueness train), or a function, mine.py:predict.",
+        ),
+    ],
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="Your texts: a file (CSV, JSONL, parquet), a folder, or a dataset's name.",
+            autocompletion=options.complete_dataset,
+        ),
+    ],
+    explainer: Annotated[
+        list[str] | None,
+        typer.Option("--explainer", help="An explainer to audit, also your own, mine.py:saliency. Repeatable."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="TIME", help="How long it may take: 10m, 1h.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="The HTML report; audit.json lies beside it.")
+    ] = Path("audit.html"),
+    gate: Annotated[
+        Path | None, typer.Option("--gate", help="What must hold: the exit status says whether.", **_FILE)
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", help="An earlier audit.json, for the gate.", **_FILE)
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML.", **_FILE)] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Also write Markdown for a pull request.", **_FILE)
+    ] = None,
+    model_card: Annotated[
+        Path | None, typer.Option("--model-card", help="Also write a block for a model card.", **_FILE)
+    ] = None,
+    latex: Annotated[Path | None, typer.Option("--latex", help="Also write the table as LaTeX.", **_FILE)] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Also write the table as CSV.", **_FILE)] = None,
+    text_column: Annotated[str | None, typer.Option("--text-column", help="Where the texts are.")] = None,
+    second_column: Annotated[
+        str | None, typer.Option("--text-b-column", help="Where second texts of pairs are.")
+    ] = None,
+    label_column: Annotated[str | None, typer.Option("--label-column", help="Where the labels are.")] = None,
+    split: options.Split = None,
+    store: options.StorePath = Path("runs"),
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A size of the audit, e.g. texts=500. Repeatable."),
+    ] = None,
+    workers: options.Workers = None,
+    device: Annotated[list[str] | None, typer.Option("--device", help="e.g. cuda:0; repeatable. Default: cpu.")] = None,
+    engine: options.Engine = None,
+    family: options.Family = None,
+    as_json: options.Json = False,
+) -> None:
+    """Which explanations of your classifier may be shown? A line of trials, one verdict for each explainer.
+
+    Exit status with --gate: 0 it holds, 1 it does not, 2 bad input, 3 cannot tell. Running again continues.
+    """
+    from trueness.audit import exports
+    from trueness.audit.gate import apply, check_names, read_gate
+    from trueness.audit.saved import read_audit
+    from trueness.cli import show
+    from trueness.cli.progress import Bar
+
+    wanted = None if gate is None else read_gate(gate)
+    earlier = None if baseline is None else read_audit(baseline)
+    named = {"text_column": text_column, "text_b_column": second_column, "label_column": label_column, "split": split}
+    try:
+        with Bar() as bar:
+            found = tn.audit(
+                model,
+                data,
+                explainers=explainer,
+                budget=budget,
+                store=store,
+                workers=workers,
+                devices=device or ["cpu"],
+                executor=engine,
+                listener=bar,
+                planned=None if as_json else _announce,
+                family=family,
+                columns={name: value for name, value in named.items() if value is not None},
+                **settings_of(settings),
+            )
+    except KeyboardInterrupt:
+        print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
+        raise typer.Exit(130) from None
+    page = found.report(out)
+    outcome = None if wanted is None else apply(wanted, found, earlier)
+    makers: dict[Path | None, Callable[[], str]] = {
+        junit: lambda: exports.junit(found, outcome),
+        markdown: lambda: exports.markdown(found, outcome),
+        model_card: lambda: exports.model_card(found),
+        latex: lambda: exports.latex(found),
+        csv: lambda: exports.csv(found),
+    }
+    for path, make in makers.items():
+        if path is not None:
+            _write(path, make())
+    put(as_json, found, show.audit, _plain)
+    if not as_json:
+        print(f"Report: {page}")
+    if outcome is not None:
+        for condition in outcome.conditions:
+            print(f"{condition.state}: {condition.sentence}", file=sys.stderr if as_json else sys.stdout)
+        raise typer.Exit(outcome.exit_status)
+
+
+def _write(path: Path, text: str) -> None:
+    from trueness.engine import disk, write_atomically
+
+    with disk(str(path), full="free some space", refused="choose another place"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text.encode())
+
+
+def _plain(found: Audit) -> Any:
+    return json.loads(found.model_dump_json())
+
+
+def _announce(plan: AuditPlan) -> None:
+    """What is about to be done, on standard error."""
+    from trueness.cli.progress import duration
+
+    sizes = plan.settings
+    lines = [
+        f"Audit of {plan.model} on {plan.data}: {sizes['texts']} texts, {len(plan.explainers)} explainers "
+        f"({', '.join(plan.explainers)}), {len(plan.foils)} foils; about {duration(plan.seconds)}.",
+        *(f"  {what}: {duration(seconds)} of work" for what, seconds in plan.parts.items() if seconds >= 1),
+        *(f"  not possible: {name}: {why}" for name, why in plan.refused.items()),
+        *(f"  left out: {what}" for what in plan.left_out),
+        *(f"  note: {what}" for what in plan.notes),
+    ]
+    for line in lines:
+        print(line, file=sys.stderr)

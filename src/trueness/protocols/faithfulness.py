@@ -1,0 +1,136 @@
+"""What hiding words costs a model as it is: comprehensiveness and sufficiency, deletion and insertion, hard and soft.
+
+With f(H) the probability of the explained class when the words H are hidden, T_s the share s of the words that an
+explanation calls most important and B_s as many of those that it calls least important,
+
+    D = mean over s of f(B_s) - f(T_s).
+
+f(nothing) - f(T_s) is comprehensiveness (deletion), f(nothing) - f(B_s) sufficiency (insertion); D is their difference.
+A random order has D = 0 in expectation whatever the model does with hidden words, and an inverted explanation -D. The
+soft variant hides each word at random, the more often the more important it is, so that how much scores differ counts
+too; the share that is hidden is the same for all explanations (pi-Soft, 2601.03089; there on entries of embeddings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch, EncodedSplit
+from trueness.explainers.text import texts_at_once
+from trueness.models.network import TextNetwork, inspecting
+from trueness.stats.undefined import Bools, Floats
+
+LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7)
+"""Shares of the words that are hidden."""
+SHARES = (0.2, 0.5)
+"""Mean chances to be hidden, of the soft variant."""
+DRAWS = 2
+_LEAST = 1e-3  # of the range of scores: so that every mean chance can be reached
+_HALVINGS = 50
+
+
+@dataclass(frozen=True)
+class Removal:
+    """(texts, levels) probabilities of the explained class with words hidden, the important or the unimportant ones."""
+
+    whole: Floats
+    """(texts,) with nothing hidden."""
+    important: Floats
+    unimportant: Floats
+    soft_important: Floats
+    """(texts, shares), mean over draws."""
+    soft_unimportant: Floats
+
+    @property
+    def cost(self) -> Floats:
+        """(texts,) D: above 0 where what is called important matters more than what is not."""
+        found: Floats = (self.unimportant - self.important).mean(axis=1)
+        return found
+
+    @property
+    def soft_cost(self) -> Floats:
+        """(texts,) the same of the soft variant."""
+        found: Floats = (self.soft_unimportant - self.soft_important).mean(axis=1)
+        return found
+
+
+def places(scores: Floats, mask: Bools, seed: int = 0) -> Floats:
+    """(texts, tokens) the place of each token, 0 for the most important one; equal scores are in random order."""
+    noise = np.stack([np.random.default_rng([seed, row]).random(mask.shape[1]) for row in range(len(mask))])
+    order = np.lexsort((noise, np.where(mask, -scores, np.inf)), axis=-1)
+    found = np.empty_like(order)
+    np.put_along_axis(found, order, np.arange(mask.shape[1])[None], axis=1)
+    return found.astype(np.float64)
+
+
+def chances(scores: Floats, mask: Bools, share: float) -> Floats:
+    """(texts, tokens) chances to be hidden that rise with the scores and have the given mean over each text's tokens.
+
+    min(1, c * (a + 0.001)), a being the scores over their range, between 0 and 1, and c found by bisection. Equal
+    scores have equal chances.
+    """
+    low = np.where(mask, scores, np.inf).min(axis=1, keepdims=True)
+    high = np.where(mask, scores, -np.inf).max(axis=1, keepdims=True)
+    spread = np.where(high > low, high - low, 1.0)
+    size = np.where(mask, (scores - low) / spread, 0.0) + _LEAST
+    wanted = share * mask.sum(axis=1, keepdims=True)
+    least, most = np.zeros((len(mask), 1)), np.full((len(mask), 1), 1 / _LEAST)
+    for _ in range(_HALVINGS):
+        middle = (least + most) / 2
+        enough = (np.minimum(1.0, middle * size) * mask).sum(axis=1, keepdims=True) >= wanted
+        least, most = np.where(enough, least, middle), np.where(enough, middle, most)
+    found: Floats = np.minimum(1.0, most * size) * mask
+    return found
+
+
+def removal(
+    network: TextNetwork,
+    split: EncodedSplit,
+    scores: Floats,
+    mask: Bools,
+    *,
+    levels: Sequence[float] = LEVELS,
+    shares: Sequence[float] = SHARES,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Removal:
+    """Hide by the scores (texts, tokens) and look again, at the classes that the split is labelled with."""
+    place, count = places(scores, mask, seed), mask.sum(axis=1, keepdims=True)
+    hidden: list[Bools] = []
+    for level in levels:
+        number = np.maximum(np.round(level * count), 1)
+        hidden += [(place < number) & mask, (place >= count - number) & mask]
+    dice = np.stack([np.random.default_rng([seed, row, 1]).random((draws, mask.shape[1])) for row in range(len(mask))])
+    for share in shares:
+        for sign in (1, -1):
+            chance = chances(sign * scores, mask, share)
+            hidden += [dice[:, draw] < chance for draw in range(draws)]
+    whole, *found = _looks(network, split, [np.zeros_like(mask), *hidden])
+    hard = np.stack(found[: 2 * len(levels)], axis=1) if levels else np.zeros((len(mask), 0))
+    said = found[2 * len(levels) :]
+    soft = (np.stack(said, axis=1) if said else np.zeros((len(mask), 0))).reshape(len(mask), len(shares), 2, draws)
+    soft = soft.mean(axis=3)
+    return Removal(whole, hard[:, 0::2], hard[:, 1::2], soft[:, :, 0], soft[:, :, 1])
+
+
+def _looks(network: TextNetwork, split: EncodedSplit, hidden: Sequence[Bools]) -> list[Floats]:
+    """For each way to hide (texts, tokens) the probabilities (texts,) of the labelled classes."""
+    found = [np.zeros(len(split)) for _ in hidden]
+    with inspecting(network):
+        for rows, batch in split.to_explain():
+            width = batch.mask.shape[1]
+            for result, where in zip(found, hidden, strict=True):
+                chosen = torch.from_numpy(where[rows, :width]).to(batch.mask.device)
+                result[rows] = _probability(network, batch.masked(chosen)).cpu().numpy()
+    return found
+
+
+def _probability(network: TextNetwork, batch: Batch) -> Tensor:
+    parts = torch.split(torch.arange(len(batch), device=batch.mask.device), texts_at_once(network, batch, None))
+    logits = [network(batch if len(parts) == 1 else batch.rows(part)).logits for part in parts]
+    return torch.cat(logits).double().softmax(dim=-1).gather(1, batch.labels[:, None])[:, 0]

@@ -1,0 +1,188 @@
+"""Does an explanation depend on the model? Its weights are put into a random order, and the explanation is asked again.
+
+Adebayo et al. (2018): an explanation that stays the same when the weights are random does not explain the model. Layers
+are randomised one after another from the top or from the bottom, or all at once; from the top alone misleads, since
+lower layers keep the sizes of what they pass on (Binder et al. 2023). `smooth` averages over noisy embeddings
+first, and `complexity` gives the efficient variant (Hedstroem et al. 2024): the rise of an explanation's entropy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from trueness.data.batches import EncodedSplit
+from trueness.explainers import Explainer
+from trueness.models.network import TextNetwork
+from trueness.protocols.similarity import similarity
+from trueness.stats.undefined import Bools, Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Order = Literal["all at once", "top-down", "bottom-up"]
+ORDERS: tuple[Order, ...] = get_args(Order)
+BINS = 100
+"""Of the histogram whose entropy is an explanation's complexity."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Weights that are randomised together."""
+
+    name: str
+    weights: tuple[nn.Parameter, ...]
+
+
+def layers_of(network: TextNetwork) -> list[Layer]:
+    """The layers of a network from bottom to top: numbered blocks, and the modules around them."""
+    found: dict[str, list[nn.Parameter]] = {}
+    for name, weight in network.named_parameters():
+        modules = name.split(".")[:-1]
+        number = next((place for place, part in enumerate(modules) if part.isdigit()), None)
+        if number is not None:
+            modules = modules[: number + 1]
+        elif len(modules) > 2:
+            modules = modules[:-1]
+        found.setdefault(".".join(modules), []).append(weight)
+    return [Layer(name, tuple(weights)) for name, weights in found.items()]
+
+
+@contextlib.contextmanager
+def randomised(layers: Sequence[Layer], seed: int) -> Iterator[None]:
+    """The entries of every weight in random order: the same values, in other places. Restored, also after an error."""
+    generator = torch.Generator().manual_seed(seed)
+    kept = [(weight, weight.detach().clone()) for layer in layers for weight in layer.weights]
+    try:
+        with torch.no_grad():
+            for weight, before in kept:
+                order = torch.randperm(before.numel(), generator=generator).to(before.device)
+                weight.copy_(before.flatten()[order].view_as(before))
+        yield
+    finally:
+        with torch.no_grad():
+            for weight, before in kept:
+                weight.copy_(before)
+
+
+@contextlib.contextmanager
+def noisy(network: TextNetwork, share: float, seed: int) -> Iterator[None]:
+    """Embeddings with normal noise of a share of their range; then as they were."""
+    weight = network.embedding.weight
+    size = share * float((weight.max() - weight.min()).detach())
+    generator = torch.Generator().manual_seed(seed)
+
+    def add(_: nn.Module, __: object, output: Tensor) -> Tensor:
+        return output + size * torch.randn(output.shape, generator=generator).to(output)
+
+    hook = network.embedding.register_forward_hook(add)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def explained(
+    network: TextNetwork, split: EncodedSplit, explainer: Explainer, *, smooth: int = 0, noise: float = 0.05
+) -> tuple[Floats, Bools]:
+    """(texts, tokens) scores of the classes that the split is labelled with, and the mask.
+
+    With `smooth`, their mean over so many draws of noise.
+    """
+    mask = mask_of(split)
+    scores = np.zeros(mask.shape)
+    for draw in range(max(smooth, 1)):
+        with noisy(network, noise, draw) if smooth else contextlib.nullcontext():
+            for rows, batch in split.to_explain():
+                found = explainer.attribute(network, batch, "gold").double().cpu().numpy()
+                scores[rows, : found.shape[1]] += found / max(smooth, 1)
+    return scores, mask
+
+
+def mask_of(split: EncodedSplit) -> Bools:
+    """(texts, tokens) which tokens are explained."""
+    mask = np.zeros((len(split), int(split.sizes.max())), dtype=bool)
+    for rows, batch in split.in_order():
+        mask[rows, : batch.mask.shape[1]] = batch.mask.cpu().numpy()
+    return mask
+
+
+def redrawn(explainer: Explainer) -> Explainer | None:
+    """The same method with other draws; None where it draws nothing."""
+    if not explainer.facts.random:
+        return None
+    drawing: Any = explainer
+    other: Explainer = replace(drawing, seed=drawing.seed + 1)
+    return other
+
+
+def complexity(scores: Floats, mask: Bools) -> Floats:
+    """(texts,) entropy of the histogram of a text's scores over their range: 0 where all are the same."""
+    found = np.zeros(len(scores))
+    for row, (values, inside) in enumerate(zip(scores, mask, strict=True)):
+        if inside.any():
+            counts = np.histogram(values[inside], bins=BINS)[0]
+            share = counts[counts > 0] / counts.sum()
+            found[row] = -(share * np.log(share)).sum()
+    return found
+
+
+def randomisation(
+    network: TextNetwork,
+    split: EncodedSplit,
+    explainer: Explainer,
+    *,
+    orders: Sequence[Order] = ORDERS,
+    seeds: Sequence[int] = (0,),
+    smooth: int = 0,
+    before: Floats | None = None,
+) -> pd.DataFrame:
+    """One row per text, order, step and seed: how alike the explanations are, and how complexity rises.
+
+    The split is labelled with the classes to explain; `before` are their scores where these are known. `similarity` is
+    as large as `ceiling` where an explanation ignores what was randomised: the ceiling is 1, or of a method that draws
+    at random what it has in common with itself under other draws. Step s of an order has its first s layers
+    randomised; all at once has one step.
+    """
+    import pandas as pd
+
+    other = redrawn(explainer)
+    if before is None:
+        before, mask = explained(network, split, explainer, smooth=smooth)
+    else:
+        mask = mask_of(split)
+        before = before[:, : mask.shape[1]]
+    again = before if other is None else explained(network, split, other, smooth=smooth)[0]
+    ceiling, simple = similarity(before, again, mask), complexity(before, mask)
+    layers = layers_of(network)
+    frames = []
+    for order in orders:
+        queue = layers[::-1] if order == "top-down" else layers
+        steps = [len(queue)] if order == "all at once" else list(range(1, len(queue) + 1))
+        for seed in seeds:
+            for step in steps:
+                with randomised(queue[:step], seed):
+                    after, _ = explained(network, split, other or explainer, smooth=smooth)
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    rise = np.where(simple > 0, (complexity(after, mask) - simple) / simple, np.nan)
+                frames.append(
+                    pd.DataFrame(
+                        {
+                            "instance": np.arange(len(split)),
+                            "order": order,
+                            "step": step,
+                            "layer": "all" if order == "all at once" else queue[step - 1].name,
+                            "seed": seed,
+                            "similarity": similarity(before, after, mask),
+                            "ceiling": ceiling,
+                            "complexity rise": rise,
+                        }
+                    )
+                )
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,145 @@
+"""A model whose right explanation is known by hand, wrong explanations of it, and an audit of all of them in memory."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import nn
+
+from trueness.audit.judging import in_order, judge
+from trueness.audit.trials import Measurements, lines_of
+from trueness.data.batches import EncodedSplit
+from trueness.data.coding import MASK, SPECIAL
+from trueness.data.examples import TextExample
+from trueness.data.vocabulary import Vocabulary
+from trueness.explainers import Blurred, Explainer, Facts, Random, TokenNumber
+from trueness.models.network import Prediction, TextNetwork
+from trueness.models.text_model import TextModel
+from trueness.protocols.faithfulness import removal
+from trueness.protocols.randomisation import explained, randomisation, redrawn
+from trueness.protocols.similarity import similarity
+from trueness.protocols.stability import after_edit, alone, edited
+
+WORDS = 60
+
+
+class Weigher(TextNetwork):
+    """Each word has a weight, and the weights of a text are added up: class 1 where the sum is above 0."""
+
+    def __init__(self, vocabulary, classes=2):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, 1, padding_idx=0)
+        self.shape = {"vocabulary": vocabulary, "classes": classes}
+
+    def forward(self, batch, *, embeddings=None, attention=None):
+        values = self.embed(batch) if embeddings is None else embeddings
+        position = torch.arange(values.shape[1], device=values.device)
+        inside = (position < batch.text.lengths[:, None])[..., None]
+        total = (values * inside).sum(dim=1)
+        logits = torch.cat([-total, total], dim=1) / 2
+        return Prediction(logits, batch.mask / batch.mask.sum(dim=1, keepdim=True), values)
+
+
+def make_model(rng, scale=1.5):
+    """A few strong words and many weak ones; what is hidden, and a full stop, weigh nothing."""
+    words = ("." , *(f"w{number}" for number in range(WORDS)))
+    vocabulary = Vocabulary((*SPECIAL, *words)) if not hasattr(Vocabulary, "of_words") else Vocabulary.of_words(words)
+    network = Weigher(len(vocabulary))
+    with torch.no_grad():
+        network.embedding.weight.zero_()
+        weights = rng.standard_t(3, WORDS) * scale
+        network.embedding.weight[-WORDS:, 0] = torch.tensor(weights, dtype=torch.float32)
+    return TextModel(network, vocabulary, ("bad", "good"))
+
+
+def make_texts(rng, number, low=8, high=16):
+    return [
+        TextExample(tuple(f"w{word}" for word in rng.integers(0, WORDS, rng.integers(low, high))), 0)
+        for _ in range(number)
+    ]
+
+
+class Right(Explainer):
+    """The weight of each word, for or against the class."""
+
+    facts = Facts()
+
+    def attribute(self, model, batch, target="predicted"):
+        sign = torch.where(batch.labels == 1, 1.0, -1.0) if target == "gold" else torch.ones(len(batch))
+        return model.embedding(batch.tokens)[..., 0] * sign[:, None] * batch.mask
+
+
+class Inverted(Right):
+    facts = Facts()
+
+    def attribute(self, model, batch, target="predicted"):
+        return -super().attribute(model, batch, target)
+
+
+class Constant(Explainer):
+    facts = Facts(signed=False)
+
+    def attribute(self, model, batch, target="predicted"):
+        return batch.mask.float()
+
+
+class Positions(Explainer):
+    """The same whatever the text: the later, the more."""
+
+    facts = Facts(signed=False)
+
+    def attribute(self, model, batch, target="predicted"):
+        return torch.arange(batch.mask.shape[1]).float() * batch.mask
+
+
+class WeightIndependent(Explainer):
+    """What is right for this model, looked up beforehand: it never looks at the model."""
+
+    facts = Facts()
+
+    def __init__(self, table):
+        self.table = table
+
+    def attribute(self, model, batch, target="predicted"):
+        sign = torch.where(batch.labels == 1, 1.0, -1.0)
+        return self.table[batch.tokens] * sign[:, None] * batch.mask
+
+
+def measure(model, examples, methods, randomised=60):
+    split = EncodedSplit(examples, model.coder)
+    with torch.no_grad():
+        found = torch.zeros(len(examples), dtype=torch.long)
+        for rows, batch in split.in_order():
+            found[torch.from_numpy(rows)] = model.network(batch).logits.argmax(dim=-1)
+    examples = [replace(one, label=int(label)) for one, label in zip(examples, found, strict=True)]
+    split = EncodedSplit(examples, model.coder)
+    few = EncodedSplit(examples[:randomised], model.coder)
+    result = {}
+    for name, method in methods.items():
+        scores, mask = explained(model.network, split, method)
+        other = redrawn(method)
+        ceiling = np.ones(len(examples)) if other is None else similarity(scores, explained(model.network, split, other)[0], mask)
+        table = randomisation(model.network, few, method, orders=["all at once"], seeds=(0, 1), before=scores[:randomised])
+        change = (table["ceiling"] - table["similarity"]).groupby(table["instance"]).mean().to_numpy()
+        hidden = removal(model.network, split, scores, mask)
+        result[name] = Measurements(
+            cost=hidden.cost,
+            soft_cost=hidden.soft_cost,
+            change=change,
+            ceiling=ceiling,
+            alone=alone(model, examples[:30], method, scores, mask),
+            edited=after_edit(model, examples, [edited(one) for one in examples], method, scores),
+            random=method.facts.random,
+        )
+    return result
+
+
+FOILS = ("random", "blurred", "token-number")
+
+
+def audit(model, examples, methods, **how):
+    """Verdicts of the methods and of the foils; no model is trained, so that no evidence is planted."""
+    every = {**methods, "random": Random(), "blurred": Blurred(Right()), "token-number": TokenNumber()}
+    found = measure(model, examples, every, **how)
+    judged, ties = in_order(judge(lines_of(found, FOILS, missing_planted="no", planted_required=False), FOILS), found)
+    return {one.explainer: one for one in judged}, ties
