@@ -187,6 +187,11 @@ def test_lines_of_keys():
     assert find_line(text, ["zzz"]) is None
     tricky = 'a = [\n  [0.0, 0.5],\n]\nq = """\nb = 1\n"""\nb = 2\n'
     assert find_line(tricky, ["b"]) == 7
+    quoted = '[t."a.b:c[d=1]"]\n"e f" = 1\n"g.h:i" = 2\nj."k.l" = 3\n'
+    inside = ["t", "a.b:c[d=1]"]
+    assert find_line(quoted, inside) == 1
+    assert [find_line(quoted, [*inside, *rest]) for rest in (["e f"], ["g.h:i"], ["j", "k.l"])] == [2, 3, 4]
+    assert find_line(quoted, [*inside, "j"]) == 4
 
 
 def test_the_plan_has_one_task_per_condition():

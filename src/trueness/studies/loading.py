@@ -17,6 +17,12 @@ from trueness.registry import nearest
 from trueness.studies.kinds import KINDS
 from trueness.studies.schema import Study
 
+_PART = r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|[\w-]+)"""
+_KEY = rf"{_PART}(?:\s*\.\s*{_PART})*"
+_ASSIGNMENT = re.compile(rf"\s*({_KEY})\s*=")
+# Not a number: a row of an array is no header.
+_HEADER = re.compile(rf"\s*\[\[?\s*(?![-\d])({_KEY})\s*\]\]?\s*(#.*)?$")
+
 
 def builtin_studies() -> dict[str, str]:
     """Name to TOML text of the studies that come with the kinds of study."""
@@ -29,7 +35,7 @@ def load_study(name: str | Path, settings: Mapping[str, Any] | None = None) -> S
     Raises UserError with the file, the line and the key at fault.
     """
     source, text = _find(name)
-    content = _parse(source, text)
+    content = parse_toml(source, text)
     given = dict(_flatten(settings or {}))
     for path, value in given.items():
         _set(content, path, value)
@@ -94,7 +100,8 @@ def _find(name: str | Path) -> tuple[str, str]:
     raise UserError(f"There is no study named {str(name)!r}; {nearest(str(name), list(builtin))}")
 
 
-def _parse(source: str, text: str) -> dict[str, Any]:
+def parse_toml(source: str, text: str) -> dict[str, Any]:
+    """What a TOML text holds; UserError with the source and the line if it is not valid."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -165,13 +172,17 @@ def find_line(text: str, location: Sequence[str]) -> int | None:
         was_quoted, quoted = quoted, quoted ^ bool((line.count('"""') + line.count("'''")) % 2)
         if was_quoted:
             continue
-        if header := re.match(r"\s*\[\[?\s*([A-Za-z\"'][^\[\],]*?)\s*\]\]?\s*(#.*)?$", line):
-            table = tuple(part.strip(" \"'") for part in header[1].split("."))
-            path = table
-        elif assignment := re.match(r"\s*([\w\-.\"' ]+?)\s*=", line):
-            path = (*table, *(part.strip(" \"'") for part in assignment[1].split(".")))
+        if header := _HEADER.match(line):
+            path = table = _parts(header[1])
+        elif assignment := _ASSIGNMENT.match(line):
+            path = (*table, *_parts(assignment[1]))
         else:
             continue
-        if path == tuple(location[: len(path)]) and len(path) > best[0]:
-            best = (len(path), number)
+        shared = min(len(path), len(location))
+        if path[:shared] == tuple(location[:shared]) and shared > best[0]:
+            best = (shared, number)
     return best[1]
+
+
+def _parts(key: str) -> tuple[str, ...]:
+    return tuple(part[1:-1] if part[0] in "\"'" else part for part in re.findall(_PART, key))

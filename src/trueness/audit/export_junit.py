@@ -1,0 +1,63 @@
+"""An audit as JUnit XML, which continuous integration shows as tests."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from trueness.audit.export_cells import clean, interval, value
+from trueness.audit.gate_outcome import GateOutcome
+from trueness.audit.verdict import Audit, Judged, Trial
+
+
+def junit(audit: Audit, outcome: GateOutcome | None = None) -> str:
+    """A suite for each explainer with a case for each trial, and one for the gate; what cannot be told is skipped.
+
+    A foil is there to fail: its suite has one case, which fails if the foil may be shown.
+    """
+    root = Element("testsuites", name=clean(f"audit of {audit.model}"))
+    for one in audit.explainers:
+        suite = SubElement(root, "testsuite", name=clean(one.explainer), time=f"{one.seconds:.3f}")
+        if one.foil:
+            _foil(suite, one)
+        else:
+            for trial in one.trials:
+                _trial(suite, one.explainer, trial)
+    if outcome is not None:
+        suite = SubElement(root, "testsuite", name="gate", time="0.000")
+        for condition in outcome.conditions:
+            answer = {"holds": "pass", "does not hold": "fail"}.get(condition.state, "cannot tell")
+            _case(suite, "gate", condition.name, answer, condition.sentence)
+    _count(root)
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _foil(suite: Element, one: Judged) -> None:
+    answer = {"must not be shown": "pass", "may be shown": "fail"}.get(one.decision, "cannot tell")
+    found = ", ".join(f"{trial.name}: {trial.answer}" for trial in one.trials)
+    _case(
+        suite, one.explainer, "the foil fails", answer, f"the verdict is {one.decision!r}; a foil must fail ({found})"
+    )
+
+
+def _trial(suite: Element, explainer: str, trial: Trial) -> None:
+    _case(suite, explainer, trial.name, trial.answer, f"{trial.reason} {value(trial)} {interval(trial)}")
+
+
+def _case(suite: Element, group: str, name: str, answer: str, reason: str) -> None:
+    case = SubElement(suite, "testcase", classname=clean(group), name=clean(name))
+    if answer == "fail":
+        SubElement(case, "failure", message=clean(reason), type="fail").text = clean(reason)
+    elif answer == "cannot tell":
+        SubElement(case, "skipped", message=clean(f"cannot tell: {reason}"))
+    else:
+        SubElement(case, "system-out").text = clean(reason)
+
+
+def _count(root: Element) -> None:
+    for element in (root, *root):
+        element.set("tests", str(len(list(element.iter("testcase")))))
+        element.set("failures", str(len(list(element.iter("failure")))))
+        element.set("errors", "0")
+        if element is not root:
+            element.set("skipped", str(len(list(element.iter("skipped")))))
