@@ -19,11 +19,13 @@ T = TypeVar("T")
 _SETTINGS = re.compile(r"(?P<base>.+?)\[(?P<settings>\w+\s*=.*)\]")
 
 
-def nearest(name: str, known: list[str]) -> str:
-    """A clause that names what the user may have meant."""
+def nearest(name: str, known: list[str], otherwise: str = "") -> str:
+    """A clause that names what the user may have meant; where nothing is close `otherwise`, or all that is known."""
     close = [item for item in known if name and name in item] or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return f"did you mean {' or '.join(close)}?"
+    if otherwise:
+        return otherwise
     return f"known are {', '.join(sorted(known))}." if known else "none is registered."
 
 

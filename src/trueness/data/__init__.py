@@ -4,9 +4,11 @@ from trueness.data import roar_synthetic as _roar_synthetic  # registers its dat
 from trueness.data.check import check_dataset
 from trueness.data.dataset import TextDataset
 from trueness.data.examples import RawExample, TextExample
+from trueness.data.labels import match_labels
 from trueness.data.preparation import Preparation
 from trueness.data.source import TextSource, as_source
 from trueness.data.text_datasets import TEXT_DATASETS, load_text
+from trueness.data.texts import Texts, read_texts
 from trueness.data.vectors import VECTOR_DATASETS, VectorDataset, Vectors
 from trueness.data.vocabulary import Vocabulary
 
@@ -20,10 +22,13 @@ __all__ = [
     "TextDataset",
     "TextExample",
     "TextSource",
+    "Texts",
     "VectorDataset",
     "Vectors",
     "Vocabulary",
     "as_source",
     "check_dataset",
     "load_text",
+    "match_labels",
+    "read_texts",
 ]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from trueness.boundary import reading
 from trueness.data.examples import RawExample
-from trueness.data.folder import read_lines
+from trueness.data.lines import read_lines
 from trueness.errors import UserError
 
 PEOPLE = ("Daniel", "John", "Mary", "Sandra")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trueness.data.examples import RawExample
-from trueness.data.folder import read_lines
+from trueness.data.lines import read_lines
 from trueness.errors import UserError
 
 GOOD, BAD = 0.9, 0.3

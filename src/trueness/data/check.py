@@ -9,29 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from trueness.boundary import exists
+from trueness.data.columns import Columns
 from trueness.data.dataset import TextDataset
 from trueness.data.examples import RawExample
-from trueness.data.folder import find_splits, read_rows
-from trueness.data.text_datasets import TEXT_DATASETS, load_text
+from trueness.data.folder import checked, find_splits, open_rows
+from trueness.data.text_datasets import TEXT_DATASETS, load_text, unknown
 from trueness.data.vectors import VECTOR_DATASETS, VectorDataset
-from trueness.errors import UserError
-from trueness.registry import nearest
 
 _Rows = list[tuple[int, RawExample]]
 """Examples with the numbers of their rows."""
 
 
-def check_dataset(source: str, *, root: str | Path | None = None) -> dict[str, Any]:
-    """What is in the dataset of that name, file or folder; see `docs/data.md` for the fields."""
+def check_dataset(source: str, *, root: str | Path | None = None, columns: Columns | None = None) -> dict[str, Any]:
+    """What is in the dataset of that name, file or folder; see `docs/data.md` for the fields.
+
+    The columns of files are guessed unless they are said.
+    """
     if source in VECTOR_DATASETS:
         return _check_vectors(source)
     if source in TEXT_DATASETS:
         return _check_prepared(load_text(source, root=root))
     path = Path(source)
     if not exists(path):
-        known = [*VECTOR_DATASETS, *TEXT_DATASETS]
-        raise UserError(f"There is no dataset, file or folder {source!r}; {nearest(source, known)}")
-    return _check_text(source, find_splits(path))
+        raise unknown(source, [*VECTOR_DATASETS, *TEXT_DATASETS])
+    return _check_text(source, find_splits(path), columns)
 
 
 def _check_vectors(name: str) -> dict[str, Any]:
@@ -69,13 +70,15 @@ def _joined(tokens: tuple[str, ...] | None) -> str | None:
     return None if tokens is None else " ".join(tokens)
 
 
-def _check_text(source: str, files: dict[str, Path]) -> dict[str, Any]:
+def _check_text(source: str, files: dict[str, Path], columns: Columns | None) -> dict[str, Any]:
     rows: dict[str, _Rows] = {}
     bad: list[dict[str, Any]] = []
     splits = {}
+    notes: dict[str, None] = {}
     for split, file in files.items():
-        rows[split] = []
-        for number, row in read_rows(file):
+        rows[split], opened = [], open_rows(file, columns)
+        notes |= dict.fromkeys(opened.notes)
+        for number, row in checked(opened):
             if isinstance(row, str):
                 bad.append({"file": file.name, "row": number, "problem": row})
             else:
@@ -89,6 +92,7 @@ def _check_text(source: str, files: dict[str, Path]) -> dict[str, Any]:
         "dataset": source,
         "usable": not bad and not empty and not unseen,
         "splits": splits,
+        "notes": list(notes),
         "empty_splits": empty,
         "classes_not_in_train": unseen,
         "leakage": _leakage(rows),

@@ -45,7 +45,7 @@ def prepare(name: str, raw: Mapping[str, Sequence[RawExample]], how: Preparation
 
     Examples left out are counted in the dataset's notes; a label unknown to the training split is an error.
     """
-    labelled = {split: _renamed(part, how) for split, part in raw.items()}
+    labelled = {split: renamed(part, how) for split, part in raw.items()}
     classes = how.classes or classes_of(name, labelled)
     tokenised = {
         split: [_tokenised(example, classes, how) for example in part if str(example.label) in classes]
@@ -75,7 +75,8 @@ def _notes(raw: Mapping[str, Sequence[RawExample]], *steps: Mapping[str, Sequenc
     return tuple(notes)
 
 
-def _renamed(examples: Sequence[RawExample], how: Preparation) -> Sequence[RawExample]:
+def renamed(examples: Sequence[RawExample], how: Preparation) -> Sequence[RawExample]:
+    """The same under the labels that the preparation gives them; one without any is left out."""
     if how.merge is None:
         return examples
     merge = how.merge

@@ -1,77 +1,129 @@
 """Text datasets in files: a folder with train, dev and test, or one file.
 
-Columns: `text`, `label`, optionally `text_b` (pairs) and `evidence` (token spans). Formats: .jsonl and .csv, both also
-.gz, and .parquet.
+Columns: `text`, `label`, optionally `text_b` (pairs) and `evidence` (token spans); other names are guessed, or asked
+for. Formats: .jsonl, .csv, .tsv and .txt with tabs, all also .gz, and .parquet.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
-import gzip
 import importlib.util
 import json
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trueness.boundary import exists, first_line, is_file, quoted, reading, whole
+from trueness.boundary import exists, is_file, quoted, short, whole
+from trueness.data.columns import Columns, choose_columns
 from trueness.data.examples import RawExample, Span
+from trueness.data.labels import read_label
+from trueness.data.table import Table, open_table
 from trueness.errors import UserError
 
 SPLITS = ("train", "dev", "test")
 SUFFIXES = (".jsonl.gz", ".csv.gz", ".jsonl", ".csv", ".parquet")
-LONGEST_LINE = 1 << 26
-"""Bytes of a line: what is longer is no text of one's own, but a damaged or hostile file."""
-LONGEST_CELL = 1 << 24
-"""Characters of a cell in CSV."""
+SEPARATED = (".tsv", ".tsv.gz", ".txt", ".txt.gz")
+"""Files with tabs; in a folder, of splits that are there in no other form."""
 LARGEST_LABEL = 1 << 63
-_Records = Iterator[tuple[int, Mapping[str, Any] | str]]
-"""Numbered rows by column, or what is wrong with them."""
-_PLAIN = re.compile("0|-?[1-9][0-9]{0,17}")
-_UNICODE = {
-    codecs.BOM_UTF32_LE: "UTF-32",  # begins as that of UTF-16 does
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a row holds, unchecked but for the columns it is taken from."""
+
+    text: object = None
+    label: object = None
+    text_b: object = None
+    evidence: object = None
+    fault: str = ""
+    """What is wrong with the label as it is written."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table, each with its line (in parquet, its row) from 1, or what is wrong with one."""
+
+    columns: Columns
+    notes: tuple[str, ...]
+    """What was found out or guessed."""
+    table: Table
+
+    def __iter__(self) -> Iterator[tuple[int, Row | str]]:
+        for number, record in self.table.read():
+            yield number, record if isinstance(record, str) else self.row(record)
+
+    def row(self, record: Mapping[str, Any]) -> Row:
+        """The cells of the chosen columns."""
+        text, text_b, label = (
+            None if name is None else record.get(name)
+            for name in (self.columns.text, self.columns.text_b, self.columns.label)
+        )
+        evidence = record.get("evidence")
+        if not self.table.written:
+            return Row(text, label, text_b, evidence)
+        found = read_label(str(label or ""))
+        fault = "the label is a number that is not whole, or not written as 7 or -7 are" if found is None else ""
+        return Row(text, found, text_b or None, evidence, f"{fault} ({quoted(label)})" if fault else "")
 
 
 def find_splits(path: Path) -> dict[str, Path]:
     """Split name to file; a single file is a dataset of one split, named after it."""
     if is_file(path):
-        if not path.name.endswith(SUFFIXES):
-            raise UserError(f"{path} is none of {', '.join(SUFFIXES)}.")
+        if not path.name.endswith((*SUFFIXES, *SEPARATED)):
+            raise UserError(f"{path} is none of {', '.join((*SUFFIXES, *SEPARATED))}.")
         return {path.name.split(".")[0]: path}
     if not exists(path) or not path.is_dir():
         raise UserError(f"There is no dataset, file or folder {path}.")
     found: dict[str, Path] = {}
     for split in SPLITS:
-        files = [path / (split + suffix) for suffix in SUFFIXES if is_file(path / (split + suffix))]
+        files = _files(path, split, SUFFIXES) or _files(path, split, SEPARATED)
         if len(files) > 1:
             raise UserError(f"{path} holds the split {split} twice: {files[0].name} and {files[1].name}; remove one.")
         if files:
             found[split] = files[0]
     if not found:
-        raise UserError(f"{path} holds none of the files train, dev, test with {', '.join(SUFFIXES)}.")
+        raise UserError(f"{path} holds none of the files train, dev, test with {', '.join((*SUFFIXES, *SEPARATED))}.")
     return found
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, RawExample | str]]:
-    """The rows of one file in order, each with its line (in parquet, its row) from 1: examples, or what is wrong.
+def _files(path: Path, split: str, suffixes: tuple[str, ...]) -> list[Path]:
+    return [path / (split + suffix) for suffix in suffixes if is_file(path / (split + suffix))]
 
-    UserError where the file as a whole cannot be read.
+
+def open_rows(path: Path, asked: Columns | None = None, *, labelled: bool = True) -> Rows:
+    """The rows of a file; `asked` are its columns where they are not to be guessed.
+
+    UserError where the file as a whole cannot be read, or has no such columns.
     """
-    if path.name.endswith(".parquet"):
-        records = _read_parquet(path)
-    elif path.name.endswith((".csv", ".csv.gz")):
-        records = _read_csv(path)
-    else:
-        records = _read_jsonl(path)
-    for number, record in records:
-        yield number, record if isinstance(record, str) else check_row(record)
+    return rows_of(open_table(path, asked), asked or Columns(), labelled=labelled)
+
+
+def rows_of(table: Table, asked: Columns, *, labelled: bool = False) -> Rows:
+    """The rows of any table; unless `labelled` it need have no labels."""
+    if table.loose and not table.names:
+        return Rows(Columns("text", "text_b", "label"), table.notes, table)
+    plain = table.loose and "text" in table.names  # later rows may have what the first ones lack
+    columns = choose_columns(table.where, table.names, table.sample(), asked, labelled=labelled and not plain)
+    notes = [*table.notes, *([columns.said] if columns.said else [])]
+    others = [name for name in table.names if name and name not in columns.asked]
+    if columns.label is None and asked.label is None and others:
+        notes.append(f"no column is known to hold labels, of {short(', '.join(others))}: label_column names one")
+    if plain and columns.text == "text":
+        second = "text_b" if asked.text_b is None else asked.text_b
+        label = "label" if asked.label is None else asked.label
+        columns = Columns("text", columns.text_b or second or None, columns.label or label or None)
+    return Rows(columns, tuple(notes), table)
+
+
+def read_rows(path: Path, asked: Columns | None = None) -> Iterator[tuple[int, RawExample | str]]:
+    """The rows of one file in order, numbered as in `Rows`: examples, or what is wrong; UserError as in `open_rows`."""
+    return checked(open_rows(path, asked))
+
+
+def checked(rows: Rows) -> Iterator[tuple[int, RawExample | str]]:
+    """Rows as labelled examples, or what is wrong with one."""
+    for number, row in rows:
+        yield number, row if isinstance(row, str) else row.fault or check_row(vars(row))
 
 
 def check_row(record: Mapping[str, Any]) -> RawExample | str:
@@ -79,22 +131,28 @@ def check_row(record: Mapping[str, Any]) -> RawExample | str:
     text, text_b, label = record.get("text"), record.get("text_b"), record.get("label")
     if isinstance(label, float) and label.is_integer():
         label = int(label)
-    if problem := _problem_of_text(text, text_b) or _problem_of_label(label):
+    if problem := problem_of_text(text, text_b) or problem_of_label(label):
         return problem
     assert isinstance(text, str)
     assert isinstance(label, str | int)
-    evidence = record.get("evidence")
+    spans = read_evidence(record.get("evidence"), text)
+    return spans if isinstance(spans, str) else RawExample(text, label, text_b, spans)
+
+
+def read_evidence(evidence: object, text: str) -> tuple[Span, ...] | str | None:
+    """Spans of a text's tokens, None without any, or what is wrong with them."""
     if evidence is None or evidence == "":
-        return RawExample(text, label, text_b)
+        return None
     spans = _spans(evidence)
     if spans is None:
         return "the evidence is not a list of token spans, each two whole numbers"
     if not all(0 <= begin < end <= len(text.split()) for begin, end in spans):
         return f"an evidence span lies outside the {len(text.split())} tokens of the text"
-    return RawExample(text, label, text_b, spans)
+    return spans
 
 
-def _problem_of_text(text: object, text_b: object) -> str:
+def problem_of_text(text: object, text_b: object = None) -> str:
+    """What is wrong with a text or a pair; empty where nothing is."""
     if not isinstance(text, str):
         return "there is no text" if text is None else f"the text is not text ({quoted(text)})"
     if not text.strip():
@@ -106,7 +164,8 @@ def _problem_of_text(text: object, text_b: object) -> str:
     return ""
 
 
-def _problem_of_label(label: object) -> str:
+def problem_of_label(label: object) -> str:
+    """What is wrong with a label; empty where nothing is."""
     if isinstance(label, bool) or not isinstance(label, str | int) or not str(label).strip():
         return f"the label is missing or neither text nor a whole number ({quoted(label)})"
     if isinstance(label, int) and abs(label) >= LARGEST_LABEL:
@@ -126,142 +185,9 @@ def _spans(evidence: Any) -> tuple[Span, ...] | None:
     return spans if all(type(edge) is int for span in spans for edge in span) else None
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str | None]]:
-    """Numbered lines; None for one that is not UTF-8."""
-    fault = "is not a complete gzip file" if path.suffix == ".gz" else "cannot be read"
-    number = 0
-    with reading(path, fault), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        while line := file.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(line) > LONGEST_LINE:
-                raise UserError(f"{path}, line {number} is longer than {LONGEST_LINE >> 20} MiB.")
-            if number == 1:
-                _check_unicode(path, line)
-            try:
-                decoded = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError:
-                yield number, None
-            else:
-                yield number, decoded
-
-
-def _check_unicode(path: Path, line: bytes) -> None:
-    """Refuse text of two or four bytes a character; without a mark at its beginning it shows by its zeros."""
-    kind = next((name for mark, name in _UNICODE.items() if line.startswith(mark)), None)
-    if kind is None and len(line) > 3 and line[:4].count(0) == 2:
-        kind = "UTF-16"
-    if kind is not None:
-        raise UserError(f"{path} is {kind} text; save it as UTF-8.")
-
-
-def _read_jsonl(path: Path) -> _Records:
-    for number, line in read_lines(path):
-        if line is None:
-            yield number, "the line is not UTF-8"
-        elif line.strip():
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield number, f"the line is not JSON ({first_line(error)})"
-                continue
-            yield number, record if isinstance(record, dict) else "the line is not a JSON object"
-
-
-def _read_csv(path: Path) -> _Records:
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
-    lines = _Lines(path)
-    reader = csv.DictReader(lines)
-    try:
-        header = list(reader.fieldnames or ())
-    except csv.Error as error:
-        raise UserError(f"{path}, line 1: {_csv_fault(error)}.") from error
-    have = f"the header has {', '.join(header)}" if header else "the file is empty"
-    _check_columns(f"{path}, line 1", header, have)
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise UserError(f"{path}, line 1: the column {twice[0]} occurs twice.")
-    last = lines.number
-    while True:
-        try:
-            record = next(reader, None)
-        except csv.Error as error:
-            last = lines.number
-            yield last, _csv_fault(error)
-            continue
-        for number in lines.broken:
-            yield number, "the line is not UTF-8"
-        lines.broken.clear()
-        if record is None:
-            return
-        begin, last = last + 1, lines.number
-        yield last, _typed(record, begin, last)
-
-
-@dataclass
-class _Lines:
-    """The lines of a file, the number of the last one read, and those that are not UTF-8, which are empty here."""
-
-    path: Path
-    number: int = 0
-    broken: list[int] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[str]:
-        for number, line in read_lines(self.path):
-            self.number = number
-            if line is None:
-                self.broken.append(number)
-            yield "\n" if line is None else line
-
-
-def _csv_fault(error: csv.Error) -> str:
-    if "new-line character" in str(error):
-        return "a line ends in a carriage return alone; save the file with the line ends of Unix or Windows"
-    return f"the row is not CSV ({first_line(error)})"
-
-
-def _typed(record: dict[str | Any, Any], begin: int, last: int) -> Mapping[str, Any] | str:
-    """A row of CSV with its label as other formats have it; numeric classes are numbers, written in one way only."""
-    if None in record or None in record.values():
-        fields = "more" if None in record else "fewer"
-        where = f" (it spans lines {begin} to {last}: is a quote left open?)" if last > begin else ""
-        return f"the row has {fields} fields than the header{where}"
-    label = record["label"]
-    if _PLAIN.fullmatch(label):
-        record["label"] = int(label)
-    elif _is_number(label):
-        return f"the label is a number that is not whole, or not written as 7 or -7 are ({quoted(label)})"
-    return {key: value for key, value in record.items() if not (key == "text_b" and value == "")}
-
-
 def package_folder(name: str, missing: str) -> Path:
     """Where an installed package lies; UserError, which says what is missing, where it is not installed."""
     found = importlib.util.find_spec(name)
     if found is None or not found.submodule_search_locations:
         raise UserError(missing)
     return Path(found.submodule_search_locations[0])
-
-
-def _is_number(text: str) -> bool:
-    if text.strip().lower() in ("nan", "inf", "infinity"):
-        return False
-    try:
-        float(text)
-    except ValueError:
-        return text.strip().isdigit()
-    return True
-
-
-def _read_parquet(path: Path) -> _Records:
-    import pyarrow.parquet as pq
-
-    with reading(path, "is not a readable parquet file"):
-        table = pq.ParquetFile(path).read()
-        rows = table.to_pylist()
-    _check_columns(path, table.column_names, f"it has {', '.join(table.column_names)}")
-    yield from enumerate(rows, start=1)
-
-
-def _check_columns(where: Path | str, columns: list[str], have: str) -> None:
-    missing = sorted({"text", "label"} - set(columns))
-    if missing:
-        raise UserError(f"{where}: there is no column {' and no column '.join(missing)}; {have}.")

@@ -5,6 +5,7 @@ A name with a suffix, such as `sst@jw2019`, prepares the corpus as that paper's 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import random
@@ -12,44 +13,69 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trueness.boundary import exists, reading
+from trueness.boundary import exists, reading, short
 from trueness.data.babi import read_babi, simulate_babi
 from trueness.data.beer import as_many_as_beer, read_beer
+from trueness.data.columns import Columns
 from trueness.data.dataset import TextDataset, classes_of, prepare
 from trueness.data.examples import RawExample
-from trueness.data.folder import SUFFIXES, find_splits, package_folder, read_rows
+from trueness.data.folder import SUFFIXES, checked, find_splits, open_rows, package_folder, rows_of
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
 from trueness.data.preparation import Preparation
 from trueness.data.source import PLAIN_TEXT, Raw, TextSource, as_source
+from trueness.data.table import Table
 from trueness.data.trees import read_trees
 from trueness.errors import UserError
 from trueness.registry import Registry, nearest
 
 ROOT_VARIABLE = "TRUENESS_DATA"
+HUB_SPLITS = {"train": "train", "validation": "dev", "valid": "dev", "dev": "dev", "test": "test"}
+"""What others call the splits."""
 TEXT_DATASETS: Registry[TextSource] = Registry("dataset", group="trueness.datasets", adapt=as_source)
 
 
-def load_text(name: str, *, root: str | Path | None = None, **changes: object) -> TextDataset:
+def load_text(
+    name: str, *, root: str | Path | None = None, columns: Columns | None = None, **changes: object
+) -> TextDataset:
     """A text dataset by name, by path (a folder or file), or from the Hugging Face hub (`hf:NAME`).
 
-    `root` (default: the environment variable TRUENESS_DATA) is the folder in which the papers' corpora lie. `changes`
-    override the preparation.
+    `root` (default: the environment variable TRUENESS_DATA) is the folder in which the papers' corpora lie. `columns`
+    of files are guessed unless they are said. `changes` override the preparation.
     """
     if name in TEXT_DATASETS:
-        source = TEXT_DATASETS[name]
-        place = _under_root(name, source.folder, root) if source.folder else Path()
-        return prepare(name, source.read(place), replace(source.preparation, **changes))  # type: ignore[arg-type]
-    preparation = replace(PLAIN_TEXT, **changes)  # type: ignore[arg-type]
+        if columns is not None and columns.asked:
+            raise UserError(f"{name} has no columns to choose from.")
+        how = replace(TEXT_DATASETS[name].preparation, **changes)  # type: ignore[arg-type]
+        return prepare(name, read_registered(name, root), how)
     if name.startswith("hf:"):
-        return prepare(name, _read_hub(name.removeprefix("hf:")), preparation)
-    check_name(name)
-    return prepare(name, read_folder(Path(name)), preparation)
+        raw, notes = read_hub(name, columns)
+    else:
+        check_name(name)
+        raw, notes = read_files(Path(name), columns)
+    prepared = prepare(name, raw, replace(PLAIN_TEXT, **changes))  # type: ignore[arg-type]
+    return replace(prepared, notes=(*notes, *prepared.notes))
+
+
+def read_registered(name: str, root: str | Path | None = None) -> Raw:
+    """The splits of a dataset that has a name, before any preparation."""
+    source = TEXT_DATASETS[name]
+    return source.read(_under_root(name, source.folder, root) if source.folder else Path())
 
 
 def check_name(name: str) -> None:
     """Refuse a name that is neither a dataset's, nor a file or folder, nor the hub's; the data need not be here."""
     if name not in TEXT_DATASETS and not name.startswith("hf:") and not exists(Path(name)):
-        raise UserError(f"There is no dataset, file or folder {name!r}; {nearest(name, list(TEXT_DATASETS))}")
+        raise unknown(name, list(TEXT_DATASETS))
+
+
+def unknown(name: str, known: Sequence[str]) -> UserError:
+    """That there is no such dataset, and the datasets, files and folders of like names."""
+    folder = Path(name).parent
+    with reading(folder):
+        beside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    visible = [str(folder / file) for file in beside if not file.startswith(".")]
+    close = nearest(name, [*known, *visible], "`trueness list dataset` names the datasets.")
+    return UserError(f"There is no dataset, file or folder {short(name)!r}; {close}")
 
 
 def reference_to(name: str) -> str:
@@ -86,14 +112,21 @@ def find_source(name: str, *, root: str | Path | None = None) -> tuple[Path | No
 
 def read_folder(path: Path) -> Raw:
     """The splits of a folder or file; UserError with file and row for what cannot be used."""
+    return read_files(path)[0]
+
+
+def read_files(path: Path, asked: Columns | None = None) -> tuple[Raw, tuple[str, ...]]:
+    """The same, and what was found out of how the files are written; `asked` are columns not to be guessed."""
     splits: Raw = {}
+    notes: dict[str, None] = {}
     for split, file in find_splits(path).items():
-        splits[split] = []
-        for number, row in read_rows(file):
+        splits[split], rows = [], open_rows(file, asked)
+        notes |= dict.fromkeys(rows.notes)
+        for number, row in checked(rows):
             if isinstance(row, str):
                 raise UserError(f"{file}, row {number}: {row}; see `trueness data check {path}`.")
             splits[split].append(row)
-    return splits
+    return splits, tuple(notes)
 
 
 def _under_root(name: str, folder: str, root: str | Path | None) -> Path:
@@ -106,24 +139,27 @@ def _under_root(name: str, folder: str, root: str | Path | None) -> Path:
     return path
 
 
-def _read_hub(name: str) -> Raw:
+def read_hub(name: str, asked: Columns | None = None) -> tuple[Raw, tuple[str, ...]]:
+    """The splits of a dataset of the Hugging Face hub, `hf:NAME`, and which columns they were taken from."""
     try:
         from datasets import load_dataset  # type: ignore[import-not-found,unused-ignore]
     except ImportError as error:
         raise UserError("Datasets of the hub need an extra: pip install 'trueness[hub]'.") from error
-    names = {"train": "train", "validation": "dev", "dev": "dev", "test": "test"}
     found: Raw = {}
-    with reading(f"hf:{name}"):
-        loaded = load_dataset(name)
+    notes: dict[str, None] = {}
+    with reading(name):
+        loaded = load_dataset(name.removeprefix("hf:"))
     for split, part in loaded.items():
-        if split in names:
-            columns = part.column_names
-            text = next((column for column in ("text", "sentence", "premise") if column in columns), None)
-            if text is None or "label" not in columns:
-                raise UserError(f"hf:{name} has the columns {', '.join(columns)}; expected text and label.")
-            other = next((column for column in ("text_b", "hypothesis") if column in columns), None)
-            found[names[split]] = [RawExample(row[text], row["label"], row[other] if other else None) for row in part]
-    return found
+        if split in HUB_SPLITS:
+            table = Table(name, part.column_names, functools.partial(enumerate, part, 1))
+            rows = rows_of(table, asked or Columns(), labelled=True)
+            notes |= dict.fromkeys(rows.notes)
+            found[HUB_SPLITS[split]] = [
+                RawExample(row.text, row.label, row.text_b)  # type: ignore[arg-type]
+                for _, row in rows
+                if not isinstance(row, str)
+            ]
+    return found, tuple(notes)
 
 
 def _trees(folder: Path) -> Raw:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trueness.data.examples import RawExample
-from trueness.data.folder import read_lines
+from trueness.data.lines import read_lines
 from trueness.errors import UserError
 
 _LEAF = re.compile(r"\(\d ([^()\s]+)\)")

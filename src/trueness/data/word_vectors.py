@@ -14,7 +14,8 @@ import numpy.typing as npt
 from trueness.boundary import first_line, is_file, quoted, reading
 from trueness.data.coding import PAD, SPECIAL
 from trueness.data.dataset import TextDataset
-from trueness.data.folder import package_folder, read_lines
+from trueness.data.folder import package_folder
+from trueness.data.lines import read_lines
 from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from trueness.errors import UserError
+from trueness.errors import Unsupported, UserError
 from trueness.registry import Registry
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def checked(self: Explainer, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         import torch
 
-        scores, name = attribute(self, model, batch, target), type(self).__name__
+        name = type(self).__name__
+        _check_needs(self.facts, model, name)
+        scores = attribute(self, model, batch, target)
         if not isinstance(scores, torch.Tensor) or scores.shape != batch.mask.shape:
             found = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
             raise UserError(f"{name} returned scores of shape {found}, not {tuple(batch.mask.shape)}.")
@@ -76,6 +78,15 @@ def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return scores
 
     return checked
+
+
+def _check_needs(facts: Facts, model: TextNetwork, name: str) -> None:
+    """Refuse a model that does not have what an explainer looks at."""
+    if "gradients" in facts.needs and not model.differentiable:
+        raise Unsupported(f"{name} needs gradients; this model is a function that can only be called.")
+    for need in ("attention", "layers"):
+        if need in facts.needs and model.attends == "none":
+            raise Unsupported(f"{name} needs attention; this model declares none.")
 
 
 def explainer(name: str, description: str = "", *, version: int = 1, **facts: Any) -> Callable[[Thing], Thing]:

@@ -7,6 +7,7 @@ from trueness.models.families import TEXT_MODELS, Family
 from trueness.models.linear import VECTOR_MODELS, LinearModel
 
 if TYPE_CHECKING:
+    from trueness.models.black_box import load_black_box
     from trueness.models.classifier import Classifier
     from trueness.models.network import Prediction, TextNetwork
 
@@ -18,10 +19,12 @@ __all__ = [
     "LinearModel",
     "Prediction",
     "TextNetwork",
+    "load_black_box",
 ]
+_HOME = {"Classifier": "classifier", "load_black_box": "black_box", "Prediction": "network", "TextNetwork": "network"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"trueness.models.{'classifier' if name == 'Classifier' else 'network'}"), name)
+    return getattr(import_module(f"trueness.models.{_HOME[name]}"), name)

@@ -41,6 +41,8 @@ class TextNetwork(nn.Module):
     recorded = False
     """Whether its training steps can be recorded, see `cuda_graphs`: none waits for the device."""
     attends: Attends = "none"
+    differentiable = True
+    """Whether predictions can be differentiated by embeddings; a function that is only called cannot."""
     pairs: bool | None = False
     """Whether it reads pairs of texts; None: both pairs and single texts."""
     family = ""

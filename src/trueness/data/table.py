@@ -1,0 +1,205 @@
+"""Files with one row per text: CSV and the like, JSON lines, parquet; how they are written is found out and said."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trueness.boundary import first_line, reading, short
+from trueness.data.columns import Columns, known_names
+from trueness.data.lines import encoding_of, read_lines
+from trueness.errors import UserError
+
+LONGEST_CELL = 1 << 24
+"""Characters of a cell in CSV."""
+SAMPLE = 100
+"""Rows that are looked at to tell what is in a column."""
+Records = Iterator[tuple[int, Mapping[str, Any] | str]]
+"""Numbered rows by column, or what is wrong with them."""
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_NOTHING = "\x1f"  # separates the columns of a table that has one
+_CODES = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
+_LOOKED_AT = 1000  # lines, to tell what separates columns
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a file, and what its columns are called."""
+
+    where: str
+    """To begin a message about its columns."""
+    names: Sequence[str]
+    read: Callable[[], Records] = field(repr=False)
+    written: bool = False
+    """Whether every cell is text, so that numbers and gaps must be told from it."""
+    loose: bool = False
+    """Whether each row names its own columns: another row may have more."""
+    notes: tuple[str, ...] = ()
+
+    def sample(self) -> list[Mapping[str, Any]]:
+        """Some good rows from its beginning."""
+        return [row for _, row in itertools.islice(self.read(), SAMPLE) if not isinstance(row, str)]
+
+
+def open_table(path: Path, asked: Columns | None = None) -> Table:
+    """A file by its suffix; UserError where it cannot be read as a whole."""
+    if path.name.endswith(".parquet"):
+        return _parquet(path)
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
+        return _jsonl(path)
+    return _delimited(path, asked or Columns())
+
+
+def _parquet(path: Path) -> Table:
+    import pyarrow.parquet as pq
+
+    with reading(path, "is not a readable parquet file"):
+        table = pq.ParquetFile(path).read()
+        rows = table.to_pylist()
+    return Table(str(path), table.column_names, lambda: enumerate(rows, start=1))
+
+
+def _jsonl(path: Path) -> Table:
+    encoding = encoding_of(path, last_resort=False)
+    table = Table(str(path), (), lambda: _read_jsonl(path, encoding), loose=True)
+    names = dict.fromkeys(str(name) for row in table.sample() for name in row)
+    return Table(table.where, list(names), table.read, loose=True, notes=_code_note(path, encoding))
+
+
+def _read_jsonl(path: Path, encoding: str) -> Records:
+    for number, line in read_lines(path, encoding):
+        if line is None:
+            yield number, "the line is not UTF-8"
+        elif line.strip():
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield number, f"the line is not JSON ({first_line(error)})"
+                continue
+            yield number, record if isinstance(record, dict) else "the line is not a JSON object"
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a table of separated columns is written."""
+
+    encoding: str
+    delimiter: str
+    quoted: bool
+    """Whether quotes enclose cells; otherwise they are signs like any other."""
+
+    def reader(self, lines: Iterator[str]) -> Iterator[list[str]]:
+        """Rows of cells."""
+        return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE)
+
+
+def _delimited(path: Path, asked: Columns) -> Table:
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
+    where, encoding = f"{path}, line 1", encoding_of(path, last_resort=True)
+    head = _head(path, encoding)
+    usual = "," if path.name.endswith((".csv", ".csv.gz")) else "\t"
+    try:
+        delimiter, names = _separation(head, usual, asked)
+    except csv.Error as error:
+        raise UserError(f"{where}: {_fault(error)}.") from error
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise UserError(f"{where}: the column {twice[0]} occurs twice.")
+    if delimiter == _NOTHING and not known_names(names) and not asked.asked:
+        raise UserError(f"{where}: {short(names[0])} may be a text: begin the file with the names of its columns.")
+    form = _Form(encoding, delimiter, delimiter != "\t" or not _stands_alone(head, len(names)))
+    notes = _code_note(path, encoding)
+    if delimiter not in (usual, _NOTHING):
+        notes += (f"{path.name}: {_SEPARATORS[delimiter]} separate the columns",)
+    return Table(where, names, lambda: _read_delimited(path, form, names), written=True, notes=notes)
+
+
+def _head(path: Path, encoding: str) -> list[str]:
+    """The first lines, as many as tell how it is written."""
+    found, size = [], 0
+    for number, line in read_lines(path, encoding):
+        found.append(line or "\n")
+        size += len(found[-1])
+        if number >= _LOOKED_AT or size > LONGEST_CELL:
+            break
+    return found
+
+
+def _separation(head: list[str], usual: str, asked: Columns) -> tuple[str, list[str]]:
+    """What separates the columns, and their names: the reading that gives the most names that are known."""
+    found = [
+        (delimiter, [name.strip() for name in next(csv.reader(iter(head), delimiter=delimiter), [])])
+        for delimiter in (usual, *(one for one in _SEPARATORS if one != usual))
+    ]
+    best = max(found, key=lambda one: (len({*asked.asked} & {*one[1]}), known_names(one[1]), len(one[1])))
+    return best if len(best[1]) != 1 else (_NOTHING, best[1])
+
+
+def _stands_alone(head: list[str], width: int) -> bool:
+    """Whether every line has all columns, and a cell begins with a quote that it does not end with."""
+    rows = [line.rstrip("\r\n").split("\t") for line in head if line.strip()]
+    loose = any(cell.startswith('"') and not (len(cell) > 1 and cell.endswith('"')) for row in rows for cell in row)
+    return loose and all(len(row) == width for row in rows)
+
+
+def _code_note(path: Path, encoding: str) -> tuple[str, ...]:
+    if encoding == "utf-8":
+        return ()
+    told = _CODES.get(encoding)
+    return (f"{path.name}: read as {'UTF-16' if told is None else f'{told}, since it is not UTF-8'}",)
+
+
+def _read_delimited(path: Path, form: _Form, names: list[str]) -> Records:
+    lines = _Lines(path, form.encoding)
+    reader = form.reader(iter(lines))
+    next(reader, None)
+    last = lines.number
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            last = lines.number
+            yield last, _fault(error)
+            continue
+        for number in lines.broken:
+            yield number, "the line is not UTF-8"
+        lines.broken.clear()
+        if cells is None:
+            return
+        begin, last = last + 1, lines.number
+        if not cells:
+            continue
+        if len(cells) == len(names):
+            yield last, dict(zip(names, cells, strict=True))
+        else:
+            fields = "more" if len(cells) > len(names) else "fewer"
+            where = f" (it spans lines {begin} to {last}: is a quote left open?)" if last > begin else ""
+            yield last, f"the row has {fields} fields than the header{where}"
+
+
+@dataclass
+class _Lines:
+    """The lines of a file, the number of the last one read, and those that are not UTF-8, which are empty here."""
+
+    path: Path
+    encoding: str
+    number: int = 0
+    broken: list[int] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in read_lines(self.path, self.encoding):
+            self.number = number
+            if line is None:
+                self.broken.append(number)
+            yield "\n" if line is None else line
+
+
+def _fault(error: csv.Error) -> str:
+    if "new-line character" in str(error):
+        return "a line ends in a carriage return alone; save the file with the line ends of Unix or Windows"
+    return f"the row is not CSV ({first_line(error)})"

@@ -1,0 +1,289 @@
+import gzip
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trueness.data import RawExample, check_dataset, load_text, match_labels, read_texts
+from trueness.data.columns import Columns
+from trueness.data.folder import read_rows
+from trueness.errors import UserError
+
+LONG = ("the first rather long text", "the second rather long text")
+
+
+def write(path, content, code="utf-8"):
+    path.write_bytes(content.encode(code) if isinstance(content, str) else content)
+    return path
+
+
+def pairs(found):
+    return [(text.text, text.label) for text in found.texts]
+
+
+@pytest.mark.parametrize(
+    ("header", "chosen"),
+    [
+        ("text,label", ("text", None, "label")),
+        ("Review Text,Sentiment", ("Review Text", None, "Sentiment")),
+        ("id,content,title,rating", ("content", None, "rating")),
+        ("text,label,label_text,review", ("text", None, "label")),
+        ("premise,hypothesis,gold_label", ("premise", "hypothesis", "gold_label")),
+        ("question1,question2,y", ("question1", "question2", "y")),
+        ("text,text_b,class", ("text", "text_b", "class")),
+        ("sentence,hypothesis,label", ("sentence", None, "label")),
+    ],
+)
+def test_columns_are_guessed_by_their_names(tmp_path, header, chosen):
+    names = header.split(",")
+    row = {name: name if name in chosen else f"other {number}" for number, name in enumerate(names)}
+    file = write(tmp_path / "mine.csv", f"{header}\n{','.join(row.values())}\n")
+    (text,) = read_texts(file).texts
+    assert (text.text, text.text_b, text.label) == chosen
+
+
+def test_what_is_guessed_is_said_and_what_is_usual_is_not(tmp_path):
+    file = write(tmp_path / "mine.csv", "review,stars\nfine,1\n")
+    assert read_texts(file).notes == ("columns: the text from review, the label from stars",)
+    assert load_text(str(file)).notes == read_texts(file).notes
+    assert check_dataset(str(file))["notes"] == list(read_texts(file).notes)
+    file = write(tmp_path / "usual.csv", "text,label\nfine,1\n")
+    assert read_texts(file).notes == load_text(str(file)).notes == ()
+
+
+def test_the_only_column_of_long_strings_is_the_text():
+    table = pd.DataFrame({"id": ["a1", "a2"], "what they said": LONG, "mark": ["good", "bad"]})
+    found = read_texts(table)
+    assert [text.text for text in found.texts] == list(LONG)
+    assert found.notes[0] == "columns: the text from what they said"
+    assert found.notes[1].startswith("no column is known to hold labels, of id, mark: label_column names one")
+    with pytest.raises(UserError, match=r"the text may be in what they said or reply: choose it with text_column"):
+        read_texts(table.assign(reply=LONG[::-1]))
+
+
+def test_columns_are_chosen(tmp_path):
+    file = write(tmp_path / "mine.csv", "review,comment,reply,label,rating\na,b,c,1,5\n")
+    (text,) = read_texts(file, text_column="comment", text_b_column="reply", label_column="rating").texts
+    assert (text.text, text.text_b, text.label) == ("b", "c", 5)
+    (text,) = read_texts(file, text_column="comment", label_column="").texts
+    assert text.label is None
+    assert list(read_rows(file, Columns("reply"))) == [(2, RawExample("c", 1))]
+    assert load_text(str(file), columns=Columns("comment")).splits["mine"][0].tokens == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("header", "asked", "message"),
+    [
+        ("review,comment,label", {}, "the text may be in review or comment: choose it with text_column"),
+        ("text,rating,class", {}, "the label may be in rating or class: choose it with label_column"),
+        ("text,label", {"text_column": "txt"}, "there is no column txt; did you mean text"),
+        ("text,label", {"label_column": "lable"}, "there is no column lable; did you mean label"),
+        ("one,two", {}, "there is no column text; it has one, two .rename it, or choose it with text_column"),
+        ("a great film of a long time,1", {}, "there is no column text"),
+        ("a great film", {}, "a great film may be a text: begin the file with the names"),
+        ("text,label,text", {}, "the column text occurs twice"),
+        ("", {}, "there is no column text; it is empty"),
+    ],
+)
+def test_what_cannot_be_chosen_is_named(tmp_path, header, asked, message):
+    file = write(
+        tmp_path / "mine.csv", f"{header}\n{','.join(['some long text of many words'] * 3)}\n" if header else ""
+    )
+    with pytest.raises(UserError, match=message):
+        read_texts(file, **asked)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt"])
+@pytest.mark.parametrize(
+    ("sign", "word"), [(",", "commas"), (";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")]
+)
+def test_what_separates_columns_is_found_out(tmp_path, suffix, sign, word):
+    content = f'sentence{sign}label\n"with {sign} inside, and ; too"{sign}1\n"two\nlines"{sign}0\n'.encode()
+    file = write(tmp_path / f"train{suffix}", gzip.compress(content) if suffix.endswith(".gz") else content)
+    found = read_texts(file)
+    assert pairs(found) == [(f"with {sign} inside, and ; too", 1), ("two\nlines", 0)]
+    expected = "," if suffix.startswith(".csv") else "\t"
+    assert any(word in note for note in found.notes) is (sign != expected)
+    assert [row for _, row in read_rows(file)] == [RawExample(text, label) for text, label in pairs(found)]
+
+
+def test_quotes_in_tabbed_files_may_be_signs_like_others(tmp_path):
+    file = write(tmp_path / "a.tsv", 'sentence\tlabel\n" an open quote\t1\nplain\t0\na "b" c\t1\n')
+    assert pairs(read_texts(file)) == [('" an open quote', 1), ("plain", 0), ('a "b" c', 1)]
+
+
+def test_one_column_needs_nothing_that_separates(tmp_path):
+    assert [text.text for text in read_texts(write(tmp_path / "a.csv", "text\none, two; three\nfour\n")).texts] == [
+        "one, two; three",
+        "four",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("utf-8", None),
+        ("utf-8-sig", None),
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", "UTF-16"),
+        ("utf-16-be", "UTF-16"),
+        ("cp1252", "Windows-1252, since it is not UTF-8"),
+        ("latin-1", "Windows-1252, since it is not UTF-8"),
+    ],
+)
+def test_the_code_of_a_file_is_found_out(tmp_path, code, said):
+    found = read_texts(write(tmp_path / "train.csv", "text,label\r\ncafé,1\r\nüber,0\r\n", code))
+    assert pairs(found) == [("café", 1), ("über", 0)]
+    assert [note for note in found.notes if "read as" in note] == ([f"train.csv: read as {said}"] if said else [])
+
+
+def test_bytes_without_meaning_on_windows_are_latin_1_and_mixed_files_keep_broken_lines(tmp_path):
+    file = write(tmp_path / "train.csv", b"text,label\ncaf\xe9 \x81,1\n")
+    assert pairs(read_texts(file)) == [("café \x81", 1)]
+    assert "train.csv: read as Latin-1, since it is not UTF-8" in read_texts(file).notes
+    file = write(tmp_path / "train.csv", "text,label\nüber,1\n".encode() + b"caf\xe9,0\n")
+    assert list(read_rows(file))[1][1] == "the line is not UTF-8"
+    assert pairs(read_texts(file)) == [("über", 1)]
+    lines = "\n".join(json.dumps({"text": text, "label": 1}, ensure_ascii=False) for text in ("über", "café"))
+    assert pairs(read_texts(write(tmp_path / "a.jsonl", lines, "utf-16"))) == [("über", 1), ("café", 1)]
+
+
+def test_labels_of_pandas_are_whole_numbers_and_may_be_missing(tmp_path):
+    table = pd.DataFrame({"text": list("abcd"), "label": [1.0, 0.0, None, 2.5]})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_parquet(tmp_path / "a.parquet")
+    for source in (tmp_path / "a.csv", tmp_path / "a.parquet", table, table.astype(object)):
+        found = read_texts(source)
+        assert pairs(found) == [("a", 1), ("b", 0), ("c", None), ("d", None)]
+        assert all(type(label) is int for label in found.labels)
+        assert found.notes[0] == "2 of 4 texts have no label"
+        assert found.notes[1].startswith("1 labels count as missing: the label is ")
+    assert [row.label for _, row in list(read_rows(tmp_path / "a.csv"))[:2]] == [1, 0]
+    assert pairs(read_texts(pd.DataFrame({"text": ["a", "b"], "label": pd.array([1, None], "Int64")})))[1][1] is None
+    assert pairs(read_texts(pd.DataFrame({"text": ["a"], "label": [True]}))) == [("a", 1)]
+
+
+def test_what_is_left_out_is_counted_in_few_words():
+    rows = [("fine", 1), (" ", 0), ("fine", 0), (None, 1), (7, 1), *[("", 1)] * 200_000, ("fine", 1)]
+    found = read_texts(rows)
+    assert pairs(found) == [("fine", 1)]
+    assert found.notes == (
+        "200,003 of 200,006 rows left out: the text is empty (200,002, first in row 2); "
+        "the text is not text (1, first in row 5)",
+        "2 of 200,006 rows left out: the text stood in a row before, 1 of them with another label",
+    )
+    with pytest.raises(
+        UserError, match=r"3 texts holds no text that can be used: the text is empty \(3, first in row 1\)"
+    ):
+        read_texts(["", " ", None])
+
+
+def test_a_pair_without_its_second_text_is_left_out(tmp_path):
+    found = read_texts(write(tmp_path / "a.csv", "premise,hypothesis,label\na,b,1\nc,,0\n"))
+    assert found.pairs
+    assert pairs(found) == [("a", 1)]
+    assert found.notes[-1] == "1 of 2 rows left out: there is no second text (1)"
+
+
+def test_of_a_folder_the_split_to_look_at_is_read(tmp_path):
+    for split in ("train", "dev", "test"):
+        write(tmp_path / f"{split}.csv", f"text,label\n{split},1\n")
+    assert pairs(read_texts(tmp_path)) == [("test", 1)]
+    assert pairs(read_texts(tmp_path, split="train")) == [("train", 1)]
+    with pytest.raises(UserError, match="has no split 'tset'; did you mean test"):
+        read_texts(tmp_path, split="tset")
+    (tmp_path / "test.csv").unlink()
+    assert pairs(read_texts(str(tmp_path))) == [("dev", 1)]
+    (tmp_path / "dev.csv").unlink()
+    found = read_texts(tmp_path)
+    assert pairs(found) == [("train", 1)]
+    assert found.notes == ("texts of the split train; a model that was trained on them knows them",)
+    write(tmp_path / "train.tsv", "text\tlabel\nother\t1\n")
+    assert pairs(read_texts(tmp_path)) == [("train", 1)], "as before there were files with tabs"
+
+
+class Dataset(list):
+    """Stands for a `datasets.Dataset`."""
+
+    @property
+    def column_names(self):
+        return list(self[0])
+
+    @property
+    def features(self):
+        return {"label": SimpleNamespace(names=["neg", "pos"])}
+
+
+def test_tables_and_lists_in_memory():
+    rows = [{"sentence": "good", "label": 1}, {"sentence": "bad", "label": 0}]
+    expected = [("good", 1), ("bad", 0)]
+    for source in (pd.DataFrame(rows), Dataset(rows), rows, [tuple(row.values()) for row in rows]):
+        assert pairs(read_texts(source)) == expected
+    assert pairs(read_texts([RawExample("good", 1), ("bad", np.int64(0))])) == expected
+    assert pairs(read_texts({"train": rows[:1], "validation": Dataset(rows)})) == expected
+    assert pairs(read_texts(Dataset([{"text": "a", "label": -1}]))) == [("a", None)]
+    for texts in (["good", "bad"], np.array(["good", "bad"]), pd.Series(["good", "bad"])):
+        assert pairs(read_texts(texts)) == [("good", None), ("bad", None)]
+        assert read_texts(texts).notes == ("the texts have no labels",)
+
+
+def test_a_registered_dataset_has_the_labels_of_its_preparation():
+    found = read_texts("movie-sentences")
+    assert {label for _, label in pairs(found)} == {0, 1}
+    assert found.notes[0] == "texts of the split test"
+    with pytest.raises(UserError, match="has no columns to choose from"):
+        read_texts("movie-sentences", text_column="text")
+
+
+@pytest.mark.parametrize("source", [None, 3, {"a": 1}, b"text", [("a", 1, 2)], [], pd.DataFrame({"text": []})])
+def test_what_holds_no_texts_is_refused(source):
+    with pytest.raises(UserError):
+        read_texts(source)
+
+
+def test_a_mistyped_file_is_told_the_nearest(tmp_path, monkeypatch):
+    write(tmp_path / "reviews.csv", "text,label\na,1\n")
+    monkeypatch.chdir(tmp_path)
+    for look in (read_texts, load_text, check_dataset):
+        with pytest.raises(UserError, match=r"'review.csv'; did you mean reviews\.csv"):
+            look("review.csv")
+        with pytest.raises(UserError, match=r"'qqqqqqq'; `trueness list dataset` names the datasets"):
+            look("qqqqqqq")
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "expected", "said"),
+    [
+        (["neg", "pos", None], ("neg", "pos"), {"neg": 0, "pos": 1}, ""),
+        ([1, 0], ("0", "1"), {0: 0, 1: 1}, ""),
+        ([5, 4], ("4", "5"), {4: 0, 5: 1}, ""),
+        (["POSITIVE"], ("negative", "positive"), {"POSITIVE": 1}, "capitals"),
+        (["very_good", "So-So"], ("so so", "Very Good"), {"very_good": 1, "So-So": 0}, "capitals"),
+        ([1, "0"], ("negative", "positive"), {1: 1, "0": 0}, "0 is negative, 1 is positive"),
+        (["1.0"], ("negative", "positive"), {"1.0": 1}, "numbers of the classes"),
+        ([0, 1], ("LABEL_1", "LABEL_0"), {0: 1, 1: 0}, "0 is LABEL_0"),
+        (["LABEL_1"], ("negative", "positive"), {"LABEL_1": 1}, "numbers of the classes"),
+        ([None], ("a", "b"), {}, ""),
+    ],
+)
+def test_labels_find_their_classes(labels, classes, expected, said):
+    found = match_labels(labels, classes)
+    assert found.classes == expected
+    assert (said in found.note) if said else found.note == ""
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [([1, 2], ("a", "b")), ([-1], ("a", "b")), (["pos"], ("0", "1")), ([0], ("1", "2")), (["a", "c"], ("a", "b"))],
+)
+def test_labels_without_a_class_are_refused_with_both_sets(labels, classes):
+    with pytest.raises(UserError) as error:
+        match_labels(labels, classes)
+    said = str(error.value)
+    assert all(str(name) in said for name in (*labels, *classes))
+    assert "rename the labels" in said
+    with pytest.raises(UserError) as error:
+        match_labels(range(1000), classes)
+    assert len(str(error.value)) < 300
