@@ -9,7 +9,7 @@ from torch import nn
 from trueness.audit.judging import in_order, judge
 from trueness.audit.trials import Measurements, lines_of
 from trueness.data.batches import EncodedSplit
-from trueness.data.coding import MASK, SPECIAL
+from trueness.data.coding import SPECIAL
 from trueness.data.examples import TextExample
 from trueness.data.vocabulary import Vocabulary
 from trueness.explainers import Blurred, Explainer, Facts, Random, TokenNumber
@@ -42,7 +42,7 @@ class Weigher(TextNetwork):
 
 def make_model(rng, scale=1.5):
     """A few strong words and many weak ones; what is hidden, and a full stop, weigh nothing."""
-    words = ("." , *(f"w{number}" for number in range(WORDS)))
+    words = (".", *(f"w{number}" for number in range(WORDS)))
     vocabulary = Vocabulary((*SPECIAL, *words)) if not hasattr(Vocabulary, "of_words") else Vocabulary.of_words(words)
     network = Weigher(len(vocabulary))
     with torch.no_grad():
@@ -118,8 +118,14 @@ def measure(model, examples, methods, randomised=60):
     for name, method in methods.items():
         scores, mask = explained(model.network, split, method)
         other = redrawn(method)
-        ceiling = np.ones(len(examples)) if other is None else similarity(scores, explained(model.network, split, other)[0], mask)
-        table = randomisation(model.network, few, method, orders=["all at once"], seeds=(0, 1), before=scores[:randomised])
+        ceiling = (
+            np.ones(len(examples))
+            if other is None
+            else similarity(scores, explained(model.network, split, other)[0], mask)
+        )
+        table = randomisation(
+            model.network, few, method, orders=["all at once"], seeds=(0, 1), before=scores[:randomised]
+        )
         change = (table["ceiling"] - table["similarity"]).groupby(table["instance"]).mean().to_numpy()
         hidden = removal(model.network, split, scores, mask)
         result[name] = Measurements(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from trueness.audit.judging import LEVEL
 from trueness.audit.verdict import Audit
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 
@@ -63,31 +64,20 @@ def leaderboard(audits: Sequence[Audit]) -> pd.DataFrame:
     from scipy.stats import binomtest
 
     worth = {"may be shown": 2, "cannot tell": 1, "must not be shown": 0}
-    names = list(dict.fromkeys(judged.explainer for one in audits for judged in one.explainers if not judged.foil))
-    said = {
-        name: [next((j.decision for j in one.explainers if j.explainer == name), None) for one in audits]
-        for name in names
-    }
-    rows = []
-    for name in names:
+    judged = [{one.explainer: one.decision for one in audit.explainers if not one.foil} for audit in audits]
+    names = list(dict.fromkeys(name for one in judged for name in one))
+    said: dict[str, list[str | None]] = {name: [one.get(name) for one in judged] for name in names}
+    total = {name: sum(worth[decision] for decision in said[name] if decision) for name in names}
+    names.sort(key=lambda name: (-total[name], name))
+    first, rank, rows = names[0] if names else "", 1, []
+    for place, name in enumerate(names, start=1):
+        pairs = [(worth[a], worth[b]) for a, b in zip(said[first], said[name], strict=True) if a and b]
+        better, worse = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
+        if better + worse and binomtest(better, better + worse).pvalue < LEVEL:
+            first, rank = name, place
         counts = {decision: said[name].count(decision) for decision in worth}
-        rows.append(
-            {"explainer": name, "models": len(audits), **counts, "worth": sum(worth[d] * n for d, n in counts.items())}
-        )
-    rows.sort(key=lambda row: (-int(row["worth"]), str(row["explainer"])))
-    rank = 1
-    for place, row in enumerate(rows):
-        if place:
-            pairs = [
-                (worth[a], worth[b])
-                for a, b in zip(said[rows[rank - 1]["explainer"]], said[row["explainer"]], strict=True)
-                if a and b
-            ]
-            better, worse = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
-            if better + worse and binomtest(better, better + worse).pvalue < 0.05:
-                rank = place + 1
-        row["rank"] = rank
-    return pd.DataFrame(rows).drop(columns="worth") if rows else pd.DataFrame({"explainer": []})
+        rows.append({"rank": rank, "explainer": name, "models": len(audits), **counts})
+    return pd.DataFrame(rows) if rows else pd.DataFrame({"explainer": []})
 
 
 def _scores(one: Audit) -> list[Score]:

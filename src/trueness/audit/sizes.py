@@ -113,9 +113,9 @@ def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], *, trains: bool
 
 def estimate(settings: Mapping[str, Any], costs: Mapping[str, Any], workers: int, *, trains: bool) -> float:
     """Seconds until such an audit ends."""
-    work = parts(settings, costs, trains=trains)
+    work = sum(parts(settings, costs, trains=trains).values())
     # The last tasks leave workers idle, and models are trained one by one.
-    return _STARTING + costs["open"] + 1.15 * sum(work.values()) / workers
+    return _STARTING + float(costs["open"]) + 1.15 * work / workers
 
 
 def choose(

@@ -134,7 +134,7 @@ def audit_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
                     **common,
                 )
                 made.add("companion", hidden, explainer=name)
-    all_said = {"texts": texts, "explained": made.inputs["explained"]}
+    all_said: dict[str, Any] = {"texts": texts, "explained": made.inputs["explained"]}
     if study.bounded:
         made.add("bounded", tasks.bounded(all_said, explainers=names, texts=study.bounded, **common))
     foils = [name for name in names if name in study.foils]

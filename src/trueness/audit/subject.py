@@ -111,7 +111,7 @@ def default_explainers(model: Path | str, family: str | None) -> list[str]:
 
 def kept_model(model: Any, store: Path) -> str | Path:
     """Where workers find a model: its folder or address; a classifier at hand is saved beside the store's objects."""
-    from trueness.models.black_box import reference_to
+    from trueness.models.black_box import BLACK_BOXES
 
     if isinstance(model, str | Path):
         return model if plugins.is_address(str(model)) else Path(model)
@@ -127,12 +127,12 @@ def kept_model(model: Any, store: Path) -> str | Path:
 
         Store.open(store, create=True)
         with tempfile.TemporaryDirectory(dir=make_inputs(store)) as folder:
-            saved = model.save(Path(folder) / "model")
+            saved: Path = model.save(Path(folder) / "model")
             place = store / "inputs" / f"model-{path_digest(saved)[:16]}"
             if not place.exists():
                 saved.rename(place)
         return place
-    return reference_to(model)
+    return BLACK_BOXES.reference(BLACK_BOXES.name_of(model))
 
 
 def kept_data(data: Any, store: Path, columns: Mapping[str, str]) -> tuple[str, Texts]:

@@ -384,7 +384,7 @@ def examples(
     shown: int,
 ) -> dict[str, Any]:
     """Some real texts as a person reads them, with every method's scores: where methods disagree most, and others."""
-    from trueness.audit.examples import choose
+    from trueness.audit.example_texts import choose
 
     classifier = opened(model, family, current_device())
     kept = {

@@ -92,6 +92,13 @@ def audit_command(
     wanted = None if gate is None else read_gate(gate)
     earlier = None if baseline is None else read_audit(baseline)
     named = {"text_column": text_column, "text_b_column": second_column, "label_column": label_column, "split": split}
+
+    def announce(plan: AuditPlan) -> None:
+        if wanted is not None:
+            check_names(wanted, [*plan.explainers, *plan.foils])
+        if not as_json:
+            _announce(plan)
+
     try:
         with Bar() as bar:
             found = tn.audit(
@@ -104,7 +111,7 @@ def audit_command(
                 devices=device or ["cpu"],
                 executor=engine,
                 listener=bar,
-                planned=None if as_json else _announce,
+                planned=announce,
                 family=family,
                 columns={name: value for name, value in named.items() if value is not None},
                 **settings_of(settings),
