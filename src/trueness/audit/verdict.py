@@ -148,6 +148,8 @@ class Audit(_Frozen):
     examples: tuple[ExampleText, ...] = ()
     settings: Mapping[str, Any] = {}
     cost: tuple[Cost, ...] = ()
+    seconds: float | None = None
+    """From start to end by the clock; `cost` may be more, where workers share the work."""
     versions: Mapping[str, str] = {}
     key: str = ""
     """Of the result in the store."""
