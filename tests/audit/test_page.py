@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.audit.fixtures import EXPLAINERS, FOILS, HOSTILE, TRIALS, example_audit
 from trueness.audit import drawing
 from trueness.audit.drawing import Scale, duration, number
-from trueness.audit.examples import laid_out
 from trueness.audit.page import PAPERS, page, write_page
 from trueness.audit.page import TRIALS as DESCRIBED
 from trueness.audit.verdict import Audit, Check, Curve, Judged, Trial
+from trueness.audit.word_grid import laid_out
 from trueness.errors import UserError
 
 _VOID = {"meta", "br", "input", "circle", "line", "rect", "polygon", "polyline"}

@@ -25,8 +25,8 @@ from trueness.audit.drawing import (
     numbers_of,
     panels,
 )
-from trueness.audit.examples import laid_out
 from trueness.audit.verdict import Answer, Audit, Check, Decision, Judged, Trial
+from trueness.audit.word_grid import laid_out
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
 
