@@ -14,7 +14,7 @@ from trueness.version import __version__
 if TYPE_CHECKING:
     from trueness import explainers, stats
     from trueness.api import *
-    from trueness.audit.verdict import Audit
+    from trueness.audits.verdict import Audit
     from trueness.data import TextDataset, TextExample, VectorDataset
     from trueness.engine import TasksFailedError
     from trueness.errors import Unsupported, UserError
@@ -37,7 +37,7 @@ else:
 
 _HOME = {
     "AdversarialAttention": "trueness.report.heatmap",
-    "Audit": "trueness.audit.verdict",
+    "Audit": "trueness.audits.verdict",
     "Classifier": "trueness.models",
     "Explainer": "trueness.explainers",
     "Explanation": "trueness.report.heatmap",

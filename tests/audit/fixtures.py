@@ -3,7 +3,7 @@
 import math
 from random import Random
 
-from trueness.audit.verdict import Answer, Audit, Check, Cost, Curve, Decision, ExampleText, Judged, Trial, Word
+from trueness.audits.verdict import Answer, Audit, Check, Cost, Curve, Decision, ExampleText, Judged, Trial, Word
 
 HOSTILE = "mine.py:peak|<b>&\"'`"
 """A method's name with all that HTML, Markdown and XML could take for their own."""

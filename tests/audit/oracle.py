@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from trueness.audit.judging import in_order, judge
-from trueness.audit.trials import Measurements, lines_of
+from trueness.audits.judging import in_order, judge
+from trueness.audits.trials import Measurements, lines_of
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import SPECIAL
 from trueness.data.examples import TextExample

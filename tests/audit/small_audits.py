@@ -1,6 +1,6 @@
 """Small audits by hand."""
 
-from trueness.audit.verdict import Audit, Check, Judged, Trial
+from trueness.audits.verdict import Audit, Check, Judged, Trial
 
 
 def check(value=0.4, low=0.3, high=0.5, answer="pass", **more):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.audit.small_audits import FOIL, audit, check, judged, trial
-from trueness.audit.exports import csv, junit, latex, markdown, model_card
-from trueness.audit.gate import Condition, Gate, GateOutcome, apply
+from trueness.audits.exports import csv, junit, latex, markdown, model_card
+from trueness.audits.gate import Condition, Gate, GateOutcome, apply
 
 HOSTILE = (
     "a|b `c` <img src=x> & *d* _e_ [f](g) \x00\x1b[31m\ud800\uffff\n\r\u2028| --- |\t@user #1 "

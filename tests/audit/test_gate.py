@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.audit.small_audits import FOIL, audit, check, judged, trial
-from trueness.audit.gate import Condition, Gate, GateOutcome, apply, check_names, read_gate
-from trueness.audit.saved import read_audit, write_audit
+from trueness.audits.gate import Condition, Gate, GateOutcome, apply, check_names, read_gate
+from trueness.audits.saved import read_audit, write_audit
 from trueness.errors import UserError
 
 GOOD, BAD, OPEN = judged("lime"), judged("mine.py:bad", "must not be shown"), judged("ig", "cannot tell")
@@ -449,7 +449,7 @@ def test_no_audit_file(tmp_path, monkeypatch):
     for path in (tmp_path, tmp_path / "none.json", "/dev/zero"):
         with pytest.raises(UserError, match=r"^[^\n]+\.$"):
             read_audit(path)
-    monkeypatch.setattr("trueness.audit.saved.LARGEST", 1 << 20)
+    monkeypatch.setattr("trueness.audits.saved.LARGEST", 1 << 20)
     (tmp_path / "huge.json").write_bytes(b" " * ((1 << 20) + 1))
     with pytest.raises(UserError, match="larger than 1 MiB"):
         read_audit(tmp_path / "huge.json")

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.audit.fixtures import EXPLAINERS, FOILS, HOSTILE, TRIALS, example_audit
-from trueness.audit import drawing
-from trueness.audit.drawing import Scale, duration, number
-from trueness.audit.page import PAPERS, page, write_page
-from trueness.audit.page import TRIALS as DESCRIBED
-from trueness.audit.verdict import Audit, Check, Curve, Judged, Trial
-from trueness.audit.word_grid import laid_out
+from trueness.audits import drawing
+from trueness.audits.drawing import Scale, duration, number
+from trueness.audits.page import PAPERS, page, write_page
+from trueness.audits.page import TRIALS as DESCRIBED
+from trueness.audits.verdict import Audit, Check, Curve, Judged, Trial
+from trueness.audits.word_grid import laid_out
 from trueness.errors import UserError
 
 _VOID = {"meta", "br", "input", "circle", "line", "rect", "polygon", "polyline"}

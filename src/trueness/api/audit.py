@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from trueness import engine
 from trueness.api.studies import DEFAULT_STORE, open_executor
-from trueness.audit import sizes as sizing
-from trueness.audit.judging import FEWEST
-from trueness.audit.leaderboard import audits_in
-from trueness.audit.study import FOILS, AuditStudy, plan, texts_of
-from trueness.audit.subject import check_labels, default_explainers, kept_data, kept_model, subject, training_of
-from trueness.audit.tasks import probe
-from trueness.audit.verdict import Audit, Cost
+from trueness.audits import sizes as sizing
+from trueness.audits.judging import FEWEST
+from trueness.audits.leaderboard import audits_in
+from trueness.audits.study import FOILS, AuditStudy, plan, texts_of
+from trueness.audits.subject import check_labels, default_explainers, kept_data, kept_model, subject, training_of
+from trueness.audits.tasks import probe
+from trueness.audits.verdict import Audit, Cost
 from trueness.engine import Listener, Store, Summary, Task, TasksFailedError, walk
 from trueness.engine.encoding import digest
 from trueness.errors import UserError

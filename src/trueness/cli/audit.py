@@ -16,7 +16,7 @@ from trueness.cli.options import put, settings_of
 
 if TYPE_CHECKING:
     from trueness.api.audit import AuditPlan
-    from trueness.audit.verdict import Audit
+    from trueness.audits.verdict import Audit
 
 _FILE = {"metavar": "FILE"}
 
@@ -83,9 +83,9 @@ def audit_command(
 
     Exit status with --gate: 0 it holds, 1 it does not, 2 bad input, 3 cannot tell. Running again continues.
     """
-    from trueness.audit import exports
-    from trueness.audit.gate import apply, check_names, read_gate
-    from trueness.audit.saved import read_audit
+    from trueness.audits import exports
+    from trueness.audits.gate import apply, check_names, read_gate
+    from trueness.audits.saved import read_audit
     from trueness.cli import show
     from trueness.cli.progress import Bar
 

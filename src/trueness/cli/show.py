@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trueness.api import Plan, StudyRun
-from trueness.audit.verdict import Audit, Trial
+from trueness.audits.verdict import Audit, Trial
 from trueness.boundary import printable
 from trueness.cli.console import open_console
 from trueness.cli.progress import duration

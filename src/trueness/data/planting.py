@@ -6,6 +6,7 @@ A model that predicts the new labels better than the old ones allow must use wha
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -25,6 +26,7 @@ Slots = Sequence[Sequence[int]]
 """Groups of positions of one text; manipulations say which word goes into which group."""
 Where = Literal["articles", "halves", "places", "ordered places"]
 ARTICLES = ("a", "an", "the")
+_DECOYS = 2
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,42 @@ def _token(*, decoy: bool) -> Callable[[int], Planting]:
         return Planting("places", 2, words, certain, others)
 
     return make
+
+
+def own_words(data: TextDataset, number_of: Callable[[str], int | None]) -> tuple[Planting, TextDataset]:
+    """The planting token-with-decoy with common words of the texts as markers, and the texts that have none of them.
+
+    A new word stands out by its spelling and its number alone; one that the texts have does not. `number_of` gives a
+    word's number in the vocabulary, None to one of several parts: markers are spread evenly over the numbers of common
+    words, so that numbers tell nothing.
+    """
+    texts = [example for some in data.splits.values() for example in some]
+    counts = Counter(word for example in texts for word in {*example.tokens, *(example.tokens_b or ())})
+    wanted = len(data.classes) + _DECOYS
+    found: list[str] = []
+    for most in (0.03, 0.1, 0.5, 1.0):  # the rarer the markers, the fewer texts are lost
+        common = [
+            word
+            for word, count in counts.items()
+            if 3 <= count <= most * len(texts) and len(word) > 2 and word.isalpha()
+        ]
+        numbered = sorted((number, word) for word in sorted(common) if (number := number_of(word)) is not None)
+        if len(numbered) >= 4 * wanted:
+            places = np.linspace(0, len(numbered) - 1, wanted + 2)[1:-1].round().astype(int)
+            found = [numbered[place][1] for place in places]
+            break
+    if not found:
+        raise UserError(f"{data.name} has too few common words to plant any as evidence.")
+    order = np.random.default_rng(0).permutation(wanted)
+    words = [found[place] for place in order]
+    markers = tuple(Manipulation(word, {0: word}) for word in words[: len(data.classes)])
+    decoys = tuple(Manipulation(f"decoy {word}", {1: word}) for word in words[len(data.classes) :])
+    certain = tuple(tuple(float(one == other) for other in range(len(markers))) for one in range(len(markers)))
+    kept = {
+        split: [one for one in some if not {*one.tokens, *(one.tokens_b or ())} & set(words)]
+        for split, some in data.splits.items()
+    }
+    return Planting("places", 2, markers, certain, decoys), replace(data, splits=kept)
 
 
 def _context(classes: int) -> Planting:

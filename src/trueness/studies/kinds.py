@@ -79,7 +79,7 @@ def _as_kind(thing: Any, name: str) -> StudyKind:
 
 
 KINDS: Registry[StudyKind] = Registry(
-    "study kind", group="trueness.studies", adapt=_as_kind, filled_by="trueness.papers trueness.audit"
+    "study kind", group="trueness.studies", adapt=_as_kind, filled_by="trueness.papers trueness.audits"
 )
 """Filled from above when it is first used."""
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trueness.audit.judging import LEVEL
-from trueness.audit.verdict import Audit
+from trueness.audits.judging import LEVEL
+from trueness.audits.verdict import Audit
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 
 if TYPE_CHECKING:

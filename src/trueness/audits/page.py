@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from trueness.audit.drawing import (
+from trueness.audits.drawing import (
     BAR,
     NOTHING,
     Bar,
@@ -25,8 +25,8 @@ from trueness.audit.drawing import (
     numbers_of,
     panels,
 )
-from trueness.audit.verdict import Answer, Audit, Check, Decision, Judged, Trial
-from trueness.audit.word_grid import laid_out
+from trueness.audits.verdict import Answer, Audit, Check, Decision, Judged, Trial
+from trueness.audits.word_grid import laid_out
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
 
@@ -148,7 +148,7 @@ def page(audit: Audit) -> str:
     except ImportError as error:
         raise UserError("The page needs the report extra: pip install 'trueness[report]'.") from error
     environment = Environment(
-        loader=PackageLoader("trueness.audit", "templates"),
+        loader=PackageLoader("trueness.audits", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -191,7 +191,7 @@ def page(audit: Audit) -> str:
 
 
 def _file(name: str) -> str:
-    return (resources.files("trueness.audit") / "templates" / name).read_text(encoding="utf-8")
+    return (resources.files("trueness.audits") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
@@ -228,7 +228,7 @@ def _cell(trial: Trial | None, column: Column) -> Cell | None:
     elif shown and shown.answer != trial.answer and deciding:
         note = f"decided by: {', '.join(deciding)}"
     else:
-        note = shown.measure if shown and shown.measure != column.measure else ""
+        note = shown.name if shown and shown.measure != column.measure else ""
     return Cell(trial, shown, drawn, note)
 
 

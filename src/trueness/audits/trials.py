@@ -53,6 +53,8 @@ class Measured:
     found: Against | None
     null: float | None = None
     best: float | None = None
+    least: float = -math.inf
+    """The least that the number can be."""
     unit: str = "texts"
     reason: str = ""
     """Why there is no number, where there is none."""
@@ -102,6 +104,8 @@ class Measurements:
 
 def depends(facts: Measurements) -> Line:
     """Do explanations change when the model's weights are random?"""
+    if not len(facts.change):
+        return Line(DEPENDS, missing="a function has no weights to put into random order", required=False)
     check = Measured(
         "all weights at once",
         "fall of the correlation with itself when the model's weights are put into random order",
@@ -123,6 +127,7 @@ def planted(facts: Measurements, missing: str = "", *, required: bool = True) ->
         "chance that a planted word outranks another word of its text (AUROC)",
         found,
         null=0.5,
+        least=0.0,
         best=1.0,
         unit=f"texts, and {models} models",
         reason="" if found is not None else f"{models} model(s) used the evidence, two are needed",

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from trueness.audit.judging import in_order, judge
-from trueness.audit.trials import (
+from trueness.audits.judging import in_order, judge
+from trueness.audits.trials import (
     ATTENTION,
     DEPENDS,
     INFORMATIVE,
@@ -18,7 +18,7 @@ from trueness.audit.trials import (
     best_found,
     lines_of,
 )
-from trueness.audit.verdict import Audit, Curve, ExampleText
+from trueness.audits.verdict import Audit, Curve, ExampleText
 from trueness.engine import Stored
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.faithfulness import Removal
@@ -71,9 +71,8 @@ def gather(
         for name in asked
     }
     if inputs["trials"] and not detection:
-        missing_planted = "no model of this architecture learned to use the planted evidence"
-    untrained = not planted_required or (bool(inputs["trials"]) and not detection)
-    lines = lines_of(found, foils, missing_planted=missing_planted, planted_required=not untrained)
+        missing_planted = "no model of this architecture learned to use the planted evidence: give more texts"
+    lines = lines_of(found, foils, missing_planted=missing_planted, planted_required=planted_required)
     judged, ties = in_order(judge(lines, foils), found)
     return Audit(
         **about,

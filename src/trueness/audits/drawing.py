@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trueness.audit.verdict import Check, Curve
+from trueness.audits.verdict import Check, Curve
 
 NOTHING = "–"
 BAR = 128

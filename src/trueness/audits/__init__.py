@@ -1,6 +1,6 @@
 """The audit: a line of trials on one's own model and explainers, and one verdict for each explainer."""
 
-from trueness.audit.study import AuditStudy, plan
+from trueness.audits.study import AuditStudy, plan
 from trueness.studies.kinds import KINDS, StudyKind
 
 AUDIT = StudyKind(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from trueness.audit import tasks
-from trueness.audit.subject import subject, training_of
+from trueness.audits import tasks
+from trueness.audits.subject import subject, training_of
 from trueness.engine import Stored, Task, task
 from trueness.papers.ground_truth.study import trial
 from trueness.protocols.faithfulness import LEVELS
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FOILS = ("random", "blurred[leave-one-out]", "token-number")
 """What knows nothing, what points less exactly than it could, and what looks at the words alone: all must fail."""
-PLANTING = "token-with-decoy"
 
 
 def _subject(model: str) -> str:
@@ -69,7 +68,6 @@ class AuditStudy(Study):
     """Whether models are trained: with planted evidence, and the companion."""
     asked: str = ""
     """Digest of what was asked for, where the sizes were chosen from a budget."""
-    planting: str = PLANTING
     found: int = Field(default=100, ge=30)
     """Texts in which planted evidence is looked for."""
     companion: int = Field(default=100, ge=0)
@@ -109,7 +107,7 @@ def audit_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
         made.add("attention", looked, explainer=name)
     like = training_of(model, study.family)
     if like is not None and study.pool >= 100 and study.trained:
-        data = tasks.planted({"texts": texts}, planting=study.planting, name=Path(dataset).name, **common)
+        data = tasks.planted({"texts": texts}, name=Path(dataset).name, **common)
         for seed in study.seeds:
             asked = {"explainers": names, "instances": study.found, "examples": 0}
             tried = trial({"dataset": data, "model": _trained(data, like, seed)}, seed=seed, **asked)
@@ -190,7 +188,7 @@ def verdict(
     about: Mapping[str, str],
 ) -> dict[str, Any]:
     """Every explainer judged."""
-    from trueness.audit.gathering import gather
+    from trueness.audits.gathering import gather
 
     found = gather(
         inputs,
@@ -207,7 +205,7 @@ def verdict(
 @task("audit/summary", version=1, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Place]) -> dict[str, Any]:
     """All audits of a study: verdicts as scores, and the leaderboard."""
-    from trueness.audit.leaderboard import result_of
+    from trueness.audits.leaderboard import result_of
 
     return result_of(
         [(place, stored.read("audit")) for place, stored in zip(at, inputs["audits"], strict=True)]

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from trueness.audit.gate_file import plain
-from trueness.audit.gate_outcome import Condition
-from trueness.audit.verdict import Audit, Check, Judged, Trial
+from trueness.audits.gate_file import plain
+from trueness.audits.gate_outcome import Condition
+from trueness.audits.verdict import Audit, Check, Judged, Trial
 
 _LEVEL = 0.95
 

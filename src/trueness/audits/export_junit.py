@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from trueness.audit.export_cells import clean, interval, value
-from trueness.audit.gate_outcome import GateOutcome
-from trueness.audit.verdict import Audit, Judged, Trial
+from trueness.audits.export_cells import clean, interval, value
+from trueness.audits.gate_outcome import GateOutcome
+from trueness.audits.verdict import Audit, Judged, Trial
 
 
 def junit(audit: Audit, outcome: GateOutcome | None = None) -> str:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from trueness.audit.drawing import known, number
-from trueness.audit.verdict import Audit, ExampleText
+from trueness.audits.drawing import known, number
+from trueness.audits.verdict import Audit, ExampleText
 
 _LINE = 116
 """Characters of an example's text that stand side by side, at most."""

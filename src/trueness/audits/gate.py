@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from trueness.audit.baseline import compared
-from trueness.audit.gate_file import Gate, check_names, near, plain, read_gate
-from trueness.audit.gate_outcome import SIGNS, Condition, GateOutcome, State
-from trueness.audit.verdict import Audit, Judged
+from trueness.audits.baseline import compared
+from trueness.audits.gate_file import Gate, check_names, near, plain, read_gate
+from trueness.audits.gate_outcome import SIGNS, Condition, GateOutcome, State
+from trueness.audits.verdict import Audit, Judged
 from trueness.errors import UserError
 
 __all__ = ["SIGNS", "Condition", "Gate", "GateOutcome", "State", "apply", "check_names", "read_gate"]

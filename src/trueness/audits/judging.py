@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trueness.audit.trials import REMOVAL, Line, Measured, Measurements
-from trueness.audit.verdict import Answer, Check, Decision, Judged, Trial
+from trueness.audits.trials import REMOVAL, Line, Measured, Measurements
+from trueness.audits.verdict import Answer, Check, Decision, Judged, Trial
 from trueness.stats import holm
 from trueness.stats.marks import mean_against
 from trueness.stats.undefined import Floats
@@ -49,7 +49,12 @@ def _decided(check: Measured, p_value: float | None) -> Check:
     if check.found is None or p_value is None:
         return Check(answer="cannot tell", reason=check.reason or "there are too few texts", **about)
     found = check.found
-    known = {name: _finite(getattr(found, name)) for name in ("value", "low", "high")}
+    most = math.inf if check.best is None else max(check.best, found.value)
+    known = {
+        "value": _finite(found.value),
+        "low": _finite(max(found.low, min(check.least, found.value))),
+        "high": _finite(min(found.high, most)),
+    }
     answer: Answer = "cannot tell"
     reason = ""
     if found.n < FEWEST:

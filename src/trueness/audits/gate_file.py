@@ -9,9 +9,9 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, PrivateAttr, ValidationError
 
-from trueness.audit.gate_outcome import Openness
-from trueness.audit.saved import read_limited
-from trueness.audit.verdict import Decision
+from trueness.audits.gate_outcome import Openness
+from trueness.audits.saved import read_limited
+from trueness.audits.verdict import Decision
 from trueness.boundary import printable, quoted, short
 from trueness.errors import UserError
 from trueness.registry import nearest

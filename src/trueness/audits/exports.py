@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trueness.audit.export_cells import clean, interval, levels, trial_names, value
-from trueness.audit.export_junit import junit
-from trueness.audit.export_markdown import markdown, model_card
-from trueness.audit.verdict import Answer, Audit, Check, Decision, Judged
+from trueness.audits.export_cells import clean, interval, levels, trial_names, value
+from trueness.audits.export_junit import junit
+from trueness.audits.export_markdown import markdown, model_card
+from trueness.audits.verdict import Answer, Audit, Check, Decision, Judged
 
 __all__ = ["csv", "junit", "latex", "markdown", "model_card"]
 

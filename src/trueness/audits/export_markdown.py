@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from trueness.audit.export_cells import (
+from trueness.audits.export_cells import (
     NOTHING,
     SIGNS,
     VERDICTS,
@@ -20,9 +20,9 @@ from trueness.audit.export_cells import (
     trial_names,
     value,
 )
-from trueness.audit.gate_outcome import SIGNS as STATES
-from trueness.audit.gate_outcome import GateOutcome
-from trueness.audit.verdict import Audit, Decision, Judged
+from trueness.audits.gate_outcome import SIGNS as STATES
+from trueness.audits.gate_outcome import GateOutcome
+from trueness.audits.verdict import Audit, Decision, Judged
 from trueness.version import __version__
 
 _MARKS = re.compile(r"[\\`*_\[\]{}<>|~#&!$]|:(?=//)")

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trueness.audit.verdict import SCHEMA, Audit
+from trueness.audits.verdict import SCHEMA, Audit
 from trueness.boundary import first_line, quoted, reading, short
 from trueness.engine.files import disk, make_folder, write_atomically
 from trueness.errors import UserError

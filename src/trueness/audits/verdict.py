@@ -179,8 +179,8 @@ class Audit(_Frozen):
 
     def report(self, path: str | Path) -> Path:
         """Write the HTML report, and audit.json beside it under the same name; returns the report."""
-        from trueness.audit.page import write_page
-        from trueness.audit.saved import write_audit
+        from trueness.audits.page import write_page
+        from trueness.audits.saved import write_audit
 
         page = Path(path)
         if page.suffix not in (".html", ".htm"):

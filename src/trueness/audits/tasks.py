@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.audit.subject import opened
+from trueness.audits.subject import opened
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.errors import Unsupported, UserError
@@ -188,7 +188,7 @@ def randomised(
     from trueness.protocols.randomisation import randomisation
 
     classifier, method = opened(model, family, current_device()), _method(explainer)
-    if not inputs["explained"].holds("scores") or not list(classifier.network.parameters()):
+    if not inputs["explained"].holds("scores") or not classifier.network.differentiable:
         return {}
     kept = inputs["explained"].read("scores")["scores"]
     examples = judged(inputs["texts"], classifier, min(texts, len(kept)))
@@ -261,15 +261,24 @@ def attention(
 
 
 @task("audit/planted", version=1)
-def planted(
-    inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, planting: str, name: str
-) -> dict[str, Any]:
+def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, name: str) -> dict[str, Any]:
     """The user's texts with evidence planted in them that a model of the same architecture must use."""
-    from trueness.data.planting import bound, plant, reassignment
+    from trueness.data.examples import TextExample
+    from trueness.data.planting import bound, own_words, plant, reassignment
     from trueness.studies.text_tasks import dataset_payloads
 
-    data = plant(_dataset(inputs["texts"], opened(model, family, "cpu"), name), planting)
-    return {**dataset_payloads(data, None), "bound": {"bound": bound(reassignment(len(data.classes)))}}
+    classifier = opened(model, family, current_device())
+
+    def number_of(word: str) -> int | None:
+        coded = classifier.coder.code(TextExample((word,), 0))
+        inside = coded.explained or [0 < place < len(coded.tokens) - 1 for place in range(len(coded.tokens))]
+        numbers = [number for number, explained in zip(coded.tokens, inside, strict=True) if explained]
+        return int(numbers[0]) if len(numbers) == 1 and classifier.known(TextExample((word,), 0))[0] else None
+
+    planting, texts = own_words(_dataset(inputs["texts"], classifier, name), number_of)
+    data = plant(texts, planting)
+    about = {"bound": bound(reassignment(len(data.classes))), "words": planting.words}
+    return {**dataset_payloads(data, None), "bound": about}
 
 
 def _dataset(stored: Stored, classifier: Classifier, name: str, labels: Sequence[int] | None = None) -> Any:
@@ -384,7 +393,7 @@ def examples(
     shown: int,
 ) -> dict[str, Any]:
     """Some real texts as a person reads them, with every method's scores: where methods disagree most, and others."""
-    from trueness.audit.example_texts import choose
+    from trueness.audits.example_texts import choose
 
     classifier = opened(model, family, current_device())
     kept = {
@@ -408,6 +417,8 @@ def probe(
 
     import numpy as np
 
+    from trueness.protocols.randomisation import layers_of
+
     begin = perf_counter()
     classifier = opened(model, family, current_device())
     costs: dict[str, Any] = {"open": perf_counter() - begin, "refused": {}, "explainers": {}}
@@ -417,12 +428,7 @@ def probe(
     # As long as texts are in the mean: cost grows faster than length, so that the middle would be too cheap.
     order = np.argsort(np.abs(lengths - np.sqrt((lengths.astype(float) ** 2).mean())), kind="stable")
     split = _split(classifier, [some[row] for row in order[:texts]])
-    weights = list(network.parameters())
-    costs["layers"] = 0
-    if weights:
-        from trueness.protocols.randomisation import layers_of
-
-        costs["layers"] = len(layers_of(network))
+    costs["layers"] = len(layers_of(network)) if network.differentiable else 0
 
     def seconds(work: Any) -> float:
         work()  # what only the first time takes is no measure
@@ -439,7 +445,7 @@ def probe(
         network.zero_grad(set_to_none=True)
 
     costs["look"] = seconds(lambda: _probabilities(classifier, [some[row] for row in order[:texts]]))
-    costs["learn"] = 1.2 * seconds(learn) if weights else 0.0
+    costs["learn"] = 1.2 * seconds(learn) if network.differentiable else 0.0
     for name in explainers:
         try:
             costs["explainers"][str(name)] = seconds(lambda: _explained(classifier, split, name))  # noqa: B023

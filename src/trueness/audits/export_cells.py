@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from trueness.audit.verdict import Answer, Audit, Decision, Judged, Trial
+from trueness.audits.verdict import Answer, Audit, Decision, Judged, Trial
 from trueness.boundary import printable
 
 SIGNS: dict[Answer, str] = {"pass": "✓", "fail": "✗", "cannot tell": "?"}
