@@ -132,6 +132,7 @@ def measure(model, examples, methods, randomised=60):
             cost=hidden.cost,
             soft_cost=hidden.soft_cost,
             change=change,
+            moved=float(table["output change"].mean()),
             ceiling=ceiling,
             alone=alone(model, examples[:30], method, scores, mask),
             edited=after_edit(model, examples, [edited(one) for one in examples], method, scores),

@@ -95,14 +95,14 @@ def _of(stored: Stored, name: str) -> dict[str, Any]:
     return dict(stored.read(name)) if stored.holds(name) else {}
 
 
-def _changes(stored: Stored) -> dict[str, Floats]:
-    """(texts,) by how much all weights at once change the explanation, mean over sets of random weights."""
+def _changes(stored: Stored) -> dict[str, Any]:
+    """(texts,) by how much all weights at once change the explanation, mean over sets; and the model's output."""
     if not stored.holds("records"):
-        return {"change": np.zeros(0)}
+        return {"change": np.zeros(0), "moved": 0.0}
     table = stored.read("records")
     rows = table[(table["order"] == "all at once") & (table["smooth"] == 0)]
     change = (rows["ceiling"] - rows["similarity"]).groupby(rows["instance"]).mean()
-    return {"change": change.to_numpy(dtype=np.float64)}
+    return {"change": change.to_numpy(dtype=np.float64), "moved": float(rows["output change"].mean())}
 
 
 def _layer_notes(stored: Stored) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ SAME = 0.99
 """Correlation: alone or in a batch, the same picture."""
 APART = 0.05
 """Of the distance between a random order and the best order found: what tells a method from a foil."""
+MOVED = 0.01
+"""Total variation of the model's own output under random weights, below which these tell nothing."""
 NEEDED = 0.05
 """Total variation of the output without the attention."""
 UNIQUE = 0.5
@@ -83,6 +85,8 @@ class Measurements:
     soft_cost: Floats
     change: Floats
     """How much less the explanation of a randomised model is like it than it is like itself."""
+    moved: float
+    """How much the model's own output changes with random weights: total variation."""
     ceiling: Floats
     """How alike two draws of the method are: 1 for one that draws nothing."""
     alone: Floats
@@ -106,6 +110,8 @@ def depends(facts: Measurements) -> Line:
     """Do explanations change when the model's weights are random?"""
     if not len(facts.change):
         return Line(DEPENDS, missing="a function has no weights to put into random order", required=False)
+    if facts.moved < MOVED:
+        return Line(DEPENDS, missing="this model says nearly the same with random weights, so that nothing can be told")
     check = Measured(
         "all weights at once",
         "fall of the correlation with itself when the model's weights are put into random order",

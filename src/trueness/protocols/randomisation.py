@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from trueness.data.batches import EncodedSplit
 from trueness.explainers import Explainer
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, inspecting
 from trueness.protocols.similarity import similarity
 from trueness.stats.undefined import Bools, Floats
 
@@ -113,6 +113,15 @@ def mask_of(split: EncodedSplit) -> Bools:
     return mask
 
 
+def _outputs(network: TextNetwork, split: EncodedSplit) -> Floats:
+    """(texts, classes) probabilities."""
+    found = np.zeros((len(split), network.classes))
+    with inspecting(network):
+        for rows, batch in split.in_order(1 << 13):
+            found[rows] = network(batch).logits.double().softmax(dim=-1).cpu().numpy()
+    return found
+
+
 def redrawn(explainer: Explainer) -> Explainer | None:
     """The same method with other draws; None where it draws nothing."""
     if not explainer.facts.random:
@@ -147,7 +156,8 @@ def randomisation(
 
     The split is labelled with the classes to explain; `before` are their scores where these are known. `similarity` is
     as large as `ceiling` where an explanation ignores what was randomised: the ceiling is 1, or of a method that draws
-    at random what it has in common with itself under other draws. Step s of an order has its first s layers
+    at random what it has in common with itself under other draws. `output change` is the total variation of the model's
+    own output: where that is 0, nothing can be told. Step s of an order has its first s layers
     randomised; all at once has one step.
     """
     import pandas as pd
@@ -159,7 +169,7 @@ def randomisation(
         mask = mask_of(split)
         before = before[:, : mask.shape[1]]
     again = before if other is None else explained(network, split, other, smooth=smooth)[0]
-    ceiling, simple = similarity(before, again, mask), complexity(before, mask)
+    ceiling, simple, said = similarity(before, again, mask), complexity(before, mask), _outputs(network, split)
     layers = layers_of(network)
     frames = []
     for order in orders:
@@ -169,6 +179,7 @@ def randomisation(
             for step in steps:
                 with randomised(queue[:step], seed):
                     after, _ = explained(network, split, other or explainer, smooth=smooth)
+                    moved = 0.5 * np.abs(_outputs(network, split) - said).sum(axis=1)
                 with np.errstate(invalid="ignore", divide="ignore"):
                     rise = np.where(simple > 0, (complexity(after, mask) - simple) / simple, np.nan)
                 frames.append(
@@ -182,6 +193,7 @@ def randomisation(
                             "similarity": similarity(before, after, mask),
                             "ceiling": ceiling,
                             "complexity rise": rise,
+                            "output change": moved,
                         }
                     )
                 )
