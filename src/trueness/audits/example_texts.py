@@ -21,7 +21,9 @@ LONGEST = 30
 
 def disagreement(kept: Mapping[str, Any], texts: int) -> Floats:
     """(texts,) one minus the mean similarity of all pairs of methods."""
-    scores = [(np.abs(one["scores"][:texts].astype("float64")), one["mask"][:texts]) for one in kept.values()]
+    width = min((one["mask"].shape[1] for one in kept.values()), default=0)  # of fewer texts the longest is shorter
+    part = (slice(texts), slice(width))
+    scores = [(np.abs(one["scores"][part].astype("float64")), one["mask"][part]) for one in kept.values()]
     pairs = [similarity(a, b, mask) for (a, mask), (b, _) in itertools.combinations(scores, 2)]
     return np.nan_to_num(1 - np.mean(pairs, axis=0), nan=-1.0) if pairs else np.zeros(texts)
 

@@ -191,9 +191,9 @@ def _agreement(name: str, said: Mapping[str, Stored], asked: Sequence[str], foil
         if other == name or other in foils:
             continue
         beside = said[other].read("scores")
-        n = min(len(own["scores"]), len(beside["scores"]))
-        both = [np.abs(one["scores"][:n].astype(np.float64)) for one in (own, beside)]
-        alike[other] = float(np.nanmean(similarity(both[0], both[1], own["mask"][:n])))
+        part = tuple(slice(min(sizes)) for sizes in zip(own["mask"].shape, beside["mask"].shape, strict=True))
+        both = [np.abs(one["scores"][part].astype(np.float64)) for one in (own, beside)]
+        alike[other] = float(np.nanmean(similarity(both[0], both[1], own["mask"][part])))
     if not alike:
         return ()
     most, least = max(alike, key=alike.__getitem__), min(alike, key=alike.__getitem__)

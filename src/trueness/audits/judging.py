@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trueness.audits.trials import REMOVAL, Line, Measured, Measurements
+from trueness.audits.trials import PLANTED, REMOVAL, Line, Measured, Measurements
 from trueness.audits.verdict import Answer, Check, Decision, Judged, Trial
 from trueness.stats import holm
 from trueness.stats.marks import mean_against
@@ -138,6 +138,8 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
         if check.found is None:
             return f"{trial.name}: {_sentence(check.reason or 'more texts are needed')}"
         wanted.append(_texts_needed(check, tests))
+    if trial.name == PLANTED:
+        return f"{trial.name}: more models would settle it: set more seeds."
     most = max(wanted, default=0)
     n = max((check.found.n for check in line.checks if check.found is not None), default=0)
     if not n or most > _HOPELESS * n:

@@ -240,16 +240,21 @@ def attention(
     """Of a method that shows attention alone: whether the output needs it."""
     from trueness.models.attentive import AttentiveClassifier
     from trueness.models.transformer import Transformer
-    from trueness.protocols.attention.need import change_when_uniform, layers_shown, needs_attention
+    from trueness.protocols.attention.need import (
+        change_when_uniform,
+        layers_shown,
+        needs_attention,
+        shows_attention,
+    )
 
     classifier, method = opened(model, family, current_device()), _method(explainer)
     examples = judged(inputs["texts"], classifier, texts)
     network = classifier.network
-    if method.facts.machinery != ("attention",):
+    if not shows_attention(method):
         return {}
     if isinstance(network, Transformer):
         split = _split(classifier, examples)
-        layers = layers_shown(method, network) or []
+        layers = layers_shown(method, network)
         number = int(network.model.config.num_hidden_layers)
         each = {f"layer_{layer + 1}": change_when_uniform(network, split, [layer]) for layer in range(number)}
         return {"need": {"uniform": change_when_uniform(network, split, layers)}, "layers": each}

@@ -13,7 +13,7 @@ from trueness.data.examples import TextExample
 from trueness.explainers import Explainer
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.classifier import Classifier
-from trueness.models.network import TextNetwork, inspecting
+from trueness.models.network import inspecting
 from trueness.models.transformer import Transformer, UniformAttention
 from trueness.protocols.attention.adversary import strongest_adversary
 from trueness.protocols.attention.permutation import sampled_median
@@ -25,10 +25,13 @@ EPSILON = 0.01
 """An adversary changes the output no more than this."""
 
 
-def layers_shown(explainer: Explainer, network: TextNetwork) -> list[int] | None:
-    """The layers of a transformer, from 0, whose attention is all that an explainer shows; None of any other."""
-    if explainer.facts.machinery != ("attention",) or not isinstance(network, Transformer):
-        return None
+def shows_attention(explainer: Explainer) -> bool:
+    """Whether what it shows is attention alone, not also what the output does with it."""
+    return explainer.facts.machinery == ("attention",) and "gradients" not in explainer.facts.needs
+
+
+def layers_shown(explainer: Explainer, network: Transformer) -> list[int]:
+    """The layers, from 0, whose attention an explainer shows."""
     number = int(network.model.config.num_hidden_layers)
     if "attention" in explainer.facts.needs:
         return [number - 1]
