@@ -51,7 +51,8 @@ def recursive_roar(
     "predicted" one. What is hidden gets the mean of the training inputs at its place, or `fill`. `leak` trains on the
     masks alone as well, which takes as long again. `seeds` is a number of seeds, or which.
 
-    The result has `score_table()`, `tables["curves"]`, `warnings`, and as `abstentions` the explainers that failed.
+    The result has `score_table()`, `tables["curves"]`, `warnings`, and as `abstentions` the explainers that raised
+    `tn.Unsupported`: this model cannot have that explanation. Any other error of an explainer ends the call.
     """
     from trueness.protocols.roar.arrays import ArrayTrial, follow
 

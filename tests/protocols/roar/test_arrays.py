@@ -169,23 +169,46 @@ def test_hidden_values_get_the_mean_of_their_place():
     assert np.allclose(seen[1], inputs.mean(axis=0))
 
 
-def test_what_a_method_cannot_give_is_an_abstention():
-    found = tn.recursive_roar(
-        *decided_by([2]),
-        explainers={
-            "perfect": perfect,
-            "too few": lambda model, inputs, classes: np.zeros((len(inputs), 3)),
-            "infinite": lambda model, inputs, classes: np.full(inputs.shape, np.inf),
-            "broken": lambda model, inputs, classes: {}["nothing"],
-        },
-        **{**HOW, "seeds": 1, "steps": [0.5]},
-        leak=False,
-    )
-    reasons = {abstention.quantity: abstention.reason for abstention in found.abstentions}
-    assert reasons["too few"].endswith("(300, 3); without channels, inputs of shape (300, 8) need (300, 8)")
-    assert reasons["broken"] == "it failed: KeyError: 'nothing'"
-    assert "not finite" in reasons["infinite"]
-    assert "perfect" not in reasons
+def raising(error):
+    def explain(model, inputs, classes):
+        raise error
+
+    return explain
+
+
+def followed(explainers):
+    return tn.recursive_roar(*decided_by([2]), explainers=explainers, **{**HOW, "seeds": 1, "steps": [0.5]}, leak=False)
+
+
+def test_what_a_model_cannot_have_is_an_abstention_and_the_others_go_on():
+    found = followed({"gradient": raising(tn.Unsupported("a tree has no gradient.")), "perfect": perfect})
+    assert [(item.quantity, item.reason) for item in found.abstentions] == [("gradient", "a tree has no gradient")]
+    assert "perfect" in set(found.to_pandas()["method"])
+    with pytest.raises(UserError, match=r"No explainer could be followed: gradient: a tree has no gradient\.$"):
+        followed({"gradient": raising(tn.Unsupported("a tree has no gradient."))})
+
+
+@pytest.mark.parametrize("error", [KeyError("nothing"), UserError("Give a number."), torch.OutOfMemoryError("full")])
+def test_any_other_error_of_an_explainer_is_its_own_and_names_it(error):
+    with pytest.raises(type(error)) as caught:
+        followed({"perfect": perfect, "broken": raising(error)})
+    assert caught.value is error
+    assert error.__notes__ == ["The explainer broken failed on 300 inputs of the train split."]
+
+
+@pytest.mark.parametrize(
+    ("explain", "message"),
+    [
+        (
+            lambda model, inputs, classes: inputs[:, :3],
+            r"The explainer few gives .* \(300, 3\); without channels, inputs of shape \(300, 8\) need \(300, 8\)\.",
+        ),
+        (lambda model, inputs, classes: np.full(inputs.shape, np.inf), "The explainer few gives .* not finite"),
+    ],
+)
+def test_scores_that_are_none_are_refused(explain, message):
+    with pytest.raises(UserError, match=message):
+        followed({"perfect": perfect, "few": explain})
 
 
 @pytest.mark.parametrize(
@@ -213,10 +236,6 @@ def test_what_a_method_cannot_give_is_an_abstention():
             r"shape \(300, 1\), and \(300,\) is wanted",
         ),
         ({"predict": lambda model, inputs: model.predict_proba(inputs)[:, 1]}, "no input has such a class"),
-        (
-            {"explainers": {"few": lambda model, inputs, classes: inputs[:, :3]}},
-            "No explainer could be followed: few: its",
-        ),
     ],
 )
 def test_what_cannot_be_asked(changes, message):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
-from trueness.errors import UserError
+from trueness.errors import Unsupported, UserError
 from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import BASELINE
 from trueness.protocols.roar.hiding import Amount, choose
@@ -58,7 +58,7 @@ def follow(
         for method, explain in {BASELINE: None, **explainers}.items():
             if any(row["method"] == method for row in refused):
                 continue
-            importance = functools.partial(trial.importance, seed, explain)
+            importance = functools.partial(trial.importance, seed, method, explain)
             again = functools.partial(trial.retrain, seed)
             followed: Sequence[Order] = ["plain"] if explain is None else orders
             points = removal(whole, nothing, shares, followed, explain=importance, hide=_hide, train=again)
@@ -67,8 +67,9 @@ def follow(
                     {**here, "method": method, "order": order, "step": step, **measured}
                     for order, step, _, measured in points
                 ]
-            except _RefusedError as error:
-                refused.append({**here, "method": method, "order": "explained", "step": 0, "reason": str(error)})
+            except Unsupported as error:
+                reason = str(error).rstrip(".")
+                refused.append({**here, "method": method, "order": "explained", "step": 0, "reason": reason})
     if len(refused) == len(explainers):
         reasons = "; ".join(f"{row['method']}: {row['reason']}" for row in refused)
         raise UserError(f"No explainer could be followed: {reasons}.")
@@ -82,10 +83,6 @@ def follow(
         target=trial.target,
         metrics={dataset: "accuracy"},
     )
-
-
-class _RefusedError(Exception):
-    """An explainer that cannot be followed, and why."""
 
 
 @dataclass(frozen=True)
@@ -144,31 +141,31 @@ class ArrayTrial:
         return found
 
     def importance(
-        self, seed: int, explain: Explain | None, model: Any, hidden: Mapping[str, Bools]
+        self, seed: int, method: str, explain: Explain | None, model: Any, hidden: Mapping[str, Bools]
     ) -> dict[str, Array]:
         """Of every split (examples, places): the higher, the sooner hidden; at random without an explainer."""
         if explain is None:
             return {
                 name: np.random.default_rng([seed, *name.encode()]).random(mask.shape) for name, mask in hidden.items()
             }
-        return {name: self._explained(explain, model, name, mask) for name, mask in hidden.items()}
+        return {name: self._explained(method, explain, model, name, mask) for name, mask in hidden.items()}
 
-    def _explained(self, explain: Explain, model: Any, name: str, hidden: Bools) -> Array:
+    def _explained(self, method: str, explain: Explain, model: Any, name: str, hidden: Bools) -> Array:
         shown = self.shown(name, hidden)
         classes = self.splits[name][1] if self.target == "gold" else self.classes(model, shown)
         try:
             found = np.asarray(explain(model, shown, classes), dtype=np.float64)
-        except UserError as error:
-            raise _RefusedError(str(error)) from error
-        except Exception as error:  # it is somebody else's function, and the others' curves must not be lost
-            raise _RefusedError(f"it failed: {type(error).__name__}: {error}") from error
+        except Exception as error:
+            error.add_note(f"The explainer {method} failed on {len(shown)} inputs of the {name} split.")
+            raise
         if found.shape != hidden.shape:
             how = "without channels" if self.channels is None else f"with channels {self.channels}"
-            raise _RefusedError(
-                f"its scores have the shape {found.shape}; {how}, inputs of shape {shown.shape} need {hidden.shape}"
+            raise UserError(
+                f"The explainer {method} gives scores of shape {found.shape}; {how}, inputs of shape {shown.shape} "
+                f"need {hidden.shape}."
             )
         if not np.isfinite(found).all():
-            raise _RefusedError("its scores are not finite")
+            raise UserError(f"The explainer {method} gives scores that are not finite.")
         return found if self.signed else np.abs(found)
 
 
