@@ -39,12 +39,13 @@ def films():
 class Bag(TextNetwork):
     """Words on their own, weighted alike."""
 
-    def __init__(self, vocabulary, classes, *, embedding=8):
+    def __init__(self, vocabulary, classes, *, embedding=8, sharpness=1.0):
         super().__init__()
+        self.sharpness = sharpness
         self.embedding = torch.nn.Embedding(vocabulary, embedding, padding_idx=0)
         self.output = torch.nn.Linear(embedding, classes)
 
     def forward(self, batch, *, embeddings=None, attention=None):
         states = self.embed(batch) if embeddings is None else embeddings
         weights = batch.mask / batch.mask.sum(dim=1, keepdim=True).clamp(min=1) if attention is None else attention
-        return Prediction(self.output((weights[..., None] * states).sum(dim=1)), weights, states)
+        return Prediction(self.sharpness * self.output((weights[..., None] * states).sum(dim=1)), weights, states)

@@ -1,9 +1,13 @@
 """Nonsense is refused when a study is planned, before any task runs."""
 
+from pathlib import Path
+
 import pytest
 
 import trueness as tn
+from trueness.engine.task import walk
 from trueness.errors import UserError
+from trueness.studies import builtin_studies, load_study, plan
 
 STUDIES = ("attention-is-not-explanation", "attefa", "agreement", "recursive-roar", "dry-run")
 
@@ -23,6 +27,42 @@ def test_shapes(study, shape, message, folder, tmp_path):
     with pytest.raises(UserError, match=message):
         tn.plan(study, store=tmp_path / "store", **settings)
     assert tn.plan(study, store=tmp_path / "store", **{**settings, "shape": {"hidden": 8}}).tasks
+
+
+THEIRS = Path(__file__).parents[1] / "door" / "theirs.py"
+
+
+def shapes(study, folder, **settings):
+    """The shape of the models that a study would train, by their name; None where nothing is changed."""
+    how = {"datasets": str(folder), "vectors": "none", "seeds": 1, "recipe": "dry-run", **settings}
+    tasks = walk([plan(load_study(study, how))])
+    return {task.parameters["model"]: task.parameters.get("shape") for task in tasks if task.type.name == "text/train"}
+
+
+@pytest.mark.parametrize("study", ["agreement", "recursive-roar", "dry-run"])
+def test_a_family_from_outside_has_a_shape_of_its_own(study, folder):
+    bag = f"{THEIRS}:Bag"
+    mine = {"embedding": 4, "sharpness": 0.5}
+    assert shapes(study, folder, models=bag, shape=mine) == {"theirs.py:Bag": mine}
+    with pytest.raises(UserError, match=r"there is no sharpnes of a model's shape .*did you mean sharpness\?"):
+        shapes(study, folder, models=bag, shape={"sharpnes": 8})
+    with pytest.raises(UserError, match=r"there is no hidden of a model's shape .*known are embedding, sharpness\."):
+        shapes(study, folder, models=bag, shape={"hidden": 8})
+
+
+def test_each_family_takes_what_it_declares_of_the_shape(folder):
+    both = [f"{THEIRS}:Bag", "average-additive"]
+    shape = {"embedding": 4, "sharpness": 0.5, "hidden": 6}
+    found = shapes("agreement", folder, models=both, uniform=False, shape=shape)
+    assert found == {
+        "theirs.py:Bag": {"embedding": 4, "sharpness": 0.5},
+        "average-additive": {"embedding": 4, "hidden": 6},
+    }
+
+
+def test_a_shape_in_a_file_is_that_of_the_models_in_the_file(folder):
+    assert "hidden = 32" in builtin_studies()["dry-run"]
+    assert shapes("dry-run", folder, models=f"{THEIRS}:Bag") == {"theirs.py:Bag": {"embedding": 32}}
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -32,6 +32,8 @@ class Family:
     uniform: str | None = None
     """The family that differs by equal attention weights."""
     built_in = False
+    settings: Sequence[str] = ()
+    """What of its shape a study file may set."""
 
     def train(self, data: TextDataset, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
         """One classifier per seed, each as it was after its best epoch; all of them read texts alike.
@@ -67,18 +69,32 @@ class NetworkFamily(Family):
 
     def __init__(self, name: str, network: type[TextNetwork]) -> None:
         self.name, self._network, self.attends = name, network, network.attends
+        self._signature = inspect.signature(network)
+        self.settings = [
+            parameter.name
+            for parameter in self._signature.parameters.values()
+            if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+            and parameter.name not in ("vocabulary", "classes")
+        ]
 
     def make(self, data: TextDataset, recipe: Recipe, changes: Mapping[str, Any]) -> TextNetwork:
         """A fresh network for a dataset; of the recipe's shape it takes what it has a name for."""
-        named = inspect.signature(self._network).parameters
-        shape = {name: value for name, value in recipe.shape.items() if name in named} | dict(changes)
         if data.pairs and self._network.pairs is False:
             raise UserError(f"{data.name} has pairs of texts, and {self.name} reads one: declare pairs = True if not.")
+        shape = self._shape(recipe, changes)
+        return self.build(vocabulary=len(data.vocabulary), classes=len(data.classes), **shape)
+
+    def _shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> dict[str, Any]:
+        shape = {name: value for name, value in recipe.shape.items() if name in self.settings} | dict(changes)
         try:
-            inspect.signature(self._network).bind(vocabulary=1, classes=2, **shape)
+            self._signature.bind(vocabulary=1, classes=2, **shape)
         except TypeError as error:
             raise UserError(f"{self.name} takes other arguments, see trueness.models.network: {error}.") from error
-        return self.build(vocabulary=len(data.vocabulary), classes=len(data.classes), **shape)
+        return shape
+
+    def check_shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> None:
+        """By the arguments that its network takes."""
+        self._shape(recipe, changes)
 
     def build(self, **shape: Any) -> TextNetwork:
         """A fresh network of that shape."""
@@ -134,6 +150,7 @@ class AttentiveFamily(NetworkFamily):
     """Attentive classifiers with one encoder and one kind of attention."""
 
     built_in = True
+    settings = ("embedding", "hidden", "activation", "normaliser")
 
     def __init__(self, encoder: str, attention: str) -> None:
         self.name, self.uniform = f"{encoder}-{attention}", f"{encoder}-uniform"

@@ -53,7 +53,7 @@ def load_study(name: str | Path, settings: Mapping[str, Any] | None = None) -> S
     schema = KINDS[content["kind"]].schema
     try:
         with looking_beside(beside):
-            return schema.model_validate(content)
+            return schema.model_validate(content, context=given)
     except ValidationError as error:
         # A misspelt key explains the missing one, so it comes first.
         found = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")

@@ -13,7 +13,17 @@ from trueness.engine.worker import current_device
 from trueness.models import TEXT_MODELS
 from trueness.models.families import family_of
 from trueness.models.recipes import RECIPES
-from trueness.studies.schema import RECORDED, RecipeName, Several, ShapeChanges, Study, WordVectors, known, refused
+from trueness.studies.schema import (
+    RECORDED,
+    RecipeName,
+    Several,
+    ShapeChanges,
+    Study,
+    WordVectors,
+    known,
+    refused,
+    shape_of,
+)
 from trueness.studies.text_tasks import read_dataset, read_vectors
 
 if TYPE_CHECKING:
@@ -63,9 +73,9 @@ class ModelsStudy(Study):
 
         if TEXT_MODELS[model].pretrained:
             return {"recipe": self.fine_tuning, "pretrained": find_pretrained(self.pretrained), "shape": {}}
-        recipe = self.recipe_of(dataset)
-        TEXT_MODELS[model].check_shape(RECIPES[recipe], self.shape)
-        return {"recipe": recipe, "pretrained": None, "shape": self.shape}
+        recipe, shape = self.recipe_of(dataset), shape_of(model, self.shape)
+        TEXT_MODELS[model].check_shape(RECIPES[recipe], shape)
+        return {"recipe": recipe, "pretrained": None, "shape": shape}
 
 
 def trained_models(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -17,8 +17,9 @@ from trueness.data.word_vectors import PACKAGED
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS, VECTOR_EXPLAINERS
 from trueness.models import TEXT_MODELS, VECTOR_MODELS
+from trueness.models.families import AttentiveFamily
 from trueness.models.recipes import RECIPES
-from trueness.registry import Registry
+from trueness.registry import Registry, nearest
 
 T = TypeVar("T")
 
@@ -55,7 +56,8 @@ def named_apart(paths: list[str]) -> list[str]:
 
 
 RECORDED = {"recorded": True}
-"""Validation context of a study that has run: what it names need not be here any more."""
+"""Validation context of a study that has run: what it names need not be here any more. That of another one is the
+settings beside its file, by their path."""
 
 
 @contextlib.contextmanager
@@ -99,12 +101,22 @@ def _found(name: str) -> str:
     return name
 
 
-def _shape(changes: dict[str, Any]) -> dict[str, Any]:
-    allowed = ("embedding", "hidden", "activation", "normaliser")
-    for name in changes:
-        if name not in allowed:
-            raise ValueError(f"there is no {name} of a model's shape to set; {', '.join(allowed)} can be")
-    return changes
+def _shape(changes: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    if info.context is RECORDED or "models" not in info.data:  # those are wrong themselves
+        return changes
+    declared = {name for model in info.data["models"] for name in TEXT_MODELS[model].settings}
+    declared = declared or set(AttentiveFamily.settings)  # fine-tuned models alone leave out any
+    given = info.context or ()
+    for name in changes.keys() - declared:
+        # What a file says of the shape of its own models need not fit those that a setting puts in their place.
+        if ("models",) not in given or ("shape", name) in given:
+            raise ValueError(f"there is no {name} of a model's shape to set; {nearest(name, list(declared))}")
+    return {name: value for name, value in changes.items() if name in declared}
+
+
+def shape_of(model: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a study's changes of shape is meant for a model: each takes what its family declares."""
+    return {name: value for name, value in changes.items() if name in TEXT_MODELS[model].settings}
 
 
 def _increasing(values: list[float]) -> list[float]:
@@ -128,8 +140,8 @@ TextExplainerName = Annotated[str, known(TEXT_EXPLAINERS)]
 TextExplainers = Annotated[Distinct[TextExplainerName], Field(min_length=2)]
 RecipeName = Annotated[str, known(RECIPES)]
 WordVectors = Annotated[str, AfterValidator(_found)]
-ShapeChanges = Annotated[dict[str, int | str], AfterValidator(_shape)]
-"""Changes of the models' shape, such as hidden=32: smaller than the papers', for a first look."""
+ShapeChanges = Annotated[dict[str, bool | int | float | str], AfterValidator(_shape)]
+"""Changes of the models' shape, such as hidden=32: smaller than the papers', for a first look. See `shape_of`."""
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
 Seeds = Annotated[list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1)]
 """A list of seeds, or how many: 3 means 0, 1, 2."""
@@ -162,3 +174,4 @@ class AttentiveStudy(Study):
     vectors: WordVectors
     """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
     recipe: RecipeName
+    shape: ShapeChanges = Field(default_factory=dict)

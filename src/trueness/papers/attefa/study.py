@@ -14,7 +14,7 @@ from trueness.models import TEXT_MODELS
 from trueness.models.recipes import Divergence
 from trueness.studies.model_tasks import read_model, training
 from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import AttentiveStudy, Distinct, Several, ShapeChanges
+from trueness.studies.schema import AttentiveStudy, Distinct, Several, shape_of
 from trueness.studies.text_tasks import dataset_task, read_dataset, read_vectors
 
 KL_WEIGHT = 0.001
@@ -37,7 +37,6 @@ class AttefaStudy(AttentiveStudy):
     """Of the base model's softmax and its twins'."""
     uniform: bool
     """Whether the same encoder is trained with uniform weights too."""
-    shape: ShapeChanges = Field(default_factory=dict)
     guides: bool
     """Whether an encoder without context is trained under the base model's, a twin's and uniform attention."""
 
@@ -55,7 +54,7 @@ def plan(study: AttefaStudy) -> Task:
                 plain = temperature == 1.0
                 label = model if plain else f"{model}, temperature {temperature:g}"
                 place = {"dataset": name, "model": label}
-                shape = study.shape if plain else {**study.shape, "temperature": temperature}
+                shape = shape_of(model, study.shape) | ({} if plain else {"temperature": temperature})
                 common: dict[str, Any] = {"recipe": study.recipe, "seeds": study.seeds}
                 both = {"dataset": data, "models": training(data, model=model, shape=shape, **common)}
                 made.add("runs", retrained(both, base=base, seeds=study.seeds[1:]), **place)
@@ -67,10 +66,12 @@ def plan(study: AttefaStudy) -> Task:
                     how = {"recipe": "twin", "divergence": study.divergence}
                     made.add("runs", twins(both, base=base, jobs=jobs, **how), **place)
                 if study.guides:
-                    more = {"divergence": study.divergence, "shape": study.shape}
+                    more = {"divergence": study.divergence, "shape": shape_of("average-frozen", study.shape)}
                     made.add("guides", guides(both, base=base, **common, **more), **place)
                 if study.uniform and (flat := TEXT_MODELS[model].uniform):
-                    made.add("uniform", training(data, model=flat, shape=study.shape, **common), **place)
+                    made.add(
+                        "uniform", training(data, model=flat, shape=shape_of(flat, study.shape), **common), **place
+                    )
     return summary(made.inputs, at=made.at)
 
 

@@ -13,7 +13,7 @@ from trueness.models import TEXT_MODELS
 from trueness.models.recipes import RECIPES
 from trueness.studies.model_tasks import read_model, training
 from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import AttentiveStudy, Ratio, RecipeName, ShapeChanges, in_groups
+from trueness.studies.schema import AttentiveStudy, Ratio, RecipeName, in_groups, shape_of
 from trueness.studies.text_tasks import dataset_task, read_dataset, small
 
 # Enough to redraw the figures; the rest stays with each model's trial.
@@ -27,7 +27,6 @@ _KEPT = (
 class AttentionStudy(AttentiveStudy):
     """A study of attention as an explanation."""
 
-    shape: ShapeChanges = Field(default_factory=dict)
     recipes: dict[str, RecipeName] = Field(default_factory=dict)
     """Recipes of datasets that take another one."""
     epsilon: Ratio
@@ -57,7 +56,7 @@ def plan(study: AttentionStudy) -> Task:
         for model in (*study.models, *uniform):
             where, trials = {"dataset": name, "model": model}, []
             for some in in_groups(study.seeds, study.together):
-                together = training(data, model=model, recipe=recipe, seeds=some, shape=study.shape)
+                together = training(data, model=model, recipe=recipe, seeds=some, shape=shape_of(model, study.shape))
                 made.add("trained", together, **where)
                 for seed in some if model not in uniform else ():
                     done = trial(

@@ -102,7 +102,7 @@ def plan(study: GroundTruthStudy) -> Task:
                         recipe=study.rationale_recipe,
                         examples=[shown[seed] for _, seed in some],
                         by_text=study.by_text,
-                        shape=study.shape,
+                        shape={name: study.shape[name] for name in ("embedding", "hidden") if name in study.shape},
                     )
                     for part, (rate, seed) in enumerate(some):
                         label = f"rationale-{method}, {rate:g}"
