@@ -7,7 +7,9 @@ import pytest
 
 import trueness as tn
 from tests.cli.test_main import trueness
-from tests.engine.test_clusters import dask, digests, parsl  # noqa: F401  # fixtures
+from tests.engine.test_clusters import digests, parsl_config
+from trueness.engine import LocalExecutor, open_engine
+from trueness.studies import builtin_studies
 
 HERE = Path(__file__).parent
 STUDY = """
@@ -41,17 +43,62 @@ def edit(file, old, new):
     file.write_text(text.replace(old, new))
 
 
-def test_a_study_of_outside_things_runs_on_every_engine(outside, dask, parsl, tmp_path):  # noqa: F811
-    found = {}
-    for name, how in (("local", {"workers": 2}), ("dask", {"executor": dask}), ("parsl", {"executor": parsl})):
-        run = tn.run(outside / "counting.toml", store=tmp_path / name, **how)
-        assert run.summary.computed == run.summary.total == 4
-        found[name] = digests(run.stored.store)
-    assert found["local"] == found["dask"] == found["parsl"]
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory):
+    """The local pool, Dask and Parsl, two workers each, opened once."""
+    from distributed import LocalCluster
+
+    folder = tmp_path_factory.mktemp("parsl")
+    (folder / "config.py").write_text(parsl_config(folder / "runs"))
+    local = LocalExecutor(["cpu", "cpu"])
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0")
+    dask, parsl = f"dask:{cluster.scheduler_address}", f"parsl:{folder / 'config.py'}"
+    with local, cluster, open_engine(dask) as on_dask, open_engine(parsl) as on_parsl:
+        yield {"local": local, "dask": on_dask, "parsl": on_parsl}
+
+
+def run_on_every_engine(study, engines, folder, **settings):
+    """Run a study on each, report and compare it; the results are the same, and those of one are returned."""
+    runs = {}
+    for name, executor in engines.items():
+        runs[name] = tn.run(study, store=folder / name, executor=executor, **settings)
+        assert runs[name].summary.computed == runs[name].summary.total
+        page, *_ = runs[name].report(folder / f"{name}.html")
+        assert "theirs.py:later" in page.read_text()
+        assert tn.compare(study, store=folder / name, **settings)["rows"] == runs[name].compare()["rows"]
+    first, *others = (digests(run.stored.store) for run in runs.values())
+    assert all(other == first for other in others)
+    return runs["parsl"]
+
+
+def test_a_study_of_outside_things_runs_on_every_engine(outside, engines, tmp_path):
+    run = run_on_every_engine(outside / "counting.toml", engines, tmp_path)
+    assert run.summary.total == 4
     methods = [score.method for score in run.scores]
     assert methods == ["random", "theirs.py:later", "theirs.py:Earlier[power=2.0]", "blurred[theirs.py:later]"]
     values = {score.method: score.value for score in run.scores}
     assert values["theirs.py:Earlier[power=2.0]"] > values["theirs.py:later"]
+
+
+@pytest.mark.parametrize(
+    ("study", "settings"),
+    [
+        ("agreement", {"instances": 6, "slow_instances": 0, "as_published": False, "uniform": False}),
+        ("recursive-roar", {"steps": [0.5], "bounded": 0, "companion": False, "leak": False}),
+        ("dry-run", {"plantings": "token-with-decoy", "instances": 6}),
+    ],
+)
+def test_our_studies_take_outside_things_on_every_engine(study, settings, outside, engines, tmp_path):
+    file = outside / f"{study}.toml"
+    file.write_text(builtin_studies()[study])
+    theirs = ["theirs.py:later", "theirs.py:Earlier[power=3.0]"]
+    how = {"datasets": "theirs.py:films", "models": "theirs.py:Bag", "explainers": ["gradient", *theirs]}
+    run = run_on_every_engine(file, engines, tmp_path, **SMALL, **how, shape={"sharpness": 2.0}, **settings)
+    records = run.to_pandas()
+    assert set(records["model"]) == {"theirs.py:Bag"}
+    found = {name for column in ("method", "first", "second") if column in records for name in records[column]}
+    assert {"gradient", *theirs} <= found
+    assert not any(name in item.quantity for item in run.abstentions for name in theirs)
 
 
 def test_a_change_of_the_source_is_computed_and_undone(outside, tmp_path):
@@ -119,21 +166,6 @@ def test_explain_agreement_and_dry_run_take_their_explainer(folder, outside, tmp
         f"{outside}/theirs.py:films", store=tmp_path / "dry", workers=1, explainers=["random", later], **settings
     )
     assert set(dry.to_pandas()["method"]) <= {"random", "theirs.py:later"}
-
-
-def test_recursive_roar_takes_their_explainer_dataset_and_model(outside, tmp_path):
-    there = f"{outside}/theirs.py"
-    how = {**SMALL, "steps": [0.5], "bounded": 0, "companion": False, "leak": False, "workers": 2}
-    run = tn.run(
-        "recursive-roar", store=tmp_path / "s", datasets=f"{there}:films", models=f"{there}:Bag",
-        explainers=[f"{there}:later", f"{there}:Earlier[power=3.0]"], **how,
-    )  # fmt: skip
-    records = run.to_pandas()
-    assert {"theirs.py:later", "theirs.py:Earlier[power=3.0]", "random"} <= set(records["method"])
-    assert set(records["model"]) == {"theirs.py:Bag"}
-    assert not run.abstentions or "later" not in {item.quantity for item in run.abstentions}
-    page, *_ = run.report(tmp_path / "report.html")
-    assert "theirs.py:later" in page.read_text()
 
 
 def test_what_no_worker_can_import_is_refused_before_work_starts(folder, tmp_path):

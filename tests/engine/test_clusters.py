@@ -44,9 +44,14 @@ def dask():
 @pytest.fixture
 def parsl(tmp_path):
     file = tmp_path / "config.py"
-    root = Path(__file__).resolve().parents[2]
-    file.write_text(PARSL.format(folder=str(tmp_path / "parsl-runs"), init=f"export PYTHONPATH={root}:$PYTHONPATH"))
+    file.write_text(parsl_config(tmp_path / "parsl-runs"))
     return f"parsl:{file}"
+
+
+def parsl_config(folder):
+    """A file that keeps two workers on this machine, which find the tasks of the tests."""
+    root = Path(__file__).resolve().parents[2]
+    return PARSL.format(folder=str(folder), init=f"export PYTHONPATH={root}:$PYTHONPATH")
 
 
 def digests(store):
