@@ -74,7 +74,7 @@ def audit_command(
         typer.Option("--set", metavar="KEY=VALUE", help="A size of the audit, e.g. texts=500. Repeatable."),
     ] = None,
     workers: options.Workers = None,
-    device: Annotated[list[str] | None, typer.Option("--device", help="e.g. cuda:0; repeatable. Default: cpu.")] = None,
+    device: options.Devices = None,
     engine: options.Engine = None,
     family: options.Family = None,
     as_json: options.Json = False,
@@ -86,7 +86,6 @@ def audit_command(
     from trueness.audits import exports
     from trueness.audits.gate import apply, check_names, read_gate
     from trueness.audits.saved import read_audit
-    from trueness.cli import show
     from trueness.cli.progress import Bar
 
     wanted = None if gate is None else read_gate(gate)
@@ -131,7 +130,7 @@ def audit_command(
     for path, make in makers.items():
         if path is not None:
             _write(path, make())
-    put(as_json, found, show.audit, _plain)
+    put(as_json, found, "audit", _plain)
     if not as_json:
         print(f"Report: {page}")
     if outcome is not None:

@@ -74,7 +74,6 @@ def list_command(
     as_json: Json = False,
 ) -> None:
     """List studies, datasets, models and explainers."""
-    from trueness.cli import show
     from trueness.registry import nearest
 
     found = tn.list()
@@ -83,7 +82,7 @@ def list_command(
         if singular not in found:
             raise UserError(f"There is no kind {kind!r}; {nearest(kind, list(found))}")
         found = {singular: found[singular]}
-    put(as_json, found, show.names)
+    put(as_json, found, "names")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

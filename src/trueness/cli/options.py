@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -37,6 +38,14 @@ StudyName = Annotated[
         metavar="STUDY", help="A built-in study (see: trueness list) or a TOML file.", autocompletion=complete_study
     ),
 ]
+DatasetName = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATASET",
+        help="A folder with train, dev, test; one file; or a dataset's name.",
+        autocompletion=complete_dataset,
+    ),
+]
 StorePath = Annotated[Path, typer.Option("--store", metavar="FOLDER", help="Where results are kept.")]
 Settings = Annotated[
     list[str] | None,
@@ -58,6 +67,10 @@ Texts = Annotated[list[str], typer.Option("--text", help="The text; repeatable."
 Others = Annotated[list[str] | None, typer.Option("--other", help="The second text of a pair, one per --text.")]
 ModelPlace = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model is kept.")]
 Seed = Annotated[int, typer.Option("--seed", min=0)]
+Devices = Annotated[
+    list[str] | None,
+    typer.Option("--device", help="A device the workers share, e.g. cuda:0; repeatable. Default: cpu."),
+]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda:0, ...")]
 Family = Annotated[
     str | None, typer.Option("--family", metavar="ADDRESS", help="Of a model of your own, such as mine.py:Bag.")
@@ -75,10 +88,13 @@ def settings_of(given: list[str] | None) -> dict[str, Any]:
     return found
 
 
-def put(as_json: bool, value: T, show: Callable[[T], None], plain: Callable[[T], Any] = lambda value: value) -> None:
-    """Print a result: as JSON, which `plain` makes of what is not plain yet, or as a person reads it."""
+def put(as_json: bool, value: T, name: str, plain: Callable[[T], Any] = lambda value: value) -> None:
+    """Print a result: as JSON, which `plain` makes of what is not plain yet, or by the function of `show` so named.
+
+    What draws tables loads here, so that `--help` and `--json` need not wait for it.
+    """
     if as_json:
         written = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
         print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", written))
     else:
-        show(value)
+        getattr(import_module("trueness.cli.show"), name)(value)

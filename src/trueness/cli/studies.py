@@ -22,10 +22,7 @@ def run_command(
     store: options.StorePath = Path("runs"),
     settings: options.Settings = None,
     workers: options.Workers = None,
-    device: Annotated[
-        list[str] | None,
-        typer.Option("--device", help="A device the workers share, e.g. cuda:0; repeatable. Default: cpu."),
-    ] = None,
+    device: options.Devices = None,
     engine: options.Engine = None,
     durable: Annotated[
         bool, typer.Option("--durable", help="Bring every result to the disk before it counts: survives a power cut.")
@@ -33,38 +30,27 @@ def run_command(
     as_json: options.Json = False,
 ) -> None:
     """Run a study. Running it again continues where it stopped."""
-    from trueness.cli import show
-
     where: dict[str, Any] = {"store": store, "workers": workers, "devices": device or ["cpu"]}
     finished = _watched(tn.run, study, settings, executor=engine, durable=durable, **where)
-    put(as_json, finished, show.study_run, tn.StudyRun.to_json)
+    put(as_json, finished, "study_run", tn.StudyRun.to_json)
 
 
 def dry_run_command(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET",
-            help="Your texts: a file, a folder, or a dataset's name.",
-            autocompletion=options.complete_dataset,
-        ),
-    ],
+    data: options.DatasetName,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The HTML report.")] = Path("dry-run.html"),
     store: options.StorePath = Path("runs"),
     settings: options.Settings = None,
     workers: options.Workers = None,
-    device: Annotated[list[str] | None, typer.Option("--device", help="e.g. cuda:0; repeatable.")] = None,
+    device: options.Devices = None,
     as_json: options.Json = False,
 ) -> None:
     """Plant evidence in your texts, train models that must use it, and rank explainers by how surely they find it.
 
     --set models=transformer --set pretrained=FOLDER takes your own architecture; --set plantings, explainers, seeds.
     """
-    from trueness.cli import show
-
     finished = _watched(tn.dry_run, data, settings, store=store, workers=workers, devices=device or ["cpu"])
     page, *figures = map(str, finished.report(out))
-    put(as_json, finished, show.dry_run, lambda run: {**run.to_json(), "report": page, "figures": figures})
+    put(as_json, finished, "dry_run", lambda run: {**run.to_json(), "report": page, "figures": figures})
     if not as_json:
         print(f"Report: {page}")
 
@@ -89,10 +75,8 @@ def plan_command(
     as_json: options.Json = False,
 ) -> None:
     """Show the tasks of a study, which are done, and how long the rest takes."""
-    from trueness.cli import show
-
     found = tn.plan(study, store=store, workers=workers, **settings_of(settings))
-    put(as_json, found, show.plan, tn.Plan.to_json)
+    put(as_json, found, "plan", tn.Plan.to_json)
 
 
 def report_command(
@@ -105,10 +89,8 @@ def report_command(
     as_json: options.Json = False,
 ) -> None:
     """Write the one-file HTML report of a study that has run, and its figures as PNG."""
-    from trueness.cli import show
-
     page, *figures = map(str, _opened(study, store, settings).report(out))
-    put(as_json, {"study": study, "report": page, "figures": figures}, show.report)
+    put(as_json, {"study": study, "report": page, "figures": figures}, "report")
 
 
 def compare_command(
@@ -118,9 +100,7 @@ def compare_command(
     as_json: options.Json = False,
 ) -> None:
     """Set our values beside the published ones and check the paper's conclusions."""
-    from trueness.cli import show
-
-    put(as_json, _opened(study, store, settings).compare(), show.comparison)
+    put(as_json, _opened(study, store, settings).compare(), "comparison")
 
 
 def _opened(study: str, store: Path, settings: list[str] | None) -> StudyRun:

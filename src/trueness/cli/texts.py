@@ -38,8 +38,6 @@ def train_command(
     as_json: options.Json = False,
 ) -> None:
     """Train a text classifier. The same command continues an interrupted training."""
-    from trueness.cli import show
-
     how: dict[str, Any] = {"recipe": recipe, "seed": seed, "vectors": vectors, "device": device}
     shape, state = settings_of(settings), out / "training"
     for name in shape.keys() & {"seed", "recipe", "data", "vectors", "model", "views"}:
@@ -47,7 +45,7 @@ def train_command(
     trained, _, scores = _trained(out, data, root, lambda loaded: tn.train(model, loaded, state=state, **how, **shape))
     shutil.rmtree(state, ignore_errors=True)
     about = {"epochs": len(trained.history), "scores": scores, "notes": list(trained.notes)}
-    put(as_json, {"model": str(out), **about}, show.trained)
+    put(as_json, {"model": str(out), **about}, "trained")
 
 
 def fine_tune_command(
@@ -61,11 +59,9 @@ def fine_tune_command(
     as_json: options.Json = False,
 ) -> None:
     """Fine-tune a pretrained Hugging Face transformer into a text classifier."""
-    from trueness.cli import show
-
     how: dict[str, Any] = {"recipe": recipe, "seed": seed, "device": device}
     _, loaded, scores = _trained(out, data, root, lambda loaded: tn.fine_tune(pretrained, loaded, **how))
-    put(as_json, {"model": str(out), "scores": scores, "notes": list(loaded.notes)}, show.trained)
+    put(as_json, {"model": str(out), "scores": scores, "notes": list(loaded.notes)}, "trained")
 
 
 def _trained(
@@ -95,7 +91,6 @@ def explain_command(
     as_json: options.Json = False,
 ) -> None:
     """Explain what a model makes of a text: a table of tokens, coloured."""
-    from trueness.cli import show
     from trueness.report.heatmap import heatmap_page
 
     _same_number(text, other)
@@ -103,7 +98,7 @@ def explain_command(
     names = explainer or ["attention", "input-x-gradient", "leave-one-out"]
     found = [one for name in names for one in tn.explain(loaded, text, name, others=other, target=target)]
     _write(html, lambda: heatmap_page(found))
-    put(as_json, found, show.explanations, lambda all_: [one.to_json() for one in all_])
+    put(as_json, found, "explanations", lambda all_: [one.to_json() for one in all_])
 
 
 def adversarial_attention_command(
@@ -117,14 +112,13 @@ def adversarial_attention_command(
     as_json: options.Json = False,
 ) -> None:
     """Show the attention that differs most from the model's own and still gives the same output."""
-    from trueness.cli import show
     from trueness.report.heatmap import adversary_page
 
     _same_number(text, other)
     found = tn.adversarial_attention(tn.load_model(model), text, others=other, epsilon=epsilon)
     _write(html, lambda: adversary_page(found))
     rows = json.loads(found.records.to_json(orient="records"))
-    put(as_json, found, show.adversaries, lambda result: {"epsilon": epsilon, "texts": rows, **result.to_json()})
+    put(as_json, found, "adversaries", lambda result: {"epsilon": epsilon, "texts": rows, **result.to_json()})
 
 
 def agreement_command(
@@ -141,19 +135,12 @@ def agreement_command(
     as_json: options.Json = False,
 ) -> None:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance."""
-    from trueness.cli import show
     from trueness.data import load_text
 
     names = explainer or ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
-    found = tn.agreement(
-        tn.load_model(model, family=family),
-        load_text(data, root=root),
-        names,
-        split=split,
-        instances=instances,
-        repeat=repeat,
-    )
-    put(as_json, found, show.result, lambda result: result.to_json())
+    loaded, texts = tn.load_model(model, family=family), load_text(data, root=root)
+    found = tn.agreement(loaded, texts, names, split=split, instances=instances, repeat=repeat)
+    put(as_json, found, "result", lambda result: result.to_json())
 
 
 def attefa_command(
@@ -165,11 +152,10 @@ def attefa_command(
     as_json: options.Json = False,
 ) -> None:
     """Do two models predict the same while attending elsewhere? The AtteFa score that they show."""
-    from trueness.cli import show
     from trueness.data import load_text
 
     found = tn.attefa(tn.load_model(base), tn.load_model(other), load_text(data, root=root), split)
-    put(as_json, found, show.result, lambda result: result.to_json())
+    put(as_json, found, "result", lambda result: result.to_json())
 
 
 def _same_number(text: list[str], other: list[str] | None) -> None:
@@ -187,26 +173,14 @@ def _write(html: Path | None, page: Callable[[], str]) -> None:
         print(f"trueness: wrote {html}.", file=sys.stderr)
 
 
-def data_check_command(
-    path: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET",
-            help="A folder with train, dev, test; one file; or a name.",
-            autocompletion=options.complete_dataset,
-        ),
-    ],
-    root: options.Root = None,
-    as_json: options.Json = False,
-) -> None:
+def data_check_command(path: options.DatasetName, root: options.Root = None, as_json: options.Json = False) -> None:
     """Report rows, classes, lengths, duplicates, leakage between splits, and each bad row by number.
 
     Exits with 2 if there are bad rows or empty splits.
     """
-    from trueness.cli import show
     from trueness.data import check_dataset
 
     found = check_dataset(path, root=root)
-    put(as_json, found, show.dataset)
+    put(as_json, found, "dataset")
     if not found["usable"]:
         raise typer.Exit(2)
