@@ -6,7 +6,9 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 SUFFIXES = (".parquet", ".safetensors", ".json")
 
@@ -49,3 +51,8 @@ def _is_arrays(value: Any) -> bool:
         and bool(value)
         and all(hasattr(item, "dtype") and hasattr(item, "shape") for item in value.values())
     )
+
+
+def under(prefix: str, payload: Mapping[str, T]) -> dict[str, T]:
+    """What one of several parts left in a payload: the values whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in payload.items() if name.startswith(prefix)}

@@ -70,12 +70,7 @@ class NetworkFamily(Family):
     def __init__(self, name: str, network: type[TextNetwork]) -> None:
         self.name, self._network, self.attends = name, network, network.attends
         self._signature = inspect.signature(network)
-        self.settings = [
-            parameter.name
-            for parameter in self._signature.parameters.values()
-            if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-            and parameter.name not in ("vocabulary", "classes")
-        ]
+        self.settings = [name for name in self._signature.parameters if name not in ("vocabulary", "classes")]
 
     def make(self, data: TextDataset, recipe: Recipe, changes: Mapping[str, Any]) -> TextNetwork:
         """A fresh network for a dataset; of the recipe's shape it takes what it has a name for."""
@@ -129,13 +124,10 @@ class NetworkFamily(Family):
         """One of the models that were packed together."""
         import torch
 
+        from trueness.engine.payload import under
         from trueness.models.text_model import assemble
 
-        weights = {
-            name.removeprefix(f"{seed} "): torch.from_numpy(array)
-            for name, array in stored.read("weights").items()
-            if name.startswith(f"{seed} ")
-        }
+        weights = {name: torch.from_numpy(array) for name, array in under(f"{seed} ", stored.read("weights")).items()}
         config = stored.read("models")[str(seed)]
         return assemble(self.build, config, weights, device, f"{stored.key}, seed {seed}")
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from trueness.data.batches import EncodedSplit
 from trueness.engine import disk, write_atomically
 from trueness.engine.encoding import bytes_digest, digest
+from trueness.engine.payload import under
 from trueness.errors import UserError
 from trueness.models.cuda_graphs import Objective, Stepper
 from trueness.models.network import TextNetwork
@@ -190,10 +191,10 @@ class Checkpoint:
             )
             return
         self._file = record["file"]
-        loop.network.load_state_dict(_under("now.", tensors))
-        loop.best = {name: tensor.to(loop.train.device) for name, tensor in _under("best.", tensors).items()}
+        loop.network.load_state_dict(under("now.", tensors))
+        loop.best = {name: tensor.to(loop.train.device) for name, tensor in under("best.", tensors).items()}
         slots: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _under("adam.", tensors).items():
+        for name, tensor in under("adam.", tensors).items():
             number, slot = name.split(".", 1)
             slots.setdefault(int(number), {})[slot] = tensor
         loop.optimiser.load_state_dict({**loop.optimiser.state_dict(), "state": slots})
@@ -214,7 +215,3 @@ class Checkpoint:
 
 def _digest(record: Mapping[str, Any]) -> str:
     return bytes_digest(json.dumps(record).encode())
-
-
-def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
