@@ -49,13 +49,11 @@ def _counts(labels: list[Any]) -> dict[str, int]:
 
 
 def _check_prepared(dataset: TextDataset) -> dict[str, Any]:
-    rows = {
-        split: [
-            (number, RawExample(" ".join(one.tokens), dataset.classes[one.label], _joined(one.tokens_b)))
-            for number, one in enumerate(part, start=1)
-        ]
-        for split, part in dataset.splits.items()
-    }
+    rows: dict[str, _Rows] = {split: [] for split in dataset.splits}
+    for split, part in dataset.splits.items():
+        for number, one in enumerate(part, start=1):
+            other = None if one.tokens_b is None else " ".join(one.tokens_b)
+            rows[split].append((number, RawExample(" ".join(one.tokens), dataset.classes[one.label], other)))
     return {
         "dataset": dataset.name,
         "usable": True,
@@ -64,10 +62,6 @@ def _check_prepared(dataset: TextDataset) -> dict[str, Any]:
         "notes": list(dataset.notes),
         "leakage": _leakage(rows),
     }
-
-
-def _joined(tokens: tuple[str, ...] | None) -> str | None:
-    return None if tokens is None else " ".join(tokens)
 
 
 def _check_text(source: str, files: dict[str, Path], columns: Columns | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -106,20 +107,16 @@ def _two(classes: int, name: str) -> None:
         raise UserError(f"The planting {name} is for two classes, not {classes}; use token.")
 
 
-def _articles(correlating: int | None) -> Callable[[int], Planting]:
+def _articles(classes: int, correlating: int | None = None) -> Planting:
     """Articles become "a" (class 0) or "the" (class 1): all of them, or those of one half, the rest being decoys."""
-
-    def make(classes: int) -> Planting:
-        _two(classes, "articles")
-        group = correlating or 0
-        words = tuple(Manipulation(word, {group: word}) for word in ("a", "the"))
-        certain = ((1.0, 0.0), (0.0, 1.0))
-        if correlating is None:
-            return Planting("articles", 1, words, certain)
-        others = tuple(Manipulation(word, {1 - group: word}) for word in ("a", "the"))
-        return Planting("halves", 2, words, certain, others)
-
-    return make
+    _two(classes, "articles")
+    group = correlating or 0
+    words = tuple(Manipulation(word, {group: word}) for word in ("a", "the"))
+    certain = ((1.0, 0.0), (0.0, 1.0))
+    if correlating is None:
+        return Planting("articles", 1, words, certain)
+    others = tuple(Manipulation(word, {1 - group: word}) for word in ("a", "the"))
+    return Planting("halves", 2, words, certain, others)
 
 
 _NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -130,16 +127,13 @@ def _marker(number: int) -> str:
     return "".join(_NAMES[int(digit)] for digit in str(number)) + "a"
 
 
-def _token(*, decoy: bool) -> Callable[[int], Planting]:
-    def make(classes: int) -> Planting:
-        words = tuple(Manipulation(_marker(label), {0: _marker(label)}) for label in range(classes))
-        certain = tuple(tuple(float(one == other) for other in range(classes)) for one in range(classes))
-        if not decoy:
-            return Planting("places", 1, words, certain)
-        others = tuple(Manipulation(f"decoy {word}", {1: word}) for word in ("zerob", "oneb"))
-        return Planting("places", 2, words, certain, others)
-
-    return make
+def _token(classes: int, *, decoy: bool = False) -> Planting:
+    words = tuple(Manipulation(_marker(label), {0: _marker(label)}) for label in range(classes))
+    certain = tuple(tuple(float(one == other) for other in range(classes)) for one in range(classes))
+    if not decoy:
+        return Planting("places", 1, words, certain)
+    others = tuple(Manipulation(f"decoy {word}", {1: word}) for word in ("zerob", "oneb"))
+    return Planting("places", 2, words, certain, others)
 
 
 def own_words(data: TextDataset, number_of: Callable[[str], int | None]) -> tuple[Planting, TextDataset]:
@@ -204,11 +198,13 @@ def _suppressed(classes: int) -> Planting:
     return Planting("places", 2, some, ((0.5, 0.5, 0.0, 0.0), (0.0, 0.0, 0.5, 0.5)))
 
 
-PLANTINGS.add("articles", _articles(None), "all articles become a (class 0) or the (class 1), as Zhou et al. 2022")
-PLANTINGS.add("articles-cn", _articles(0), "articles of the first half correlate, of the second half do not (CN)")
-PLANTINGS.add("articles-nc", _articles(1), "articles of the second half correlate, of the first half do not (NC)")
-PLANTINGS.add("token", _token(decoy=False), "one word of each text becomes the class's marker")
-PLANTINGS.add("token-with-decoy", _token(decoy=True), "the same, and another word becomes one of two markers at random")
+_first_half, _second_half = partial(_articles, correlating=0), partial(_articles, correlating=1)
+PLANTINGS.add("articles", _articles, "all articles become a (class 0) or the (class 1), as Zhou et al. 2022")
+PLANTINGS.add("articles-cn", _first_half, "articles of the first half correlate, of the second half do not (CN)")
+PLANTINGS.add("articles-nc", _second_half, "articles of the second half correlate, of the first half do not (NC)")
+PLANTINGS.add("token", _token, "one word of each text becomes the class's marker")
+_decoy = partial(_token, decoy=True)
+PLANTINGS.add("token-with-decoy", _decoy, "the same, and another word becomes one of two markers at random")
 PLANTINGS.add("token-in-context", _context, "class 1 has a marker and a context word, class 0 only one of them")
 PLANTINGS.add("ordered-pair", _ordered, "two markers, whose order is the class")
 PLANTINGS.add("suppressor", _suppressed, "a marker that another word turns round: neither alone tells the class")

