@@ -20,7 +20,7 @@ KILLED = {"seeds": 6, "data": {"train": 300, "test": 1000}}
 
 def digests(run):
     store = run.stored.store
-    return {key: store.digests(key) for key in store.keys()}  # noqa: SIM118  # a store is not a mapping
+    return {key: store.meta(key)["payloads"] for key in store.keys()}  # noqa: SIM118  # a store is not a mapping
 
 
 def test_the_study_confirms_the_paper_under_the_authors_reading(tiny_run):

@@ -67,7 +67,7 @@ with ThreadPoolExecutor(1) as executor:
         datasets = {} if name == "roar-synthetic" else {"datasets": folder}
         finished = tn.run(name, store=path, executor=executor, **datasets, **settings)
 store = finished.stored.store
-print(json.dumps({key: [store.meta(key)["task"], store.digests(key)] for key in store.keys()}, sort_keys=True))
+print(json.dumps({key: [store.meta(key)["task"], store.meta(key)["payloads"]] for key in store.keys()}, sort_keys=True))
 """
 
 

@@ -32,26 +32,20 @@ else:
 
         if name in ("explainers", "stats"):
             return import_module(f"trueness.{name}")
-        return getattr(import_module(_HOME.get(name, "trueness.api")), name)
+        home = next((module for module, names in _HOME.items() if name in names), "trueness.api")
+        return getattr(import_module(home), name)
 
 
 _HOME = {
-    "AdversarialAttention": "trueness.report.heatmap",
-    "Audit": "trueness.audits.verdict",
-    "Classifier": "trueness.models",
-    "Explainer": "trueness.explainers",
-    "Explanation": "trueness.report.heatmap",
-    "Facts": "trueness.explainers",
-    "Result": "trueness.protocols.result",
-    "Study": "trueness.studies",
-    "StudyKind": "trueness.studies",
-    "TasksFailedError": "trueness.engine",
-    "TextDataset": "trueness.data",
-    "TextExample": "trueness.data",
-    "Unsupported": "trueness.errors",
-    "UserError": "trueness.errors",
-    "VectorDataset": "trueness.data",
-    "explainer": "trueness.explainers",
+    "trueness.audits.verdict": ("Audit",),
+    "trueness.data": ("TextDataset", "TextExample", "VectorDataset"),
+    "trueness.engine": ("TasksFailedError",),
+    "trueness.errors": ("Unsupported", "UserError"),
+    "trueness.explainers": ("Explainer", "Facts", "explainer"),
+    "trueness.models": ("Classifier",),
+    "trueness.protocols.result": ("Result",),
+    "trueness.report.heatmap": ("AdversarialAttention", "Explanation"),
+    "trueness.studies": ("Study", "StudyKind"),
 }
 """Of the names that are not functions of `trueness.api`."""
 

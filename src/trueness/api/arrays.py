@@ -55,6 +55,7 @@ def recursive_roar(
     `tn.Unsupported`: this model cannot have that explanation. Any other error of an explainer ends the call.
     """
     from trueness.protocols.roar.arrays import ArrayTrial, follow
+    from trueness.protocols.roar.curves import BASELINE
 
     splits = {"train": _split(train_split, "training"), "test": _split(test_split, "test")}
     if splits["train"][0].shape[1:] != splits["test"][0].shape[1:]:
@@ -66,7 +67,10 @@ def recursive_roar(
         raise UserError(f"The target is gold or predicted, not {target!r}.")
     if channels not in (None, "first", "last"):
         raise UserError(f"Channels are first, last, or None where each value is a place of its own; not {channels!r}.")
-    _check_explainers(explainers)
+    if not isinstance(explainers, Mapping) or not explainers or not all(map(callable, explainers.values())):
+        raise UserError("Explainers are given by name: {'gradient': function}.")
+    if BASELINE in explainers:
+        raise UserError(f"The name {BASELINE} is taken: random masks are always there as the baseline.")
     filled = _filling(splits["train"][0], fill)
     trial = ArrayTrial(splits, train, predict, filled, channels, target, signed, leak)
     return follow(trial, explainers, _seeds(seeds), _shares(steps), orders, dataset=dataset, model=model)
@@ -96,15 +100,6 @@ def _filling(inputs: Array, fill: float | npt.ArrayLike | None) -> Array:
         return np.broadcast_to(np.asarray(fill, dtype=inputs.dtype), inputs.shape[1:])
     except ValueError as error:
         raise UserError(f"fill must be a number or fit the shape of an input, {inputs.shape[1:]}.") from error
-
-
-def _check_explainers(explainers: Mapping[str, Explain]) -> None:
-    from trueness.protocols.roar.curves import BASELINE
-
-    if not isinstance(explainers, Mapping) or not explainers or not all(map(callable, explainers.values())):
-        raise UserError("Explainers are given by name: {'gradient': function}.")
-    if BASELINE in explainers:
-        raise UserError(f"The name {BASELINE} is taken: random masks are always there as the baseline.")
 
 
 def _shares(steps: Sequence[float]) -> list[float]:

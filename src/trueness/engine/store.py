@@ -154,10 +154,6 @@ class Store:
                 raise DamagedObjectError(key, f"{file} is missing or does not match its digest")
         return meta
 
-    def digests(self, key: str) -> dict[str, str]:
-        """File name to digest, for each payload of the object."""
-        return {file: recorded["digest"] for file, recorded in self.meta(key)["payloads"].items()}
-
     def commit(self, key: str, payloads: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
         """Write the object beside its place and move it in with one rename; all of it or nothing."""
         with self.disk():

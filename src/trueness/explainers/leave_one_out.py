@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from trueness.data.batches import Batch
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
 from trueness.explainers.text import target_class
-from trueness.models.attention import normalise, uniform
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM
 from trueness.models.network import TextNetwork, inspecting
@@ -105,11 +104,8 @@ def _shared_states(model: AttentiveClassifier, batch: Batch) -> Tensor:
     if auxiliary is not None:
         context = None if auxiliary.context is None else auxiliary.context.repeat(width, 1)
         auxiliary = Auxiliary(auxiliary.summary.repeat(width, 1), context)
-    if model.attention is None:
-        weights = uniform(mask).to(states.dtype)
-    else:
-        query = auxiliary.summary if auxiliary is not None and model.config.head == "query" else None
-        weights = normalise(model.attention(states, query), mask, model.config.normaliser, model.config.temperature)
+    query = auxiliary.summary if auxiliary is not None and model.config.head == "query" else None
+    weights = model.weigh(states, mask, query)
     logits = model.decode(states, weights, batch.rows(row.repeat(width)), auxiliary=auxiliary)
     return logits.reshape(width, rows, -1).transpose(0, 1)
 

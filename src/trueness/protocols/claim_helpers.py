@@ -57,6 +57,11 @@ def decide(interval: Interval, above: float | None = None, below: float | None =
     return True if high < below else False if low > below else None
 
 
+def gains(gain: Interval, unit: str = "") -> Finding | None:
+    """Whether learned attention gains enough over uniform weights to be needed; None where that was not measured."""
+    return None if isinstance(gain.value, Undefined) else (decide(gain, above=GAIN), f"gains {shown(gain)}{unit}")
+
+
 def ends(interval: Interval) -> tuple[float, float]:
     """Both bounds; the same value in every seed and instance is its own interval."""
     if isinstance(interval.low, Undefined) or isinstance(interval.high, Undefined):

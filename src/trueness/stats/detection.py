@@ -45,8 +45,7 @@ def precision_at(scores: Any, marked: Any, mask: Any = None, *, k: int | None = 
     rows, marks, inside = _prepared(scores, marked, mask)
     ranked = rank_rows(-rows, inside)
     limit = marks.sum(axis=1) if k is None else np.minimum(k, inside.sum(axis=1))
-    chance = np.clip(limit[:, None] - ranked.first, 0, ranked.count) / np.maximum(ranked.count, 1)
-    found = np.where(marks, chance, 0.0).sum(axis=1) / np.maximum(limit, 1)
+    found = np.where(marks, ranked.in_top(limit[:, None]), 0.0).sum(axis=1) / np.maximum(limit, 1)
     return Measured(np.clip(found, 0.0, 1.0), _reasons(rows, marks, inside))
 
 

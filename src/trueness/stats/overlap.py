@@ -89,7 +89,7 @@ def _depth_by_depth(mask: Bools, first: Ranked, second: Ranked, weights: Floats)
     """The weighted overlap of every row, for ties at any place."""
     value, size = np.zeros(len(mask)), mask.sum(axis=1)
     for depth, weight in enumerate(weights, start=1):
-        common = np.where(mask, _in_top(first, depth) * _in_top(second, depth), 0.0).sum(axis=1)
+        common = np.where(mask, first.in_top(depth) * second.in_top(depth), 0.0).sum(axis=1)
         value += np.where(depth <= size, weight, 0.0) * common / depth
     return value
 
@@ -108,7 +108,7 @@ def top_k_agreement(a: Any, b: Any, mask: Any = None, *, k: int | npt.ArrayLike 
     first, second = _descending(pair)
     limit = top[:, None]
 
-    both = np.where(pair.mask, _in_top(first, limit) * _in_top(second, limit), 0.0)
+    both = np.where(pair.mask, first.in_top(limit) * second.in_top(limit), 0.0)
     begin = np.maximum(first.first, second.first)
     end = np.minimum(np.minimum(first.first + first.count, second.first + second.count), limit)
     same_rank = np.where(pair.mask, np.clip(end - begin, 0, None) / (first.count * second.count), 0.0)
@@ -183,8 +183,3 @@ def _magnitudes(a: Any, b: Any, mask: Any) -> Pair:
 
 def _descending(pair: Pair) -> tuple[Ranked, Ranked]:
     return rank_rows(-pair.a, pair.mask), rank_rows(-pair.b, pair.mask)
-
-
-def _in_top(ranked: Ranked, k: int | npt.NDArray[np.int64]) -> Floats:
-    """The probability that a feature is among the first k when ties are ordered at random."""
-    return np.asarray(np.clip(k - ranked.first, 0, ranked.count) / np.maximum(ranked.count, 1))

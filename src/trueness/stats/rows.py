@@ -95,6 +95,10 @@ class Ranked:
         """Some rows."""
         return Ranked(self.first[which], self.count[which])
 
+    def in_top(self, k: int | Ints) -> Floats:
+        """The probability that a feature is among the first k when ties are ordered at random."""
+        return np.asarray(np.clip(k - self.first, 0, self.count) / np.maximum(self.count, 1))
+
     @property
     def average(self) -> Floats:
         """Average ranks, from 1, as Spearman uses them."""

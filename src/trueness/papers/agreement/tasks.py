@@ -53,10 +53,8 @@ def explained(
     found = explain_all(network, split, methods, refuse=False)
     redrawn: dict[str, Any] = {}
     if again:
-        few, known = (
-            EncodedSplit(chosen[:again], model.coder, current_device()),
-            {name: methods[name] for name in found.scores},
-        )
+        few = EncodedSplit(chosen[:again], model.coder, current_device())
+        known = {name: methods[name] for name in found.scores}
         redrawn |= explain_all(network, few, known, redraw=True, refuse=False).scores
     plain = {other: name for name, other in asked.items()}
     with torch.no_grad():

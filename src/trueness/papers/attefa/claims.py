@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from trueness.protocols.attefa.cell import BASE, MAIN, PUBLISHED, RETRAINED, TWIN, TWIN_GUIDE, UNIFORM, TwinCell
-from trueness.protocols.claim_helpers import GAIN, Finding, claim, decide, shown
+from trueness.protocols.claim_helpers import GAIN, Finding, claim, decide, gains, shown
 from trueness.protocols.result import Claim
 from trueness.stats import Undefined, kendall, t_interval, within
 
@@ -35,7 +35,9 @@ def claims(cells: Sequence[TwinCell]) -> Iterator[Claim]:
         yield from claim(text, ((dataset, _real(scores, by, dataset)) for dataset in datasets))
     of_cells: dict[str, Callable[[TwinCell], Finding | None]] = {
         "the twins behind AtteFa still classify (none predicts one class for nearly all texts)": _alive,
-        f"attention is needed: it gains more than {GAIN} F1 over uniform weights": _needed,
+        f"attention is needed: it gains more than {GAIN} F1 over uniform weights": lambda cell: gains(
+            cell.gain(), " F1"
+        ),
         "twins attend farther away than the same model trained from other seeds": _beyond_seeds,
         "the base model's attention guides an encoder without context better than uniform weights": _guide(UNIFORM),
         "the base model's attention guides an encoder without context better than a twin's": _guide(TWIN_GUIDE),
@@ -81,11 +83,6 @@ def _alive(cell: TwinCell) -> Finding | None:
     runs = cell.of(PUBLISHED, MAIN)
     fallen = len(cell.collapsed(runs))
     return (fallen == 0, f"{fallen} of {len(runs)} collapsed") if len(runs) else None
-
-
-def _needed(cell: TwinCell) -> Finding | None:
-    gain = cell.gain()
-    return None if isinstance(gain.value, Undefined) else (decide(gain, above=GAIN), f"gains {shown(gain)} F1")
 
 
 def _beyond_seeds(cell: TwinCell) -> Finding | None:

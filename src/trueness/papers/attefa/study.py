@@ -69,9 +69,8 @@ def plan(study: AttefaStudy) -> Task:
                     more = {"divergence": study.divergence, "shape": shape_of("average-frozen", study.shape)}
                     made.add("guides", guides(both, base=base, **common, **more), **place)
                 if study.uniform and (flat := TEXT_MODELS[model].uniform):
-                    made.add(
-                        "uniform", training(data, model=flat, shape=shape_of(flat, study.shape), **common), **place
-                    )
+                    flat_models = training(data, model=flat, shape=shape_of(flat, study.shape), **common)
+                    made.add("uniform", flat_models, **place)
     return summary(made.inputs, at=made.at)
 
 
@@ -104,15 +103,9 @@ def twins(
     from trueness.protocols.attefa.comparisons import Base
 
     data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], base)
-    found = train_twins(
-        model,
-        data,
-        [(seed, math.inf if weight is None else weight) for seed, weight in jobs],
-        recipe=recipe,
-        divergence=divergence,
-        vectors=read_vectors(inputs["dataset"]),
-        device=current_device(),
-    )
+    common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": current_device()}
+    weighted = [(seed, math.inf if weight is None else weight) for seed, weight in jobs]
+    found = train_twins(model, data, weighted, recipe=recipe, divergence=divergence, **common)
     labelled = [(_labels(recipe, twin.seed, twin.weight, twin.epoch), twin.model) for twin in found]
     runs, records = Base(model, data["test"]).measure(labelled)
     return {"runs": runs, "records": records}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from trueness.protocols.attention.cell import AttentionCell, crossed
-from trueness.protocols.claim_helpers import GAIN, Finding, claim, decide, shown, together
+from trueness.protocols.claim_helpers import GAIN, Finding, claim, decide, gains, shown, together
 from trueness.protocols.result import Claim
-from trueness.stats import Interval, Undefined, within
+from trueness.stats import Interval, within
 
 WEAK = 0.5
 COMPARABLE = 0.1
@@ -39,8 +40,12 @@ def claims(cells: Sequence[AttentionCell]) -> Iterator[Claim]:
 
     lstm, average = "bilstm-additive", "average-additive"
     found: dict[str, Find] = {
-        f"BiLSTM attention correlates weakly with gradients (mean tau below {WEAK})": of(_weak(_GRADIENT), lstm),
-        f"BiLSTM attention correlates weakly with leave-one-out (mean tau below {WEAK})": of(_weak(_LOO), lstm),
+        f"BiLSTM attention correlates weakly with gradients (mean tau below {WEAK})": of(
+            partial(_weak, _GRADIENT), lstm
+        ),
+        f"BiLSTM attention correlates weakly with leave-one-out (mean tau below {WEAK})": of(
+            partial(_weak, _LOO), lstm
+        ),
         "attention over a plain average of projections correlates more with gradients than a BiLSTM's": of(
             _more, average, lstm
         ),
@@ -58,9 +63,9 @@ def claims(cells: Sequence[AttentionCell]) -> Iterator[Claim]:
         f"solved exactly, a divergence above {NEAR_LN2} is possible in at least half of the instances": of(
             lambda cell: _near(cell, cell.adversary) if cell.exact else None, lstm
         ),
-        (
-            "the exact solution is never below the published search (as its text says and as its code does it)"
-        ): _never_below([cell for cell in cells if cell.exact]),
+        ("the exact solution is never below the published search (as its text says and as its code does it)"): partial(
+            _never_below, cells
+        ),
         f"the published search finds all there is (the exact solution exceeds it by less than {MISSED} on average)": of(
             _search_suffices, lstm
         ),
@@ -69,7 +74,9 @@ def claims(cells: Sequence[AttentionCell]) -> Iterator[Claim]:
             f"scaled dot-product attention gives comparable results (mean tau with gradients differs by less than "
             f"{COMPARABLE})"
         ): of(_comparable, "bilstm-dot", lstm),
-        f"attention improves performance (over uniform weights, by more than {GAIN})": of(_improves, lstm),
+        f"attention improves performance (over uniform weights, by more than {GAIN})": of(
+            lambda cell: gains(cell.gain()), lstm
+        ),
     }
     for text, find in found.items():
         yield from claim(text, ((dataset, find(dataset)) for dataset in datasets))
@@ -79,12 +86,9 @@ def _tau(cell: AttentionCell, pair: str) -> pd.Series:
     return cell.records[f"tau: {pair}"]
 
 
-def _weak(pair: str) -> Callable[[AttentionCell], Finding]:
-    def check(cell: AttentionCell) -> Finding:
-        interval = cell.interval(_tau(cell, pair))
-        return decide(interval, below=WEAK), shown(interval)
-
-    return check
+def _weak(pair: str, cell: AttentionCell) -> Finding:
+    interval = cell.interval(_tau(cell, pair))
+    return decide(interval, below=WEAK), shown(interval)
 
 
 def _apart(first: AttentionCell, second: AttentionCell) -> Interval:
@@ -122,31 +126,28 @@ def _near(cell: AttentionCell, column: str) -> Finding | None:
     return decide(interval, above=0.5), f"in a share of {shown(interval)}"
 
 
-def _never_below(cells: Sequence[AttentionCell]) -> Find:
+def _never_below(cells: Sequence[AttentionCell], dataset: str) -> Finding | None:
     """Every instance of every model; the as-published search is compared at the threshold it is counted by."""
+    below, total, least = 0, 0, np.inf
+    for cell in cells:
+        if cell.dataset != dataset or not cell.exact or "search" not in cell.records:
+            continue
+        for column, limit in _searched(cell):
+            room = (cell.records[limit] - cell.records[column]).dropna()
+            below, total = below + int((room < -_TOLERANCE).sum()), total + len(room)
+            least = min(least, float(room.min()))
+    return (below == 0, f"{below} of {total} comparisons below, least room {least:.1e}") if total else None
 
-    def check(dataset: str) -> Finding | None:
-        below, total, least = 0, 0, np.inf
-        for cell in cells:
-            if cell.dataset != dataset or "search" not in cell.records:
-                continue
-            for column, limit in (("search", cell.adversary), ("search@jw2019", "adversary 0.05")):
-                room = (cell.records[limit] - cell.records[column]).dropna()
-                below, total = below + int((room < -_TOLERANCE).sum()), total + len(room)
-                least = min(least, float(room.min()))
-        if not total:
-            return None
-        return below == 0, f"{below} of {total} comparisons below, least room {least:.1e}"
 
-    return check
+def _searched(cell: AttentionCell) -> tuple[tuple[str, str], ...]:
+    """Both searches, each with the exact solution at the change up to which it is counted."""
+    return ("search", cell.adversary), ("search@jw2019", "adversary 0.05")
 
 
 def _search_suffices(cell: AttentionCell) -> Finding | None:
-    """Both searches, each against the exact solution at the change up to which it is counted."""
     if not cell.exact or "search" not in cell.records:
         return None
-    pairs = (("search", cell.adversary), ("search@jw2019", "adversary 0.05"))
-    over = [cell.interval(cell.records[limit] - cell.records[column]) for column, limit in pairs]
+    over = [cell.interval(cell.records[limit] - cell.records[column]) for column, limit in _searched(cell)]
     holds = together([decide(interval, below=MISSED) for interval in over])
     return holds, f"exceeds the paper's by {shown(over[0])}, the authors' code by {shown(over[1])}"
 
@@ -162,10 +163,3 @@ def _comparable(first: AttentionCell, second: AttentionCell) -> Finding:
     interval = _apart(first, second)
     inside = [decide(interval, above=-COMPARABLE), decide(interval, below=COMPARABLE)]
     return together(inside), f"differs by {shown(interval)}"
-
-
-def _improves(cell: AttentionCell) -> Finding | None:
-    gain = cell.gain()
-    if isinstance(gain.value, Undefined):
-        return None
-    return decide(gain, above=GAIN), f"gains {shown(gain)}"

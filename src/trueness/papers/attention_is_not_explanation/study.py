@@ -46,6 +46,7 @@ class AttentionStudy(AttentiveStudy):
 
 def plan(study: AttentionStudy) -> Task:
     """Datasets, then models (uniform attention too), then a trial of each, then seeds compared, then the summary."""
+    asked = study.model_dump(include={"epsilons", "permutations", "search_steps", "instances"})
     made, epsilons = Placed("trials", "trained", "spreads"), {}
     for name in study.datasets:
         data = dataset_task(name, study.vectors, ("train", "test"))
@@ -59,16 +60,11 @@ def plan(study: AttentionStudy) -> Task:
                 together = training(data, model=model, recipe=recipe, seeds=some, shape=shape_of(model, study.shape))
                 made.add("trained", together, **where)
                 for seed in some if model not in uniform else ():
-                    done = trial(
+                    inputs, shown = (
                         {"dataset": data, "model": together},
-                        seed=seed,
-                        epsilon=epsilons[name],
-                        epsilons=study.epsilons,
-                        permutations=study.permutations,
-                        search_steps=study.search_steps,
-                        instances=study.instances,
-                        examples=study.examples if seed == study.seeds[0] else 0,
+                        study.examples if seed == study.seeds[0] else 0,
                     )
+                    done = trial(inputs, seed=seed, epsilon=epsilons[name], examples=shown, **asked)
                     trials.append(made.add("trials", done, **where, seed=seed))
             if trials:
                 made.add("spreads", seeds({"trials": trials}), **where)

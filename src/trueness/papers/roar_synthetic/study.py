@@ -66,14 +66,8 @@ def curve(
     seed: int,
 ) -> dict[str, Any]:
     """Accuracy of models retrained without ever more features, removed in one order."""
-    points = removal_curve(
-        VECTOR_DATASETS[dataset](seed, **data),
-        VECTOR_MODELS[model],
-        VECTOR_EXPLAINERS[explainer],
-        order=order,
-        ratios=ratios,
-        seed=seed,
-    )
+    drawn, train, explain = VECTOR_DATASETS[dataset](seed, **data), VECTOR_MODELS[model], VECTOR_EXPLAINERS[explainer]
+    points = removal_curve(drawn, train, explain, order=order, ratios=ratios, seed=seed)
     where = {"dataset": dataset, "model": model, "explainer": explainer, "method": order, "seed": seed}
     return {"points": [{**where, **vars(point)} for point in points]}
 

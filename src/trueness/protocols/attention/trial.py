@@ -84,10 +84,11 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
     with inspecting(network):
         view = AttentionView(network, batch)
     kind = batch.tokens.device.type
+    gradient, embeddings = embedding_gradient(network, batch, "predicted", output="probability")
     scores = {
         "attention": view.attention,
         "gradient@jw2019": GradientJW2019().attribute(network, batch),
-        "full-gradient": _full_gradient(network, batch),
+        "full-gradient": (gradient * embeddings).sum(dim=-1).abs() * batch.mask,  # through attention too
         "leave-one-out@jw2019": LeaveOneOutJW2019(max_bytes=_LOO_BYTES.get(kind, 256 << 20)).attribute(network, batch),
     }
     plain = {name: _numpy(values.double()) for name, values in scores.items()}
@@ -106,12 +107,6 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
         more, plain["adversarial"] = _adversaries(view, how, found[1] if found else None)
         columns |= more | (found[0] if found else {})
     return columns, plain
-
-
-def _full_gradient(network: AttentiveClassifier, batch: Batch) -> Tensor:
-    """|g . e| of the predicted class's probability, with the gradient flowing through attention too."""
-    gradient, embeddings = embedding_gradient(network, batch, "predicted", output="probability")
-    return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
 
 
 def _permutations(view: AttentionView, how: Settings, seed: int) -> Columns:

@@ -108,18 +108,14 @@ def trial(
             marked = (evidence & found.mask).sum(axis=1)
             columns["selected"] = (scores > 0).sum(axis=1) / np.maximum(sizes, 1)
             columns["recall"] = ((scores > 0) & evidence).sum(axis=1) / np.where(marked > 0, marked, np.nan)
-        frames.append(
-            pd.DataFrame(
-                {
-                    "instance": np.arange(len(examples)),
-                    "method": name,
-                    "label": gold,
-                    "right": predicted == gold,
-                    "words": sizes,
-                    "evidence size": (evidence & found.mask).sum(axis=1) / np.maximum(sizes, 1),
-                    "decoy size": (decoys & found.mask).sum(axis=1) / np.maximum(sizes, 1),
-                    **columns,
-                }
-            )
-        )
+        about = {
+            "instance": np.arange(len(examples)),
+            "method": name,
+            "label": gold,
+            "right": predicted == gold,
+            "words": sizes,
+            "evidence size": (evidence & found.mask).sum(axis=1) / np.maximum(sizes, 1),
+            "decoy size": (decoys & found.mask).sum(axis=1) / np.maximum(sizes, 1),
+        }
+        frames.append(pd.DataFrame({**about, **columns}))
     return pd.concat(frames, ignore_index=True), facts

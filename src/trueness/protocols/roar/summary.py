@@ -45,8 +45,9 @@ def summarise(
     """
     points = with_performance(points, metrics)
     cells = list(cells_of(points, amounts, unit, metrics, target))
+    at_step = [0.0, *amounts, 1.0 if unit == "share" else float("inf")]
     return Result(
-        records=points.assign(amount=[_amount(int(step), amounts, unit) for step in points["step"]]),
+        records=points.assign(amount=[at_step[int(step)] for step in points["step"]]),
         scores=of_each(cells, lambda cell: [*_scores(cell), *_companion(cell, bounded)]),
         warnings=tuple(warnings(cells, target, trained_before)),
         abstentions=tuple(abstentions(cells, refused, unit)),
@@ -57,13 +58,6 @@ def summarise(
 def with_performance(points: pd.DataFrame, metrics: Mapping[str, str]) -> pd.DataFrame:
     """The points, with what counts as performance on each dataset."""
     return points.assign(performance=[row[metrics[row["dataset"]]] for row in points.to_dict(orient="records")])
-
-
-def _amount(step: int, amounts: Sequence[float], unit: str) -> float:
-    """How much is hidden at a step: nothing at 0, everything at the last."""
-    if step > len(amounts):
-        return 1.0 if unit == "share" else float("inf")
-    return 0.0 if step == 0 else amounts[step - 1]
 
 
 def _scores(cell: RemovalCell) -> Iterator[Score]:
