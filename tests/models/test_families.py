@@ -58,6 +58,8 @@ def test_facts_are_declared():
     assert facts["average-frozen"] == ("frozen", False)
     assert facts["transformer"] == ("layers", True)
     for name in TEXT_MODELS:
+        if ":" in name:  # somebody else's, which another test of this process named
+            continue
         family = TEXT_MODELS[name]
         assert (family.name, family.built_in) == (name, True)
         assert family.uniform is None or TEXT_MODELS[family.uniform].attends == "uniform"
