@@ -79,6 +79,7 @@ __all__ = [
     "explain",
     "explainer",
     "explainers",
+    "faithfulness",
     "fine_tune",
     "list",
     "load_dataset",

@@ -16,6 +16,7 @@ from trueness.api.texts import agreement as agreement
 from trueness.api.texts import attefa as attefa
 from trueness.api.texts import evaluate as evaluate
 from trueness.api.texts import explain as explain
+from trueness.api.texts import faithfulness as faithfulness
 from trueness.api.texts import fine_tune as fine_tune
 from trueness.api.texts import load_dataset as load_dataset
 from trueness.api.texts import load_model as load_model

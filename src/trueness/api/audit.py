@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 
 _PROBED = 6
 """Texts that costs are measured on."""
+_SHOWN = (
+    *("texts", "fewer", "again", "edits", "single", "randomised", "draws", "layerwise", "smooth", "levels"),
+    *("pool", "found", "seeds", "companion", "bounded"),
+)
+"""Sizes that a report tells."""
 _WORK = {
     "audit/texts": "reading the texts",
     "audit/explained": "explaining",
@@ -93,6 +99,7 @@ def audit(
     where they cannot be guessed. `budget` (`"10m"`) chooses how much is done; `planned` hears of it before the work
     starts. Other keywords are sizes of the study: `texts=300`, `seeds=4`. Running again continues.
     """
+    begin = time.monotonic()
     seconds = None if budget is None else sizing.parse_budget(budget)
     place = Path(store)
     names = [TEXT_EXPLAINERS.reference(TEXT_EXPLAINERS.name_of(one)) for one in explainers or ()]
@@ -138,7 +145,9 @@ def audit(
         target = plan(study)
         _done(engine.run([target], stored, pool, listener=listener))
     stored.record_run("audit", target.key, {**json.loads(study.model_dump_json()), "left_out": list(left_out)})
-    return read_audit(stored, target, left_out)
+    shown = {name: getattr(study, name) for name in _SHOWN}
+    took = {"seconds": time.monotonic() - begin, "settings": shown}
+    return read_audit(stored, target, left_out).model_copy(update=took)
 
 
 def _cheap_first(
@@ -214,7 +223,7 @@ def _sized(
     if planned is not None:
         planned(
             AuditPlan(
-                _name(first.models[0]),
+                Path(first.models[0]).name,
                 texts.name,
                 tuple(able),
                 tuple(first.foils),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -191,6 +192,40 @@ def agreement(
         without_sign=[one for one, method in methods.items() if not method.facts.signed],
         machinery={one: method.facts.machinery for one, method in methods.items()},
     )
+
+
+def faithfulness(
+    model: Classifier,
+    data: TextDataset | Sequence[str],
+    explainers: Sequence[AnyExplainer] = ("integrated-gradients", "leave-one-out", "random"),
+    *,
+    split: str | None = None,
+    instances: int = 200,
+) -> Result:
+    """What hiding words costs a model as it is: comprehensiveness, sufficiency, and their difference, hard and soft.
+
+    `data` as in `agreement`. Nothing is retrained: a model may find texts with hidden words unusual, see `audit` and
+    `recursive_roar`. The difference of a random explanation is 0 in expectation.
+    """
+    from trueness.data.batches import EncodedSplit
+    from trueness.models.network import inspecting
+    from trueness.protocols.agreement.explaining import explain_all
+    from trueness.protocols.faithfulness import faithfulness as measure
+    from trueness.protocols.scoring import Cell
+
+    given = list(data.to_look_at(split)[:instances]) if isinstance(data, TextDataset) else list(data)
+    examples = _examples(model, given, None)
+    if not examples:
+        raise UserError("There is no text.")
+    batch = model.batch(examples)
+    with inspecting(model.network):
+        predicted = model.network(batch).logits.argmax(dim=-1).tolist()
+    labelled = [replace(one, label=int(label)) for one, label in zip(examples, predicted, strict=True)]
+    coded = EncodedSplit(labelled, model.coder, model.device)
+    found = explain_all(model.network, coded, dict(map(_named, explainers)), "gold")
+    name = data.name if isinstance(data, TextDataset) else f"{len(examples)} texts"
+    explained = {method: (scores, found.mask) for method, scores in found.scores.items()}
+    return measure(model.network, coded, explained, Cell(name, "the model"))
 
 
 def adversarial_attention(

@@ -10,6 +10,7 @@ import numpy as np
 from trueness.audits.judging import in_order, judge
 from trueness.audits.trials import (
     ATTENTION,
+    COST,
     DEPENDS,
     INFORMATIVE,
     PLANTED,
@@ -23,6 +24,7 @@ from trueness.engine import Stored
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.faithfulness import Removal
 from trueness.protocols.similarity import similarity
+from trueness.stats.marks import ratio_against
 from trueness.stats.undefined import Floats
 
 _FEW_MODELS = 3
@@ -63,7 +65,7 @@ def gather(
             notes={
                 DEPENDS: _layer_notes(inputs["randomised"][at[name]]),
                 PLANTED: planted_notes,
-                REMOVAL: _bounds(inputs["bounded"], name),
+                REMOVAL: (*_soft(removed, name), *_bounds(inputs["bounded"], name)),
                 ATTENTION: _attention_notes(inputs["attention"][at[name]]),
                 INFORMATIVE: _agreement(name, said, asked, foils),
             },
@@ -85,7 +87,8 @@ def gather(
             [f"{name}: {reason}" for name, reason in refused.items()]
             + ([f"{PLANTED}: {missing_planted}"] if not detection else [])
         ),
-        warnings=(*told["notes"], *_warnings(judged, found, len(inputs["trials"]))),
+        warnings=tuple(_warnings(judged, found, len(inputs["trials"]))),
+        notes=tuple(told["notes"]),
         curves=tuple(_curve(name, one, levels) for name, one in removed.items()),
         examples=tuple(ExampleText(**one) for one in inputs["examples"][0].read("examples")),
     )
@@ -151,6 +154,18 @@ def _companion(stored: Sequence[Stored], place: int, asked: Sequence[str], at: M
     costs = [stored[at[name]].read("removal")["cost"] for name in asked if stored[at[name]].holds("removal")]
     own = stored[place].read("removal")["cost"]
     return {"companion": own, "companion_best": best_found(costs)[: len(own)]}
+
+
+def _soft(removed: Mapping[str, Removal], name: str) -> tuple[str, ...]:
+    found = ratio_against(
+        removed[name].soft_cost,
+        best_found([one.soft_cost for one in removed.values()])[: len(removed[name].cost)],
+        COST,
+    )
+    if found is None:
+        return ()
+    ends = f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    return (f"Words hidden at random, the more often the higher their score: {ends} of the best found.",)
 
 
 def _bounds(stored: Sequence[Stored], name: str) -> tuple[str, ...]:

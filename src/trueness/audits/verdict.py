@@ -144,6 +144,8 @@ class Audit(_Frozen):
     left_out: tuple[str, ...] = ()
     """What was not done, and why."""
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """How the data were read."""
     curves: tuple[Curve, ...] = ()
     examples: tuple[ExampleText, ...] = ()
     settings: Mapping[str, Any] = {}

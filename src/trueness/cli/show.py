@@ -273,6 +273,8 @@ def audit(found: Audit) -> None:
         console.print(f"A tie, in no order: {', '.join(group)}.")
     for warning in found.warnings:
         console.print(f"Warning: {warning}.")
+    for note in found.notes:
+        console.print(f"Note: {note}.")
     for what in found.left_out:
         console.print(f"Left out: {what}.")
     console.print("An audit gives evidence; it makes nothing compliant.")

@@ -28,6 +28,8 @@ Slots = Sequence[Sequence[int]]
 Where = Literal["articles", "halves", "places", "ordered places"]
 ARTICLES = ("a", "an", "the")
 _DECOYS = 2
+_COMMON = 0.1
+"""Of the texts: words in more of them are no markers, since too many texts would be left out."""
 
 
 @dataclass(frozen=True)
@@ -137,31 +139,27 @@ def _token(classes: int, *, decoy: bool = False) -> Planting:
 
 
 def own_words(data: TextDataset, number_of: Callable[[str], int | None]) -> tuple[Planting, TextDataset]:
-    """The planting token-with-decoy with common words of the texts as markers, and the texts that have none of them.
+    """The planting token-with-decoy with words of the texts as markers, and the texts that have none of them.
 
     A new word stands out by its spelling and its number alone; one that the texts have does not. `number_of` gives a
-    word's number in the vocabulary, None to one of several parts: markers are spread evenly over the numbers of common
-    words, so that numbers tell nothing.
+    word's number in the vocabulary, None to one of several parts: markers are the words whose numbers are nearest to
+    the middle one of all words of the texts, so that numbers tell nothing.
     """
     texts = [example for some in data.splits.values() for example in some]
-    counts = Counter(word for example in texts for word in {*example.tokens, *(example.tokens_b or ())})
+    seen = [{*example.tokens, *(example.tokens_b or ())} for example in texts]
+    counts = Counter(word for words in seen for word in words)
+    tokens = Counter(word for example in texts for word in example.tokens)
+    numbers = {word: number for word in sorted(tokens) if (number := number_of(word)) is not None}
+    ordered = np.sort(np.repeat(list(numbers.values()), [tokens[word] for word in numbers]))
     wanted = len(data.classes) + _DECOYS
-    found: list[str] = []
-    for most in (0.03, 0.1, 0.5, 1.0):  # the rarer the markers, the fewer texts are lost
-        common = [
-            word
-            for word, count in counts.items()
-            if 3 <= count <= most * len(texts) and len(word) > 2 and word.isalpha()
-        ]
-        numbered = sorted((number, word) for word in sorted(common) if (number := number_of(word)) is not None)
-        if len(numbered) >= 4 * wanted:
-            places = np.linspace(0, len(numbered) - 1, wanted + 2)[1:-1].round().astype(int)
-            found = [numbered[place][1] for place in places]
-            break
-    if not found:
+    common = [
+        word for word in numbers if 3 <= counts[word] <= _COMMON * len(texts) and len(word) > 2 and word.isalpha()
+    ]
+    if len(common) < 2 * wanted:
         raise UserError(f"{data.name} has too few common words to plant any as evidence.")
-    order = np.random.default_rng(0).permutation(wanted)
-    words = [found[place] for place in order]
+    above = {word: float(np.searchsorted(ordered, numbers[word]) / len(ordered)) for word in common}
+    words = sorted(common, key=lambda word: (abs(above[word] - 0.5), word))[:wanted]
+    words = [words[place] for place in np.random.default_rng(0).permutation(wanted)]
     markers = tuple(Manipulation(word, {0: word}) for word in words[: len(data.classes)])
     decoys = tuple(Manipulation(f"decoy {word}", {1: word}) for word in words[len(data.classes) :])
     certain = tuple(tuple(float(one == other) for other in range(len(markers))) for one in range(len(markers)))

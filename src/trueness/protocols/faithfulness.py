@@ -13,7 +13,7 @@ too; the share that is hidden is the same for all explanations (pi-Soft, 2601.03
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,9 @@ from torch import Tensor
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.explainers.text import texts_at_once
 from trueness.models.network import TextNetwork, inspecting
+from trueness.protocols.result import Result
+from trueness.protocols.scoring import Cell, Quantity
+from trueness.stats import mean_interval
 from trueness.stats.undefined import Bools, Floats
 
 LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7)
@@ -57,6 +60,40 @@ class Removal:
         """(texts,) the same of the soft variant."""
         found: Floats = (self.soft_unimportant - self.soft_important).mean(axis=1)
         return found
+
+
+COMPREHENSIVENESS = Quantity("comprehensiveness", "higher is better", least=-1.0, most=1.0)
+SUFFICIENCY = Quantity("sufficiency", "lower is better", least=-1.0, most=1.0)
+COST = Quantity("cost of hiding", "higher is better", null=0.0, least=-1.0, most=1.0)
+SOFT_COST = Quantity("cost of hiding, soft", "higher is better", null=0.0, least=-1.0, most=1.0)
+
+
+def faithfulness(
+    network: TextNetwork, split: EncodedSplit, explained: Mapping[str, tuple[Floats, Bools]], cell: Cell
+) -> Result:
+    """Every method's comprehensiveness, sufficiency and cost of hiding on one model, with intervals over texts.
+
+    One record per text, method and share of hidden words. The null value of comprehensiveness and sufficiency is what
+    a random order gets, the mean of the two.
+    """
+    import pandas as pd
+
+    records, scores = [], []
+    for method, (values, mask) in explained.items():
+        found = removal(network, split, values, mask)
+        for place, level in enumerate(LEVELS):
+            some = {"instance": np.arange(len(mask)), "method": method, "hidden": level, "whole": found.whole}
+            both = {"important": found.important[:, place], "unimportant": found.unimportant[:, place]}
+            records.append(pd.DataFrame({**some, **both}))
+        drops = [(found.whole[:, None] - some).mean(axis=1) for some in (found.important, found.unimportant)]
+        null = float(np.mean(drops))
+        scores += [
+            *COMPREHENSIVENESS.score(cell, method, mean_interval(drops[0]), null=null),
+            *SUFFICIENCY.score(cell, method, mean_interval(drops[1]), null=null),
+            *COST.score(cell, method, mean_interval(found.cost)),
+            *SOFT_COST.score(cell, method, mean_interval(found.soft_cost)),
+        ]
+    return Result(pd.concat(records, ignore_index=True), tuple(scores))
 
 
 def places(scores: Floats, mask: Bools, seed: int = 0) -> Floats:
