@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test quick check bench fuzz results clean
+.PHONY: demo test quick check bench fuzz kill-test results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -42,6 +42,10 @@ bench: .venv/dev.stamp
 # Hostile input to every reader: FUZZ_INPUTS=20000, FUZZ_SECONDS=600, FUZZ_SEED=0. Fails where anything but a sentence comes.
 fuzz: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz
+
+# Drivers of all built-in studies killed at random moments, on every engine: KILLS=100, KILL_SEED=0. About 20 minutes.
+kill-test: .venv/dev.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.kills results/robustness/kills.json
 
 # The measured results kept in the project; takes about two minutes on two cores.
 results: .venv/run.stamp
