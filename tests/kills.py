@@ -114,7 +114,11 @@ class Kills:
     def _wait(self, driver, store, target):
         """Until so many objects are there, and a random moment longer."""
         deadline = time.monotonic() + PATIENCE
-        while sum(1 for _ in (store / "objects").glob("*")) < target and driver.poll() is None and time.monotonic() < deadline:
+        while (
+            sum(1 for _ in (store / "objects").glob("*")) < target
+            and driver.poll() is None
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.01)
         if time.monotonic() >= deadline:
             self.failed.append(f"{target} objects were not there after {PATIENCE} s")
