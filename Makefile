@@ -50,7 +50,7 @@ bench: .venv/dev.stamp
 fuzz: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz
 
-# Drivers of all built-in studies killed at random moments, on every engine: KILLS=100, KILL_SEED=0. About 20 minutes.
+# Drivers of all built-in studies killed at random moments, on every engine: KILLS=100, KILL_SEED=0. About half an hour.
 kill-test: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.kills results/robustness/kills.json
 
