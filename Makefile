@@ -7,7 +7,7 @@ LOCKED := $(PIP) --require-hashes --no-deps --requirement
 INSTALL := $(PIP) --constraint constraints.txt --no-build-isolation
 TOOLS := .venv/tools/bin
 
-.PHONY: demo test quick check bench fuzz kill-test locks licences sbom results clean
+.PHONY: demo test quick check bench fuzz kill-test mutate locks licences sbom results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -67,6 +67,13 @@ licences: .venv/dev.stamp
 # The software bill of materials.
 sbom: .venv/dev.stamp
 	$(BIN)/python tools/dependencies.py sbom docs/sbom.cdx.json
+
+# Mutation testing of stats, protocols or engine: how many small changes of the code do its tests notice?
+PART ?= stats
+mutate: .venv/dev.stamp
+	$(PYTHON) -m venv .venv/mutation
+	.venv/mutation/bin/pip install --quiet --disable-pip-version-check 'mutmut==3.8.0' 'pytest<9'
+	.venv/mutation/bin/python tools/mutate.py $(PART)
 
 # The measured results kept in the project; takes about two minutes on two cores.
 results: .venv/run.stamp
