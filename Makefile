@@ -1,20 +1,26 @@
 # Everything a fresh machine with Python 3.11 and make needs. `make demo`, `make test`, `make quick`, `make check`, `make bench`, `make fuzz`.
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+# First everything whose hash is known, then the rest: torch, whose builds differ by where they come from, and trueness.
+LOCKED := $(PIP) --require-hashes --no-deps --requirement
+INSTALL := $(PIP) --constraint constraints.txt --no-build-isolation
+TOOLS := .venv/tools/bin
 
-.PHONY: demo test quick check bench fuzz results clean
+.PHONY: demo test quick check bench fuzz kill-test mutate locks licences sbom results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
 # Installed again only when what is to be installed changed, so a second run needs no network.
-.venv/run.stamp: pyproject.toml constraints.txt | .venv/bin/python
+.venv/run.stamp: pyproject.toml constraints.txt locks/run.txt | .venv/bin/python
+	$(LOCKED) locks/run.txt
 	$(INSTALL) --editable '.[report]'
 	@touch $@
 
-.venv/dev.stamp: pyproject.toml constraints.txt | .venv/bin/python
+.venv/dev.stamp: pyproject.toml constraints.txt locks/dev.txt | .venv/bin/python
+	$(LOCKED) locks/dev.txt
 	$(INSTALL) --editable '.[report,dev]'
 	@touch .venv/run.stamp $@
 
@@ -35,6 +41,7 @@ check: .venv/dev.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/update_docs.py --check
+	$(BIN)/python tools/dependencies.py licences
 
 bench: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
@@ -42,6 +49,31 @@ bench: .venv/dev.stamp
 # Hostile input to every reader: FUZZ_INPUTS=20000, FUZZ_SECONDS=600, FUZZ_SEED=0. Fails where anything but a sentence comes.
 fuzz: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz
+
+# Drivers of all built-in studies killed at random moments, on every engine: KILLS=100, KILL_SEED=0. About half an hour.
+kill-test: .venv/dev.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.kills results/robustness/kills.json
+
+# After a change of pyproject.toml or constraints.txt: the hashes of all files of all dependencies, for every platform.
+locks: | .venv/bin/python
+	$(BIN)/python -m venv .venv/tools
+	$(TOOLS)/pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python tools/lock.py $(TOOLS)/uv
+
+# Fails where a dependency is under the GPL, LGPL or AGPL.
+licences: .venv/dev.stamp
+	$(BIN)/python tools/dependencies.py licences
+
+# The software bill of materials.
+sbom: .venv/dev.stamp
+	$(BIN)/python tools/dependencies.py sbom docs/sbom.cdx.json
+
+# Mutation testing of stats, protocols or engine: how many small changes of the code do its tests notice?
+PART ?= stats
+mutate: .venv/dev.stamp
+	$(PYTHON) -m venv .venv/mutation
+	.venv/mutation/bin/pip install --quiet --disable-pip-version-check 'mutmut==3.8.0' 'pytest<9'
+	.venv/mutation/bin/python tools/mutate.py $(PART)
 
 # The measured results kept in the project; takes about two minutes on two cores.
 results: .venv/run.stamp

@@ -1,15 +1,14 @@
-import json
 import os
 
 # Two workers of two threads each would wait for one another; set before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import settings
 
 import trueness as tn
+from tests.miniatures import one_word
 
 settings.register_profile("here", deadline=None, derandomize=True)
 settings.load_profile("here")
@@ -74,14 +73,4 @@ def tiny_run(tmp_path_factory):
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """One word decides."""
-    path = tmp_path_factory.mktemp("data") / "one-word"
-    path.mkdir()
-    rng = np.random.default_rng(0)
-    for split, size in (("train", 80), ("dev", 30), ("test", 30)):
-        rows = []
-        for index in range(size):
-            words = rng.choice(["x", "y", "z"], rng.integers(4, 9)).tolist()
-            words[rng.integers(len(words))] = ("bad", "good")[index % 2]
-            rows.append(json.dumps({"text": " ".join(words), "label": index % 2}))
-        (path / f"{split}.jsonl").write_text("\n".join(rows))
-    return path
+    return one_word(tmp_path_factory.mktemp("data") / "one-word")

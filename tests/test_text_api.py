@@ -1,13 +1,19 @@
+import copy
 import json
 import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
+import torch
 
 import trueness as tn
 from tests.models.test_training import DATA, QUICK
+from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
+from trueness.explainers import TEXT_EXPLAINERS
+from trueness.protocols.agreement.explaining import explain_all
+from trueness.protocols.ground_truth.trial import trial
 from trueness.report.heatmap import Explanation, colours, describe_pair, heatmap, heatmap_page, heatmap_pair
 
 
@@ -85,6 +91,27 @@ def test_two_models_of_ones_own(model, tmp_path):
     assert "AtteFa" in shown.stdout
     as_json = json.loads(trueness("attefa", tmp_path / "a", tmp_path / "b", *options, "--json").stdout)
     assert {score["quantity"] for score in as_json["scores"]} >= {"AtteFa"}
+
+
+def test_outputs_that_overflow_are_refused_wherever_a_model_is_looked_at(model):
+    broken = replace(model, network=copy.deepcopy(model.network))
+    with torch.no_grad():
+        broken.network.output.weight.fill_(3e38)
+    assert all(weight.isfinite().all() for weight in broken.network.parameters())
+    tn.explain(model, ["x good y"])
+    split = EncodedSplit(DATA["test"], model.coder)
+    attention = {"attention": TEXT_EXPLAINERS["attention"]}
+    for look in (
+        lambda: tn.explain(broken, ["x good y"]),
+        lambda: tn.evaluate(broken, DATA),
+        lambda: tn.agreement(broken, DATA, ["attention", "random"]),
+        lambda: tn.adversarial_attention(broken, ["x good y"]),
+        lambda: tn.attefa(model, broken, DATA),
+        lambda: explain_all(broken.network, split, attention, refuse=False),
+        lambda: trial(broken, DATA["test"], ["attention"], bound=0.5, instances=5),
+    ):
+        with pytest.raises(UserError, match=r"^The outputs of the model bilstm-additive are NaN .* \d+ texts; "):
+            look()
 
 
 def test_an_adversary_in_words():

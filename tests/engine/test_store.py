@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from trueness.engine import DamagedObjectError, Store, StoreError
+from trueness.engine import DamagedObjectError, Store, StoreError, disk, write_atomically
 from trueness.engine import store as store_module
 
 KEY = "a" * 40
@@ -116,6 +116,24 @@ def test_a_full_or_read_only_disk_is_a_sentence_and_leaves_nothing(store, monkey
         commit(store)
     assert not store.has(KEY)
     assert not list((store.path / "temporary").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("x" * 300, "too long"), ("y/" * 3000, "too long"), ("loop/store", "levels")]
+)
+def test_a_path_that_no_folder_can_have_is_a_sentence(tmp_path, name, why):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(StoreError):
+        Store.open(tmp_path / name)
+    with pytest.raises(
+        StoreError, match=rf"^The store \S+ cannot be written \(.*{why}.*\); choose another with --store"
+    ):
+        Store.open(tmp_path / name, create=True)
+    with (
+        pytest.raises(StoreError, match="The model m cannot be written"),
+        disk("the model m", full="free some space", refused="choose another folder"),
+    ):
+        write_atomically(tmp_path / name, b"")
 
 
 def test_a_store_that_cannot_be_written_is_refused_before_any_work(store, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import trueness as tn
-from tests.test_same_bytes import MINIATURES
+from tests.miniatures import MINIATURES
 from trueness.papers import PAPERS
 from trueness.studies import KINDS, builtin_studies, load_study
 

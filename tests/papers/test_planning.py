@@ -1,10 +1,12 @@
 """Nonsense is refused when a study is planned, before any task runs."""
 
+import math
 from pathlib import Path
 
 import pytest
 
 import trueness as tn
+from trueness.cli.main import main
 from trueness.engine.task import walk
 from trueness.errors import UserError
 from trueness.studies import builtin_studies, load_study, plan
@@ -86,3 +88,50 @@ def test_rows_that_would_mean_something_else(rows, message, tmp_path):
         (tmp_path / f"{split}.csv").write_text(rows)
     with pytest.raises(UserError, match=message):
         tn.plan("dry-run", store=tmp_path / "store", datasets=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ({"activation": "sine"}, "A rationale model has no activation to set; embedding and hidden can be"),
+        ({"normaliser": "softmax"}, "A rationale model has no normaliser"),
+        ({"hidden": 0}, "hidden should be greater"),
+        ({"hidden": "many"}, "hidden should be a valid integer"),
+    ],
+)
+def test_shapes_of_rationale_models(shape, message, folder, tmp_path):
+    settings = {"datasets": str(folder), "models": [], "vectors": "none", "shape": shape}
+    with pytest.raises(UserError, match=message):
+        tn.plan("ground-truth-text", store=tmp_path / "store", **settings)
+    assert tn.plan("ground-truth-text", store=tmp_path / "store", **{**settings, "shape": {"hidden": 8}}).tasks
+    both = {**settings, "models": "average-additive", "shape": {"activation": "relu", "hidden": 8}}
+    assert tn.plan("ground-truth-text", store=tmp_path / "store", **both).tasks, "each takes what it has"
+
+
+NUMBERS = (
+    ("attention-is-not-explanation", "epsilons", [0, 0], "the same value is given twice"),
+    ("attention-is-not-explanation", "epsilons", [-0.1], "should be greater than or equal to 0"),
+    ("attention-is-not-explanation", "epsilons", [0.1, math.nan], "epsilons.1: should be"),
+    ("attention-is-not-explanation", "epsilon", math.nan, "epsilon: should be"),
+    ("attefa", "temperatures", math.inf, "temperatures.0: should be a finite number"),
+    ("attefa", "temperatures", [1.0, math.nan], "temperatures.1: should be"),
+    ("recursive-roar", "steps", [0.1, math.nan], "steps.1: should be a finite number"),
+    ("recursive-roar", "steps", math.inf, "steps.0: should be a finite number"),
+)
+
+
+@pytest.mark.parametrize(("study", "key", "value", "message"), NUMBERS)
+def test_numbers_that_mean_nothing(study, key, value, message, folder, tmp_path, capsys):
+    options = ["--set", f"{key}={value}", "--set", f"datasets='{folder}'", "--set", "vectors=none"]
+    for command in ("plan", "run"):
+        with pytest.raises(SystemExit) as stopped:
+            main([command, study, "--store", str(tmp_path / "store"), *options])
+        assert stopped.value.code == 2
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "store").exists()
+
+
+def test_infinity_and_zero_where_they_mean_something(folder, tmp_path):
+    settings = {"datasets": str(folder), "vectors": "none", "store": tmp_path / "store"}
+    assert tn.plan("attefa", weights=[1.0, math.inf], **settings).tasks
+    assert tn.plan("attention-is-not-explanation", epsilons=[0.0, 0.1], **settings).tasks

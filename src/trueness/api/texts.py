@@ -117,7 +117,7 @@ def explain(
     or number. With `device` the model is moved there first.
     """
     from trueness.explainers.text import target_class
-    from trueness.models.network import inspecting
+    from trueness.models.network import check_outputs, inspecting
 
     name, method = _named(explainer)
     if device is not None:
@@ -131,7 +131,7 @@ def explain(
     chosen: Any = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
     batch = model.batch(examples)
     with inspecting(model.network):
-        logits = model.network(batch).logits
+        logits = check_outputs(model.network, model.network(batch).logits)
         probability = logits.softmax(dim=-1)
     classes = target_class(logits, batch, chosen).tolist()
     scores = method.attribute(model.network, batch, chosen).tolist()

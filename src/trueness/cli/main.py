@@ -125,10 +125,12 @@ def _unexpected(error: Exception, given: Sequence[str]) -> str:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as log:
             log.write(f"trueness {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
             log.write(f"arguments: {given!r}\n\n{''.join(traceback.format_exception(error))}")
-        kept = f"with the log {path}"
+        kept = f"the log {path}"
     except OSError:
-        kept = "with what `trueness --debug` shows, since no log could be written"
-    return f"This is an error of trueness and not of yours ({what}); please report it to the project's issues {kept}."
+        kept = "what `trueness --debug` shows, since no log could be written"
+    return (
+        f"This is an error of trueness and not of yours ({what}); report it where you got trueness from, with {kept}."
+    )
 
 
 def _stop(message: str, status: int, debug: bool) -> None:

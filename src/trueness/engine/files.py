@@ -9,9 +9,13 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from trueness.boundary import short
 from trueness.errors import UserError
 
-_REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
+_REFUSED = (
+    *(errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
+)
 
 
 class StoreError(UserError):
@@ -34,7 +38,8 @@ def handles() -> Iterator[None]:
 
 @contextlib.contextmanager
 def disk(what: str, full: str, refused: str) -> Iterator[None]:
-    """Turn a full or read-only disk into a sentence about `what`, with what to do in each case."""
+    """Turn a full or read-only disk, or an impossible path, into a sentence about `what`, with what to do then."""
+    what = short(what)
     try:
         with handles():
             yield

@@ -26,9 +26,9 @@ def open_folder(path: Path, *, create: bool, durable: bool) -> None:
     The marker is written first, so that a folder without it is never a store whose creation was interrupted.
     """
     marker = path / _MARKER
-    if path.exists() and not path.is_dir():
-        raise StoreError(f"{path} is a file, not a store; give a folder.")
     with disk(f"the store {path}", full="free some space", refused="choose another with --store"):
+        if path.exists() and not path.is_dir():
+            raise StoreError(f"{path} is a file, not a store; give a folder.")
         foreign = path.exists() and any(not _BEING_CREATED.fullmatch(item.name) for item in path.iterdir())
         if marker.exists():  # looked for after listing: another process may be creating the store
             _check_format(marker)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from trueness.data.batches import EncodedSplit
-from trueness.models.network import TextNetwork, inspecting
+from trueness.models.network import TextNetwork, check_outputs, inspecting
 from trueness.stats import Undefined
 from trueness.stats.classification import accuracy, macro_f1, roc_auc
 
@@ -27,12 +27,12 @@ class Evaluation:
 
 
 def predict(network: TextNetwork, split: EncodedSplit) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Logits (examples, classes) and gold labels, in the order of the split."""
+    """Logits (examples, classes), all of them finite, and gold labels, in the order of the split."""
     logits = torch.zeros(len(split), network.classes, device=split.device)
     with inspecting(network):
         for rows, batch in split.in_order(tokens_at_once(network, split)):
             logits[torch.from_numpy(rows).to(split.device)] = network(batch).logits.float()
-    return logits.double().cpu().numpy(), split.labels.cpu().numpy()
+    return check_outputs(network, logits).double().cpu().numpy(), split.labels.cpu().numpy()
 
 
 def tokens_at_once(network: TextNetwork, split: EncodedSplit) -> int:

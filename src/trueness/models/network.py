@@ -87,6 +87,17 @@ class TextNetwork(nn.Module):
         raise NotImplementedError
 
 
+def check_outputs(model: TextNetwork, outputs: Tensor) -> Tensor:
+    """The same (texts, classes) outputs; refuse NaN and infinity, from which all that follows would be made up."""
+    wrong = int((~outputs.isfinite()).any(dim=-1).sum())
+    if wrong:
+        raise UserError(
+            f"The outputs of the model {model.family or type(model).__name__} are NaN or infinite for {wrong} of "
+            f"{len(outputs)} texts; use another model, or train this one again with a smaller learning rate."
+        )
+    return outputs
+
+
 @contextlib.contextmanager
 def inspecting(model: TextNetwork, *, gradients: bool = False) -> Iterator[None]:
     """Look at a model with or without gradients, never of its parameters; all is restored, also after an exception.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -16,10 +17,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from trueness.boundary import check_fields
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.coding import PAD
 from trueness.data.dataset import TextDataset
+from trueness.errors import UserError
 from trueness.models import stack
+from trueness.models.attentive import Width
 from trueness.models.cuda_graphs import Together, cross_entropy
 from trueness.models.encoders import BiLSTM
 from trueness.models.loop import Loop
@@ -186,6 +190,27 @@ class RationaleObjective(Together):
 def _without(values: Tensor) -> Tensor:
     """(..., batch): the sum of all others in the batch."""
     return values.sum(dim=-1, keepdim=True) - values
+
+
+@dataclass(frozen=True)
+class _Shape:
+    embedding: Width = 100
+    hidden: Width = 100
+
+    def __post_init__(self) -> None:
+        check_fields(self, "The shape of a rationale model")
+
+
+RATIONALE_SETTINGS = tuple(field.name for field in fields(_Shape))
+"""What of the shape of a rationale model may be set."""
+
+
+def check_rationale_shape(changes: Mapping[str, Any]) -> None:
+    """Refuse changes that leave no rationale model, before any work starts."""
+    for name in changes:
+        if name not in RATIONALE_SETTINGS:
+            raise UserError(f"A rationale model has no {name} to set; {' and '.join(RATIONALE_SETTINGS)} can be.")
+    _Shape(**changes)
 
 
 def train_rationale(method: Method, data: TextDataset, *, selection: float, seed: int = 0, **how: Any) -> TextModel:

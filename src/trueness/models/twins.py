@@ -20,7 +20,7 @@ from trueness.models.attentive import AttentiveClassifier, attentive
 from trueness.models.classifier import Classifier
 from trueness.models.cuda_graphs import Together, rounded_up
 from trueness.models.loop import Checkpoint, Loop
-from trueness.models.network import Prediction, TextNetwork, inspecting
+from trueness.models.network import Prediction, TextNetwork, check_outputs, inspecting
 from trueness.models.recipes import RECIPES, Divergence, Recipe
 from trueness.models.stack import run_loops
 from trueness.models.training import build
@@ -49,7 +49,7 @@ class Reference:
                 index = torch.from_numpy(rows).to(split.device)
                 probability[index] = found.logits.float().softmax(dim=-1)
                 attention[index, : found.attention.shape[1]] = found.attention.float()
-        return cls(probability, attention)
+        return cls(check_outputs(network, probability), attention)
 
 
 @dataclass(frozen=True)

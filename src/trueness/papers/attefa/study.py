@@ -33,7 +33,7 @@ class AttefaStudy(AttentiveStudy):
     curve_seeds: int = Field(ge=0)
     """With how many of the seeds twins of all weights are trained."""
     divergence: Divergence
-    temperatures: Several[Weight]
+    temperatures: Several[Annotated[Weight, Field(allow_inf_nan=False)]]
     """Of the base model's softmax and its twins'."""
     uniform: bool
     """Whether the same encoder is trained with uniform weights too."""

@@ -13,7 +13,7 @@ from trueness.models import TEXT_MODELS
 from trueness.models.recipes import RECIPES
 from trueness.studies.model_tasks import read_model, training
 from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import AttentiveStudy, Ratio, RecipeName, in_groups, shape_of
+from trueness.studies.schema import AttentiveStudy, Ratio, RecipeName, Several, in_groups, shape_of
 from trueness.studies.text_tasks import dataset_task, read_dataset, small
 
 # Enough to redraw the figures; the rest stays with each model's trial.
@@ -33,7 +33,8 @@ class AttentionStudy(AttentiveStudy):
     """The change of output that adversarial attention may cause."""
     epsilon_pairs: Ratio
     """The same for pairs of texts."""
-    epsilons: list[Ratio] = Field(min_length=1)
+    epsilons: Several[Ratio]
+    """Further values, for the curve; 0 is one of them."""
     permutations: int = Field(ge=2, le=100_000)
     search_steps: int = Field(ge=0, le=100_000)
     together: int = Field(ge=1)

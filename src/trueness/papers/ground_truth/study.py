@@ -73,6 +73,8 @@ class GroundTruthStudy(ModelsStudy):
 
 def plan(study: GroundTruthStudy) -> Task:
     """Datasets, then evidence planted in them, then models, then a trial of each, then the summary."""
+    from trueness.models.rationale import RATIONALE_SETTINGS, check_rationale_shape  # loads torch
+
     made = Placed("trials")
     for name in study.datasets:
         source = dataset_task(name, None)
@@ -92,6 +94,9 @@ def plan(study: GroundTruthStudy) -> Task:
                     done = trial({"dataset": data, "model": trained}, seed=seed, **how)
                     made.add("trials", done, dataset=where, model=model, seed=seed, part=None)
             jobs = list(itertools.product(study.selections.get(planting, []), study.seeds[: study.rationale_seeds]))
+            ours = {name: value for name, value in study.shape.items() if name in RATIONALE_SETTINGS}
+            if jobs and study.rationales:
+                check_rationale_shape(ours if study.models else study.shape)
             for method in study.rationales:
                 for some in in_groups(jobs, study.together):
                     done = rationales(
@@ -102,7 +107,7 @@ def plan(study: GroundTruthStudy) -> Task:
                         recipe=study.rationale_recipe,
                         examples=[shown[seed] for _, seed in some],
                         by_text=study.by_text,
-                        shape={name: study.shape[name] for name in ("embedding", "hidden") if name in study.shape},
+                        shape=ours,
                     )
                     for part, (rate, seed) in enumerate(some):
                         label = f"rationale-{method}, {rate:g}"

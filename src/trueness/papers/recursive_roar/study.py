@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
 from trueness.engine import Task
 from trueness.explainers import TEXT_EXPLAINERS
@@ -34,7 +34,7 @@ class RecursiveRoarStudy(ModelsStudy):
     orders: Several[Order]
     """recursive explains again at every step, plain only the model that saw everything."""
     unit: Literal["share", "tokens"] = "share"
-    steps: Annotated[list[float], BeforeValidator(as_list), Field(min_length=1)]
+    steps: Annotated[list[FiniteFloat], BeforeValidator(as_list), Field(min_length=1)]
     """Hidden in all at each step: shares of a text, rounded down, or numbers of tokens."""
     target: Literal["gold", "predicted"]
     signed: bool = False

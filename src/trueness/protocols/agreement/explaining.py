@@ -12,7 +12,7 @@ from trueness.data.batches import EncodedSplit
 from trueness.errors import Unsupported
 from trueness.explainers import Explainer, Target
 from trueness.explainers.masking import MaskingExplainer, explain_together
-from trueness.models.network import TextNetwork
+from trueness.models.network import TextNetwork, check_outputs, inspecting
 from trueness.stats.undefined import Bools, Floats
 
 
@@ -56,6 +56,8 @@ def explain_all(
     scores = {name: np.zeros((len(split), width)) for name in asked}
     mask = np.zeros((len(split), width), dtype=bool)
     for rows, batch in split.to_explain():
+        with inspecting(network):
+            check_outputs(network, network(batch).logits)  # attention alone would not show that they are not finite
         inside = batch.mask.cpu().numpy()
         mask[rows, : inside.shape[1]] = inside
         masking = {name: method for name, method in asked.items() if isinstance(method, MaskingExplainer)}

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
+from trueness.models.network import check_outputs
 
 
 class AttentionView:
@@ -20,7 +21,7 @@ class AttentionView:
         self.features = model.features(self.states)
         observed = model.attend(self.states, batch, auxiliary=self.auxiliary).double()
         self.attention = observed / observed.sum(dim=-1, keepdim=True)  # float32 weights sum to 1 only nearly
-        self.probability = self.outputs(self.attention[:, None])[:, 0]
+        self.probability = check_outputs(model, self.outputs(self.attention[:, None])[:, 0])
         self.linear = model.linear
 
     @property

@@ -13,7 +13,7 @@ from trueness.data.coding import Coder
 from trueness.data.examples import TextExample
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.classifier import Classifier
-from trueness.models.network import inspecting
+from trueness.models.network import check_outputs, inspecting
 from trueness.protocols.agreement.explaining import explain_all
 from trueness.protocols.ground_truth.summary import LEVEL, PLANTED
 from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at
@@ -68,7 +68,7 @@ def trial(
     predicted = np.zeros(len(test), dtype=int)
     with inspecting(network):
         for rows, batch in whole.in_order():
-            predicted[rows] = network(batch).logits.argmax(dim=-1).cpu().numpy()
+            predicted[rows] = check_outputs(network, network(batch).logits).argmax(dim=-1).cpu().numpy()
     gold = np.array([example.label for example in test])
     facts = {**usage(int((predicted == gold).sum()), len(test), bound), "refused": {}}
     if not facts["proven"]:

@@ -1,0 +1,72 @@
+"""Mutation testing: mutmut changes the code of one part in every small way it knows, and the part's tests should fail.
+
+`make mutate PART=stats`, or protocols, or engine. Works on a copy in runs/mutation; the counts go to
+results/robustness/mutation.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+KEPT = Path("results/robustness/mutation.json")
+COPIED = ("src", "tests", "tools", "docs", "locks", "pyproject.toml", "constraints.txt", "README.md")
+STATES = ("killed", "timeout", "survived", "no tests", "suspicious", "skipped", "not checked")
+
+
+def prepare(part: str) -> Path:
+    """A copy of the project in which mutmut changes one part and runs that part's tests."""
+    folder = Path("runs/mutation") / part
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in COPIED:
+        if Path(name).is_dir():
+            shutil.copytree(name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(name, folder)
+    with (folder / "pyproject.toml").open("a") as file:  # [tool.mutmut] is the last table
+        file.write(f'only_mutate = ["src/trueness/{part}/*"]\n')
+        file.write(f'pytest_add_cli_args_test_selection = ["tests/{part}"]\n')
+    return folder
+
+
+def count(listed: str) -> dict[str, dict[str, int]]:
+    """For each module how many mutants came to which end, from what `mutmut results --all true` lists."""
+    found: dict[str, Counter[str]] = {}
+    for line in listed.splitlines():
+        name, separator, state = line.strip().rpartition(": ")
+        if separator and state in STATES:
+            found.setdefault(name.partition(".x")[0], Counter())[state] += 1
+    return {module: {"mutants": states.total(), **states} for module, states in sorted(found.items())}
+
+
+def main(part: str) -> None:
+    """Run, count and keep."""
+    # mutmut has a virtual environment of its own, since it does not work with the newest pytest; the rest is shared.
+    ours = Path(".venv") / Path(os.__file__).relative_to(sys.base_prefix).parent / "site-packages"
+    here = Path(sys.prefix) / Path(os.__file__).relative_to(sys.base_prefix).parent / "site-packages"
+    (here / "zz-trueness.pth").write_text(f"{ours.resolve()}\n")
+    begin, folder = time.monotonic(), prepare(part)
+    mutmut = str(Path(sys.executable).absolute().with_name("mutmut"))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run([mutmut, "run"], cwd=folder, env=environment, check=True)
+    listed = subprocess.run(
+        [mutmut, "results", "--all", "true"], cwd=folder, check=True, capture_output=True, text=True
+    )
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    kept[part] = {
+        "command": f"make mutate PART={part}",
+        "seconds": round(time.monotonic() - begin),
+        "modules": count(listed.stdout),
+    }
+    KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
