@@ -16,7 +16,7 @@ TOOLS := .venv/tools/bin
 # Installed again only when what is to be installed changed, so a second run needs no network.
 .venv/run.stamp: pyproject.toml constraints.txt locks/run.txt | .venv/bin/python
 	$(LOCKED) locks/run.txt
-	$(INSTALL) --editable '.[report]'
+	$(INSTALL) --editable '.[report,data]'
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml constraints.txt locks/dev.txt | .venv/bin/python
@@ -24,9 +24,12 @@ TOOLS := .venv/tools/bin
 	$(INSTALL) --editable '.[report,dev]'
 	@touch .venv/run.stamp $@
 
-demo: .venv/run.stamp
-	$(BIN)/trueness run roar-synthetic --store runs/demo
-	$(BIN)/trueness report roar-synthetic --store runs/demo
+# A small classifier of real sentences, and which explanations of it may be shown: under five minutes on two cores.
+demo: .venv/run.stamp runs/demo/model/config.json
+	$(BIN)/trueness audit runs/demo/model movie-sentences --budget 3m --store runs/demo/store --out runs/demo/audit.html
+
+runs/demo/model/config.json: | .venv/run.stamp
+	$(BIN)/trueness train bilstm-additive --data movie-sentences --set hidden=32 --set embedding=50 --recipe demo --out runs/demo/model
 
 test: check
 	$(BIN)/pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder

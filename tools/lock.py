@@ -17,7 +17,7 @@ HEADER = """\
 BUILDING = "hatchling\neditables\n"
 """What building trueness itself needs, so that nothing is downloaded for that unseen."""
 GPU = ("torch==", "triton", "nvidia-", "cuda-")
-LOCKS = {"run": ("demo", ("report",)), "dev": ("test", ("report", "dev"))}
+LOCKS = {"run": ("demo", ("report", "data")), "dev": ("test", ("report", "dev"))}
 
 
 def lock(uv: str, extras: tuple[str, ...]) -> str:

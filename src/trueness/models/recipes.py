@@ -62,6 +62,7 @@ _ZHOU = Recipe(epochs=100, batch_size=250, exempt=(), frozen=("embedding",), cli
 _COURT = Recipe(epochs=40, batch_size=64, exempt=(), patience=5, shape={"hidden": 128})
 
 RECIPES.add("default", Recipe(epochs=20, patience=4), "best development accuracy within 20 epochs")
+RECIPES.add("demo", Recipe(epochs=4), "four epochs: a classifier within a minute")
 RECIPES.add("default-pair", Recipe(epochs=20, patience=4, shape={"head": "query"}), "the same for pairs of texts")
 RECIPES.add(
     "dry-run",
