@@ -17,6 +17,7 @@ NAMES = (
     "agreement",
     "explainers",
     "roar",
+    "audit",
 )
 
 for name in sys.argv[1:] or NAMES:
