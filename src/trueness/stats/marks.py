@@ -11,6 +11,8 @@ from trueness.stats.undefined import Floats
 
 SMALL = 1e-9
 """A denominator whose size is not above this cannot be divided by."""
+_LEAST_LOG = -300.0  # of p-values, base 10
+_HALVINGS = 45
 
 
 @dataclass(frozen=True)
@@ -65,23 +67,39 @@ def crossed_against(values: npt.ArrayLike, mark: float, *, level: float = 0.95) 
     """The mean of (models, texts) against a mark, as both models and texts are drawn; NaN are left out.
 
     The variance is that of the means of models plus that of the means of texts, which counts the noise of single cells
-    twice: on the safe side. Degrees of freedom by Satterthwaite. None with fewer than two of either.
+    twice: on the safe side. Quantiles are those of both, weighted by their variances (Cochran and Cox); Satterthwaite's
+    degrees of freedom would deny a true mark in up to 8 of 100 cases with three models. None with fewer than two of
+    either.
     """
     table = np.asarray(values, dtype=np.float64)
     table = table[np.isfinite(table).any(axis=1)][:, np.isfinite(table).any(axis=0)]
     if min(table.shape) < 2:
         return None
-    from scipy.special import stdtr, stdtrit
-
     value = float(np.nanmean(table))
     parts = [float(np.nanmean(table, axis=axis).var(ddof=1)) / table.shape[1 - axis] for axis in (1, 0)]
-    freedom = sum(parts) ** 2 / max(sum(p**2 / (n - 1) for p, n in zip(parts, table.shape, strict=True)), 1e-300)
-    error = np.sqrt(sum(parts))
+    error = float(np.sqrt(sum(parts)))
     if error <= SMALL:
         return Against(value, value, value, mark, _sign_test(table.shape[1], value - mark), table.shape[1], level)
-    half = float(stdtrit(freedom, (1 + level) / 2) * error)
-    p_value = float(2 * stdtr(freedom, -abs(value - mark) / error))
+    weights, freedom = np.array(parts) / sum(parts), np.array(table.shape) - 1
+    half = _quantile(1 - level, weights, freedom) * error
+    p_value = _two_sided(abs(value - mark) / error, weights, freedom)
     return Against(value, value - half, value + half, mark, p_value, table.shape[1], level)
+
+
+def _quantile(p_value: float, weights: Floats, freedom: npt.NDArray[np.int64]) -> float:
+    """The distance, in standard errors, whose two-sided p-value it is: the mean of Student's, weighted by variance."""
+    from scipy.special import stdtrit
+
+    return -float((weights * stdtrit(freedom, p_value / 2)).sum())
+
+
+def _two_sided(distance: float, weights: Floats, freedom: npt.NDArray[np.int64]) -> float:
+    """The p-value whose `_quantile` is the distance, by bisection of its logarithm."""
+    low, high = _LEAST_LOG, 0.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _quantile(10**middle, weights, freedom) > distance else (low, middle)
+    return float(10**high)
 
 
 def _student(
