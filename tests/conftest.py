@@ -25,6 +25,8 @@ SLOW = (
     "tests/test_door.py",
     "tests/test_text_api.py",
     "tests/cli/test_main.py",
+    "tests/audit/test_audit.py",
+    "tests/cli/test_audit.py",
     "tests/papers/test_attefa.py",
     "tests/papers/test_kinds.py",
     "tests/test_same_bytes.py",

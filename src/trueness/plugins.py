@@ -15,7 +15,7 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -26,8 +26,11 @@ from trueness.errors import UserError
 
 _ADDRESS = re.compile(r"(?P<module>[A-Za-z_][\w.]*|[^\[\]]*\.py):(?P<name>[A-Za-z_][\w.]*)")
 _OWN = __name__.split(".", maxsplit=1)[0]
-remembered: dict[str, Source] = {}
-"""Where something of a name was found before this process began: a worker has other folders."""
+remembered: contextvars.ContextVar[Mapping[str, Source]] = contextvars.ContextVar("remembered", default={})  # noqa: B039
+"""Where something of a name was found by who asked for a task: a worker has other folders.
+
+Each thread has its own, so that workers that are threads do not hide a changed file from who asks.
+"""
 _loaded: dict[str, Path] = {}
 """The files of modules that were read by their path."""
 _imported: dict[str, str] = {}

@@ -138,8 +138,8 @@ class Registry(Generic[T]):
         before = None if entry is None else entry.source
         if entry is not None and before is None:
             source = None if entry.maker is None else plugins.home(entry.maker)
-        elif name in plugins.remembered:
-            return plugins.remembered[name]
+        elif name in plugins.remembered.get():
+            return plugins.remembered.get()[name]
         elif plugins.is_address(name) and self._adapt is not None:
             if before is not None and not plugins.is_there(name):
                 return plugins.find(before.address, before.root)[1]

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from trueness import engine
 from trueness.api.studies import DEFAULT_STORE, open_executor
 from trueness.audits import sizes as sizing
@@ -24,6 +26,7 @@ from trueness.engine.encoding import digest
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.result import Result
+from trueness.registry import nearest
 from trueness.version import __version__
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ _SHOWN = (
     *("pool", "found", "seeds", "companion", "bounded"),
 )
 """Sizes that a report tells."""
+_SETTABLE = (*_SHOWN, "shown", "trained")
 _WORK = {
     "audit/texts": "reading the texts",
     "audit/explained": "explaining",
@@ -133,6 +137,7 @@ def audit(
         "foils": [foil for foil in FOILS if foil not in chosen],
         "asked": digest(request),
     }
+    _check_sizes(common, chosen, len(texts.texts), asked)
     with open_executor(executor, workers, devices) as pool:
         stored = Store.open(store, create=True, durable=durable)
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
@@ -148,6 +153,20 @@ def audit(
     shown = {name: getattr(study, name) for name in _SHOWN}
     took = {"seconds": time.monotonic() - begin, "settings": shown}
     return read_audit(stored, target, left_out).model_copy(update=took)
+
+
+def _check_sizes(common: Mapping[str, Any], chosen: Sequence[str], rows: int, asked: Mapping[str, Any]) -> None:
+    """Refuse sizes that no study takes, before any work."""
+    for name in asked:
+        if name not in _SETTABLE:
+            raise UserError(f"An audit has no size {name!r}; {nearest(name, list(_SETTABLE))}")
+    sizes = {**sizing.settings_of(sizing.RUNGS[sizing.USUAL], max(rows, FEWEST)), **asked}
+    try:
+        AuditStudy(**{**common, **sizes, "explainers": chosen})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UserError(f"The size {where} of an audit is not {first['input']!r}: {first['msg']}.") from error
 
 
 def _cheap_first(

@@ -88,7 +88,8 @@ def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], *, trains: bool
     look, found = costs["look"], {"explaining": 0.0, "random weights": 0.0, "hiding words": 0.0, "training": 0.0}
     found |= {"planted evidence": 0.0, "companion": 0.0, "other": costs["open"]}
     hidden = 1 + 2 * levels + 8
-    models = settings["seeds"] if trains and settings["pool"] >= 100 else 0
+    seeds = settings["seeds"] if isinstance(settings["seeds"], int) else len(settings["seeds"])
+    models = seeds if trains and settings["pool"] >= 100 else 0
     for name, each in costs["explainers"].items():
         random = TEXT_EXPLAINERS[name].facts.random
         texts = min(settings["texts"], settings.get("fewer", {}).get(name, settings["texts"]))

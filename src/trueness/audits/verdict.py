@@ -184,9 +184,7 @@ class Audit(_Frozen):
         from trueness.audits.page import write_page
         from trueness.audits.saved import write_audit
 
-        page = Path(path)
-        if page.suffix not in (".html", ".htm"):
-            raise UserError(f"The report is an HTML file: give a name that ends in .html, not {page}.")
+        page = check_page(path)
         write_audit(self, page.with_suffix(".json"))
         return write_page(self, page)
 
@@ -200,3 +198,11 @@ class Audit(_Frozen):
         import pandas as pd
 
         return pd.DataFrame(list(self.rows()))
+
+
+def check_page(path: str | Path) -> Path:
+    """Where a report can be written; UserError for a name that is none of an HTML file."""
+    page = Path(path)
+    if page.suffix not in (".html", ".htm"):
+        raise UserError(f"The report is an HTML file: give a name that ends in .html, not {page}.")
+    return page

@@ -86,8 +86,10 @@ def audit_command(
     from trueness.audits import exports
     from trueness.audits.gate import apply, check_names, read_gate
     from trueness.audits.saved import read_audit
+    from trueness.audits.verdict import check_page
     from trueness.cli.progress import Bar
 
+    check_page(out)
     wanted = None if gate is None else read_gate(gate)
     earlier = None if baseline is None else read_audit(baseline)
     named = {"text_column": text_column, "text_b_column": second_column, "label_column": label_column, "split": split}

@@ -100,7 +100,7 @@ def _compute(store: Store, request: Request) -> Outcome:
     begin = time.perf_counter()
     _parts.clear()
     try:
-        plugins.remembered.update({source.name: source for source in request.sources})
+        plugins.remembered.set({**plugins.remembered.get(), **{source.name: source for source in request.sources}})
         kind = find_task_type(request.address)
         inputs = {
             name: store.get(keys) if isinstance(keys, str) else [store.get(key) for key in keys]

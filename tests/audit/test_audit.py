@@ -1,0 +1,403 @@
+"""Whole audits of tiny models, in one thread; the rule by hand; sizes; models whose right explanation is known."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import trueness as tn
+from tests.audit import repetitions, tiny
+from tests.audit.small_audits import audit as by_hand
+from tests.audit.small_audits import judged as verdict_by_hand
+from tests.models import transformers
+from trueness.audits import sizes
+from trueness.audits.judging import FEWEST, in_order, judge
+from trueness.audits.leaderboard import audits_in, leaderboard
+from trueness.audits.study import FOILS
+from trueness.audits.trials import PLANTED, REMOVAL, TRIALS, Line, Measured, Measurements
+from trueness.engine import Store
+from trueness.errors import UserError
+from trueness.models.black_box import load_black_box
+from trueness.models.families import load_model
+from trueness.stats import holm
+from trueness.stats.marks import Against
+
+EXPLAINERS = ["leave-one-out", "gradient", "attention"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tiny.make_place(tmp_path_factory.mktemp("audit"))
+
+
+def run(model, data, store, **how):
+    with ThreadPoolExecutor(1) as pool:
+        return tn.audit(model, data, store=store, executor=pool, **{**tiny.SMALLEST, **how})
+
+
+def keys(store):
+    return set(Store.open(store).keys())
+
+
+def without_cost(found):
+    one_second = [one.model_copy(update={"seconds": 1.0}) for one in found.explainers]
+    return found.model_copy(update={"cost": (), "seconds": None, "explainers": tuple(one_second)})
+
+
+@pytest.fixture(scope="module")
+def first(place):
+    return run(place / "model", place / "many.csv", place / "store", explainers=EXPLAINERS, **tiny.PLANTED)
+
+
+# Whole audits
+
+
+def test_all_explainers_foils_and_trials_are_there(first):
+    assert {one.explainer for one in first.explainers} == {*EXPLAINERS, *FOILS}
+    assert set(first.table["explainer"]) == {*EXPLAINERS, *FOILS}
+    for one in first.explainers:
+        wanted = [trial for trial in TRIALS if trial != "attention matters" or one.explainer == "attention"]
+        assert [trial.name for trial in one.trials] == wanted
+    assert {*first.table.columns} >= {"explainer", "trial", "answer", "value", "low", "high", "null", "mark", "n"}
+    assert first["leave-one-out"].trial(PLANTED).checks, "models were trained with planted evidence"
+    assert first.accuracy > 0.8
+    assert first.classes == ("no", "yes")
+    assert first.texts == 40
+
+
+def test_every_foil_is_refused(first):
+    assert [one.explainer for one in first.explainers[-len(FOILS) :] if one.foil]
+    assert {one.decision for one in first.explainers if one.foil} == {"must not be shown"}
+    shown = [one.explainer for one in first.explainers if one.decision == "may be shown"]
+    assert first.may_be_shown == shown
+
+
+def test_running_again_computes_nothing(first, place):
+    before = keys(place / "store")
+    again = run(place / "model", place / "many.csv", place / "store", explainers=EXPLAINERS, **tiny.PLANTED)
+    assert keys(place / "store") == before
+    assert without_cost(again) == without_cost(first)
+
+
+def test_report(first, tmp_path):
+    page = first.report(tmp_path / "audit.html")
+    assert "leave-one-out" in page.read_text()
+    plain = json.loads((tmp_path / "audit.json").read_text())
+    assert [one["explainer"] for one in plain["explainers"]] == [one.explainer for one in first.explainers]
+    with pytest.raises(UserError, match=r"ends in \.html"):
+        first.report(tmp_path / "audit.txt")
+
+
+def test_a_black_box(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(place)
+    heard = []
+    names = ["gradient", "leave-one-out"]
+    found = run("mine.py:predict", "reviews.csv", tmp_path / "store", explainers=names, planned=heard.append)
+    (plan,) = heard
+    assert list(plan.refused) == ["gradient"]
+    assert plan.explainers == ("leave-one-out",)
+    assert any(text.startswith("gradient: ") for text in found.left_out)
+    assert any(text.startswith(f"{PLANTED}: ") for text in found.left_out)
+    assert [one.explainer for one in found.explainers if not one.foil] == ["leave-one-out"]
+    for one in found.explainers:
+        assert not one.trial(PLANTED).required
+        assert not one.trial("depends on the model").required
+        assert one.decided_by not in (PLANTED, "depends on the model")
+    assert found.may_be_shown == ["leave-one-out"]
+    assert {one.decision for one in found.explainers if one.foil} == {"must not be shown"}
+    with pytest.raises(UserError, match="None of the explainers works"):
+        run("mine.py:predict", "reviews.csv", tmp_path / "store", explainers=["gradient"])
+    assert load_black_box("mine.py:predict").classes == ("no", "yes")
+
+
+def test_a_hugging_face_folder(tmp_path):
+    folder = tmp_path / "hub"
+    transformers.model("bert", 2).float().save_pretrained(folder)
+    transformers.tokenizer().save_pretrained(folder)
+    rng = np.random.default_rng(0)
+    words = ["film", "good", "bad", "a", "the", "dull", "scenes", "great", "plot"]
+    texts = [" ".join(rng.choice(words, rng.integers(5, 9))) for _ in range(40)]
+    found = run(folder, texts, tmp_path / "store", explainers=["attention", "input-x-gradient"])
+    assert found.classes == ("LABEL_0", "LABEL_1")
+    assert found.accuracy is None
+    assert found["attention"].trial("attention matters") is not None
+    assert "may be shown" not in {one.decision for one in found.explainers if one.foil}
+
+
+def test_data_and_models_in_memory_give_the_same_verdicts(place, tmp_path):
+    rows = tiny.make_rows(200)[:60]
+    names, store = ["leave-one-out"], tmp_path / "store"
+    model = load_model(place / "model")
+    from_list = run(model, rows, store, explainers=names)
+    before = keys(store)
+    table = pd.DataFrame(rows, columns=["text", "label"])
+    assert without_cost(run(model, table, store, explainers=names)) == without_cost(from_list)
+    assert keys(store) == before, "the same texts, whatever they come in"
+    bare = run(model, [text for text, _ in rows], store, explainers=names)
+    assert bare.accuracy is None
+    assert from_list.accuracy > 0.8
+    decisions = [{one.explainer: one.decision for one in found.explainers} for found in (from_list, bare)]
+    assert decisions[0] == decisions[1]
+
+
+def test_ones_own_explainer_is_computed_again_when_its_source_changes(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file, store = tmp_path / "mine.py", tmp_path / "store"
+    file.write_text(tiny.SALIENCY)
+    names = ["leave-one-out", "mine.py:saliency"]
+    found = run(place / "model", place / "reviews.csv", store, explainers=names)
+    before = keys(store)
+    (own,) = [one for one in found.explainers if one.explainer.startswith("mine.py:saliency")]
+    assert own.decision == "must not be shown", "all words alike"
+    file.write_text(tiny.SALIENCY.replace("torch.ones(batch.mask.shape)", "2 * torch.ones(batch.mask.shape)"))
+    run(place / "model", place / "reviews.csv", store, explainers=names)
+    stored = Store.open(store)
+    new = [stored.meta(key) for key in keys(store) - before]
+    asked = [one["parameters"]["explainer"] for one in new if "explainer" in one["parameters"]]
+    assert asked
+    assert all(isinstance(one, dict) and one["outside"] == "mine.py:saliency" for one in asked)
+
+
+def test_a_study_of_two_models(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(place)
+    sizes_given = "\n".join(f"{name} = {json.dumps(value)}" for name, value in tiny.SMALLEST.items())
+    head = 'kind = "audit"\nname = "two"\ntitle = "Two"\nquestion = "Which?"\npaper = "nobody"\n'
+    what = (
+        'models = ["model", "mine.py:predict"]\ndatasets = "reviews.csv"\nexplainers = ["leave-one-out", "occlusion"]\n'
+    )
+    file = place / "two.toml"
+    file.write_text(head + what + sizes_given)
+    planned = tn.plan(file, store=tmp_path / "store")
+    assert planned.tasks["audit/verdict"] == {"total": 2, "cached": 0, "to_compute": 2}
+    with ThreadPoolExecutor(1) as pool:
+        done = tn.run(file, store=tmp_path / "store", executor=pool)
+    found = audits_in(done.result)
+    assert found[0].model == "model"
+    board = done.result.tables["leaderboard"]
+    assert board["rank"].tolist() == [1, 1], "two models tell nothing apart"
+    assert set(board["models"]) == {2}
+    assert {*board["explainer"]} == {"leave-one-out", "occlusion"}
+    assert not tn.plan(file, store=tmp_path / "store").to_json()["tasks"]["audit/verdict"]["to_compute"]
+
+
+def test_the_leaderboard_tells_apart_what_many_models_tell_apart():
+    good, bad = verdict_by_hand("good"), verdict_by_hand("bad", "must not be shown")
+    same = verdict_by_hand("same")
+    few = leaderboard([by_hand(good, bad)] * 5)
+    assert few["rank"].tolist() == [1, 1], "five of five is no proof at 5 %"
+    many = leaderboard([by_hand(good, same, bad)] * 6)
+    assert many[["explainer", "rank"]].to_numpy().tolist() == [["good", 1], ["same", 1], ["bad", 3]]
+    assert many["may be shown"].tolist() == [6, 6, 0]
+    assert leaderboard([]).empty
+
+
+# Budget
+
+COSTS = {
+    **{"open": 0.5, "look": 0.002, "learn": 0.01, "layers": 4, "refused": {}},
+    "explainers": {"leave-one-out": 0.02, "gradient": 0.004, "random": 0.001, "token-number": 0.001, "occlusion": 0.4},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("90", 90), (90, 90), ("10m", 600), ("10 min", 600), ("1.5h", 5400), (" 2m ", 120), ("45sec", 45)],
+)
+def test_budgets(text, seconds):
+    assert sizes.parse_budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-5m", "10 days", "1e3", "nan", "m"])
+def test_what_is_no_budget(text):
+    with pytest.raises(UserError, match="no length of time"):
+        sizes.parse_budget(text)
+
+
+def test_a_budget_in_which_nothing_can_be_done():
+    with pytest.raises(UserError, match="too small"):
+        sizes.parse_budget("1s")
+    slow = {**COSTS, "look": 5.0}
+    with pytest.raises(UserError, match="the smallest audit of this model takes about"):
+        sizes.choose(slow, 1000, 1, trains=True, budget=60.0, asked={})
+
+
+def test_smaller_budgets_choose_smaller_sizes():
+    found = [
+        sizes.choose(COSTS, 2000, 2, trains=True, budget=budget, asked={})
+        for budget in (200.0, 300.0, 500.0, 900.0, 1500.0, 4000.0, 1e6)
+    ]
+    for budget, one in zip((200.0, 300.0, 500.0, 900.0, 1500.0, 4000.0, 1e6), found, strict=True):
+        assert one.seconds <= budget
+        assert one.seconds == sizes.estimate(one.settings, COSTS, 2, trains=True)
+    work = [one.seconds for one in found]
+    assert work == sorted(work)
+    assert work[0] < work[-1]
+    assert found[-1].settings["texts"] == 500
+    left = "\n".join(found[0].left_out)
+    for words in ("texts were not explained", "occlusion is slow", "layer by layer", "companion"):
+        assert words in left
+    assert "companion" not in "\n".join(found[-1].left_out)
+    assert "no models were trained" in "\n".join(
+        sizes.choose(COSTS, 60, 2, trains=True, budget=None, asked={}).left_out
+    )
+
+
+def test_sizes_that_are_asked_for_stay():
+    found = sizes.choose(COSTS, 2000, 2, trains=True, budget=600.0, asked={"texts": 77, "fewer": {"gradient": 66}})
+    assert found.settings["texts"] == 77
+    assert found.settings["fewer"]["gradient"] == 66
+
+
+def test_sizes_chosen_from_a_budget_are_used_again(place, tmp_path, monkeypatch):
+    how = {"explainers": ["gradient"], "budget": "10m", "trained": False}
+    heard = []
+    found = run(place / "model", place / "reviews.csv", tmp_path / "store", planned=heard.append, **how)
+    assert len(heard) == 1
+    before = keys(tmp_path / "store")
+    monkeypatch.setattr(sizes, "choose", None)
+    again = run(place / "model", place / "reviews.csv", tmp_path / "store", **how)
+    assert keys(tmp_path / "store") == before
+    assert without_cost(again) == without_cost(found)
+
+
+@pytest.mark.parametrize(
+    ("size", "sentence"),
+    [
+        ({"textss": 40}, "did you mean texts"),
+        ({"texts": 4}, "size texts of an audit is not 4"),
+        ({"models": "x"}, "no size 'models'"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_before_any_work(place, tmp_path, size, sentence):
+    with pytest.raises(UserError, match=sentence):
+        run(place / "model", place / "reviews.csv", tmp_path / "store", explainers=["gradient"], **size)
+    assert not (tmp_path / "store").exists()
+
+
+# The rule
+
+
+def number(value=0.5, p_value=0.001, mark=0.25, n=100, half=0.1):
+    return Against(value, value - half, value + half, mark, p_value, n, 0.95)
+
+
+def checks(*found):
+    return [Measured(f"check {place}", "a measure", one, reason="no reason") for place, one in enumerate(found)]
+
+
+def line(*found, trial=REMOVAL, **more):
+    return Line(trial, checks(*found), **more)
+
+
+PASS, FAIL, OPEN = number(), number(0.0), number(p_value=0.8, half=0.5)
+
+
+@pytest.mark.parametrize(
+    ("found", "rule", "answer"),
+    [
+        ([PASS], "all", "pass"),
+        ([FAIL], "all", "fail"),
+        ([OPEN], "all", "cannot tell"),
+        ([None], "all", "cannot tell"),
+        ([PASS, FAIL], "all", "fail"),
+        ([PASS, OPEN], "all", "cannot tell"),
+        ([PASS, PASS], "all", "pass"),
+        ([OPEN, FAIL], "all", "fail"),
+        ([PASS, FAIL], "any", "pass"),
+        ([OPEN, FAIL], "any", "cannot tell"),
+        ([FAIL, FAIL], "any", "fail"),
+        ([None, PASS], "any", "pass"),
+        ([], "all", "cannot tell"),
+    ],
+)
+def test_answers_of_a_trial(found, rule, answer):
+    judged = judge({"mine": [line(*found, rule=rule)]}, [])["mine"]
+    (trial,) = judged.trials
+    assert trial.answer == answer
+    wanted = {"pass": "may be shown", "fail": "must not be shown", "cannot tell": "cannot tell"}
+    assert judged.decision == wanted[answer]
+    if found:
+        assert trial.checks[0].answer == answer or answer not in [check.answer for check in trial.checks]
+
+
+def test_fewer_texts_than_the_fewest_decide_nothing():
+    for n, answer in ((FEWEST - 1, "cannot tell"), (FEWEST, "pass")):
+        (trial,) = judge({"mine": [line(number(p_value=1e-9, n=n))]}, [])["mine"].trials
+        assert trial.answer == answer
+
+
+def test_holm_by_hand_over_explainers_and_trials():
+    # Of three p-values: 0.01 * 3 = 0.03, then 0.02 * 2 = 0.04, then 0.06 * 1 = 0.06.
+    lines = {
+        "a": [line(number(p_value=0.01)), line(number(p_value=0.06), trial="repeats itself")],
+        "b": [line(number(p_value=0.02))],
+    }
+    found = judge(lines, [])
+    assert [trial.checks[0].p_value for one in found.values() for trial in one.trials] == pytest.approx(
+        [0.03, 0.06, 0.04]
+    )
+    assert [trial.answer for one in found.values() for trial in one.trials] == ["pass", "cannot tell", "pass"]
+    assert [one.decision for one in found.values()] == ["cannot tell", "may be shown"]
+    assert found["a"].decided_by == "repeats itself"
+    assert "repeats itself" in found["a"].settle
+    assert holm([0.01, 0.06, 0.02]).tolist() == pytest.approx([0.03, 0.06, 0.04])
+
+
+def test_foils_cost_nobody_else_anything():
+    alone = judge({"a": [line(number(p_value=0.04))]}, [])["a"]
+    beside = judge(
+        {"a": [line(number(p_value=0.04))], **{f"f{i}": [line(FAIL)] for i in range(9)}}, [f"f{i}" for i in range(9)]
+    )
+    assert beside["a"] == alone
+    assert alone.decision == "may be shown"
+    assert beside["f0"].foil
+    assert beside["f0"].trials[0].checks[0].p_value == pytest.approx(0.009)
+    crowded = judge({name: [line(number(p_value=0.04))] for name in "ab"}, [])
+    assert crowded["a"].decision == "cannot tell"
+
+
+def test_a_trial_that_is_not_required_decides_nothing():
+    lines = [line(PASS), line(FAIL, trial=PLANTED, required=False)]
+    assert judge({"a": lines}, [])["a"].decision == "may be shown"
+    missing = [line(PASS), Line(PLANTED, missing="nobody looked")]
+    open_case = judge({"a": missing}, [])["a"]
+    assert (open_case.decision, open_case.decided_by) == ("cannot tell", PLANTED)
+    assert open_case.settle == f"{PLANTED}: Nobody looked."
+
+
+def test_ties_by_hand():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 0.01, 100)
+
+    def facts(cost):
+        empty = np.zeros(0)
+        return Measurements(cost=cost, soft_cost=cost, change=empty, moved=0, ceiling=empty, alone=empty, edited=empty)
+
+    def passed(value):
+        return [Line(REMOVAL, [Measured("on this model", "a measure", number(value))])]
+
+    costs = {"a": 0.9 + noise, "b": 0.9 + noise[::-1], "c": 0.5 + noise, "d": 0.1 + noise}
+    lines = {"d": [line(FAIL)], "c": passed(0.5), "b": passed(0.8), "a": passed(0.9), "foil": passed(1.0)}
+    ordered, ties = in_order(judge(lines, ["foil"]), {**{n: facts(c) for n, c in costs.items()}, "foil": facts(noise)})
+    assert [one.explainer for one in ordered] == ["a", "b", "c", "d", "foil"]
+    assert ties == [("a", "b")]
+
+
+# Models whose right explanation is known
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_right_one_passes_and_each_wrong_one_fails_at_its_trial(seed):
+    assert set(repetitions.one_of_each(seed).values()) == {True}
+
+
+def test_random_explainers_are_never_to_be_shown():
+    for seed in range(5):
+        assert "may be shown" not in repetitions.random_explainers(seed)["random"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_model_that_gives_no_chance_to_tell(seed):
+    assert repetitions.nothing_to_tell(seed) == "cannot tell"
