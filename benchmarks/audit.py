@@ -4,6 +4,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,15 @@ from trueness.protocols.stability import after_edit, alone, edited
 
 WORDS, TEXTS, TOKENS, SEEDS = 400, 200, 20, 2
 METHODS = ("attention", "gradient", "integrated-gradients", "leave-one-out")
-SIZES = {"texts": TEXTS, "pool": TEXTS, "seeds": SEEDS, "companion": 0, "layerwise": 0, "bounded": 0, "found": 30}
+SIZES: dict[str, Any] = {
+    "texts": TEXTS,
+    "pool": TEXTS,
+    "seeds": SEEDS,
+    "companion": 0,
+    "layerwise": 0,
+    "bounded": 0,
+    "found": 30,
+}
 FOILS = ("random", "blurred[leave-one-out]", "token-number")
 
 
