@@ -56,8 +56,8 @@ def main() -> None:
             removal(model.network, split, scores, mask)
             randomisation(model.network, few, method, orders=["all at once"], seeds=(0, 1))
             scores, mask = explained(model.network, split, method)
-            if redrawn(method) is not None:
-                explained(model.network, few, redrawn(method))
+            if (again := redrawn(method)) is not None:
+                explained(model.network, few, again)
             alone(model, texts[:30], method, scores, mask)
             after_edit(model, texts[:100], [edited(one) for one in texts[:100]], method, scores)
         planting, kept = own_words(data, vocabulary.numbers.get)

@@ -269,7 +269,7 @@ def attention(
 def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, name: str) -> dict[str, Any]:
     """The user's texts with evidence planted in them that a model of the same architecture must use."""
     from trueness.data.examples import TextExample
-    from trueness.data.planting import bound, own_words, plant, reassignment
+    from trueness.data.planting import PLANTINGS, bound, own_words, plant, reassignment
     from trueness.studies.text_tasks import dataset_payloads
 
     classifier = opened(model, family, current_device())
@@ -280,7 +280,11 @@ def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | No
         numbers = [number for number, explained in zip(coded.tokens, inside, strict=True) if explained]
         return int(numbers[0]) if len(numbers) == 1 and classifier.known(TextExample((word,), 0))[0] else None
 
-    planting, texts = own_words(_dataset(inputs["texts"], classifier, name), number_of)
+    texts = _dataset(inputs["texts"], classifier, name)
+    try:
+        planting, texts = own_words(texts, number_of)
+    except UserError:  # too few common words: made-up ones, which stand out more
+        planting = PLANTINGS["token-with-decoy"](len(texts.classes))
     data = plant(texts, planting)
     about = {"bound": bound(reassignment(len(data.classes))), "words": planting.words}
     return {**dataset_payloads(data, None), "bound": about}
