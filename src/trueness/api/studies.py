@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from copy import copy
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -16,7 +17,7 @@ from pydantic import ValidationError
 
 from trueness import engine, report, studies
 from trueness.api.devices import check_device
-from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary, TasksFailedError
+from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary, Survey, TasksFailedError
 from trueness.errors import UserError
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
 from trueness.studies import KINDS, Study, load_study
@@ -181,6 +182,8 @@ class Plan:
     """Estimated seconds of the longest chain of tasks: no number of workers is faster."""
     guessed: tuple[str, ...]
     """Tasks to be computed of which none has run, so that other tasks' times stand for theirs."""
+    simulated: Mapping[int, float] = field(default_factory=dict)
+    """The same estimate for other numbers of workers, each with a core or device of its own."""
 
     def to_json(self) -> dict[str, Any]:
         """All of it, as plain JSON."""
@@ -194,6 +197,7 @@ class Plan:
             "seconds": self.seconds,
             "critical_path_seconds": self.critical_path,
             "guessed": list(self.guessed),
+            "simulated": {str(number): seconds for number, seconds in self.simulated.items()},
         }
 
 
@@ -223,7 +227,15 @@ def plan(
         seconds=seconds,
         critical_path=longest,
         guessed=tuple(name for name in needed if name not in measured),
+        simulated=_simulated(found) if timed and found.needed else {},
     )
+
+
+def _simulated(found: Survey) -> dict[int, float]:
+    """Seconds with 10, 100 and 1,000 workers that do not slow one another, as on several machines."""
+    timing = copy(found.timing)
+    timing.crowding = 0.0
+    return {number: engine.ends_after(found.tasks, timing, found.needed, number) for number in (10, 100, 1000)}
 
 
 def open_run(study: str | Path, *, store: str | Path = DEFAULT_STORE, **settings: Any) -> StudyRun:

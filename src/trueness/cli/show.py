@@ -123,6 +123,8 @@ def plan(found: Plan) -> None:
             f"About {duration(found.seconds)} with {found.workers} at a time; "
             f"the longest chain of tasks alone takes {duration(found.critical_path)}."
         )
+        others = ", ".join(f"{number:,}: {duration(seconds)}" for number, seconds in found.simulated.items())
+        console.print(f"On several machines, by number of workers: {others}.")
         if found.guessed:
             console.print(f"That is a guess as far as none of these has run yet: {', '.join(found.guessed)}.")
 
