@@ -57,8 +57,8 @@ def _decided(check: Measured, p_value: float | None) -> Check:
     }
     answer: Answer = "cannot tell"
     reason = ""
-    if found.n < FEWEST:
-        reason = f"{found.n} texts are too few to decide anything; {FEWEST} are needed"
+    if found.n < check.fewest:
+        reason = f"{found.n} texts are too few to decide anything; {check.fewest} are needed"
     elif p_value < LEVEL:
         answer = "pass" if found.above else "fail"
     elif not found.low <= found.mark <= found.high:

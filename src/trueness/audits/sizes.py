@@ -9,10 +9,11 @@ from typing import Any
 
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
+from trueness.protocols.faithfulness import LEVELS
 
 SHORTEST = 20.0
 """Seconds below which no audit ends, whatever the model: Python and the libraries have to be loaded."""
-_SPARE = 0.8
+_SPARE = 0.93
 """Of the budget is planned for."""
 _STARTING = 8.0
 """Seconds until the workers can begin."""
@@ -23,21 +24,24 @@ _EPOCHS = 6
 _EPOCHS_MASKED = 3
 _SLOW = 0.25
 """Of all explaining: a method that would take a larger share is asked about fewer texts."""
-FEWEST = 60
-"""Texts that a slow method is asked about at least."""
 
+_RICH = {"some": 100, "single": 30, "draws": 2, "found": 100, "levels": list(LEVELS), "slow": 60}
+_POOR = {"some": 30, "single": 16, "draws": 1, "found": 30, "levels": [0.2, 0.5], "slow": 30}
+_NOTHING = {"companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0}
 RUNGS: tuple[dict[str, Any], ...] = (
-    {"texts": 500, "seeds": 5, "pool": 1500, "companion": 150, "layerwise": 20, "smooth": 3, "bounded": 10},
-    {"texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 10},
-    {"texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 0},
-    {"texts": 250, "seeds": 4, "pool": 800, "companion": 100, "layerwise": 10, "smooth": 0, "bounded": 0},
-    {"texts": 200, "seeds": 3, "pool": 700, "companion": 80, "layerwise": 5, "smooth": 0, "bounded": 0},
-    {"texts": 200, "seeds": 3, "pool": 700, "companion": 0, "layerwise": 5, "smooth": 0, "bounded": 0},
-    {"texts": 150, "seeds": 3, "pool": 600, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0},
-    {"texts": 100, "seeds": 3, "pool": 500, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0},
-    {"texts": 60, "seeds": 3, "pool": 400, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0},
-    {"texts": 150, "seeds": 1, "pool": 0, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0},
-    {"texts": 60, "seeds": 1, "pool": 0, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0},
+    {**_RICH, "texts": 500, "seeds": 5, "pool": 1500, "companion": 150, "layerwise": 20, "smooth": 3, "bounded": 10},
+    {**_RICH, "texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 10},
+    {**_RICH, "texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 0},
+    {**_RICH, "texts": 250, "seeds": 4, "pool": 800, "companion": 100, "layerwise": 10, "smooth": 0, "bounded": 0},
+    {**_RICH, "texts": 200, "seeds": 3, "pool": 700, "companion": 80, "layerwise": 5, "smooth": 0, "bounded": 0},
+    {**_RICH, **_NOTHING, "texts": 200, "seeds": 3, "pool": 700},
+    {**_RICH, **_NOTHING, "texts": 150, "seeds": 3, "pool": 600, "some": 60, "found": 60},
+    {**_POOR, **_NOTHING, "texts": 150, "seeds": 3, "pool": 500, "some": 60},
+    {**_POOR, **_NOTHING, "texts": 100, "seeds": 3, "pool": 400},
+    {**_POOR, **_NOTHING, "texts": 60, "seeds": 3, "pool": 300},
+    {**_POOR, **_NOTHING, "texts": 150, "seeds": 1, "pool": 0},
+    {**_POOR, **_NOTHING, "texts": 60, "seeds": 1, "pool": 0},
+    {**_POOR, **_NOTHING, "texts": 30, "seeds": 1, "pool": 0},
 )
 """From all that is worth doing to the least that can decide anything; without a budget the second."""
 USUAL = 1
@@ -68,35 +72,35 @@ def parse_budget(text: str | float) -> float:
 def settings_of(rung: Mapping[str, Any], rows: int) -> dict[str, Any]:
     """The study's settings on a rung, with so many texts at hand."""
     texts = min(rung["texts"], rows)
-    some = max(30, min(100, texts))
+    some = max(30, min(rung["some"], texts))
+    kept = ("single", "draws", "levels", "seeds", "layerwise", "smooth", "bounded")
     return {
-        **rung,
+        **{name: rung[name] for name in kept},
         "texts": texts,
         "pool": min(rung["pool"], rows),
-        "seeds": rung["seeds"],
         "again": some,
         "edits": some,
         "randomised": some,
-        "single": 30,
-        "found": max(30, min(100, int(0.15 * min(rung["pool"], rows)))),
+        "found": max(30, min(rung["found"], int(0.15 * min(rung["pool"], rows)))),
         "companion": min(rung["companion"], texts) if rows >= 300 else 0,
     }
 
 
-def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], *, trains: bool, levels: int = 5) -> dict[str, float]:
+def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], *, trains: bool) -> dict[str, float]:
     """Seconds of work, on one worker, by what they are for."""
     look, found = costs["look"], {"explaining": 0.0, "random weights": 0.0, "hiding words": 0.0, "training": 0.0}
     found |= {"planted evidence": 0.0, "companion": 0.0, "other": costs["open"]}
+    levels = len(settings["levels"])
     hidden = 1 + 2 * levels + 8
     seeds = settings["seeds"] if isinstance(settings["seeds"], int) else len(settings["seeds"])
     models = seeds if trains and settings["pool"] >= 100 else 0
     for name, each in costs["explainers"].items():
         random = TEXT_EXPLAINERS[name].facts.random
         texts = min(settings["texts"], settings.get("fewer", {}).get(name, settings["texts"]))
-        repeated = settings["again"] * random + settings["edits"] + 1.5 * settings["single"]
+        repeated = min(settings["again"], texts) * random + min(settings["edits"], texts) + settings["single"]
         found["explaining"] += each * (texts + repeated)
         layers = 2 * costs["layers"] + 2 * settings["smooth"]
-        shaken = min(settings["randomised"], texts) * (2 + random) + settings["layerwise"] * layers
+        shaken = min(settings["randomised"], texts) * settings["draws"] + settings["layerwise"] * layers
         found["random weights"] += each * shaken
         found["hiding words"] += look * texts * hidden
         found["planted evidence"] += models * each * settings["found"]
@@ -129,7 +133,7 @@ def choose(
         if rung["pool"] == 0 and rung["seeds"] == 1 and not trains:
             continue
         settings = {**settings_of(rung, rows), **asked}
-        settings["fewer"] = {**_fewer(settings, costs), **asked.get("fewer", {})}
+        settings["fewer"] = {**_fewer(settings, costs, rung["slow"]), **asked.get("fewer", {})}
         least = estimate(settings, costs, workers, trains=trains)
         if budget is None or least <= _SPARE * budget:
             return Sizes(settings, least, tuple(_left_out(settings, rows, trains=trains, budget=budget)))
@@ -139,15 +143,15 @@ def choose(
     )
 
 
-def _fewer(settings: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, int]:
+def _fewer(settings: Mapping[str, Any], costs: Mapping[str, Any], least: int) -> dict[str, int]:
     """Slow methods are asked about fewer texts, so that none takes much more than its share."""
     each = costs["explainers"]
     total = sum(each.values())
     texts = settings["texts"]
     return {
-        name: max(FEWEST, int(texts * _SLOW * total / cost))
+        name: max(least, int(texts * _SLOW * total / cost))
         for name, cost in each.items()
-        if cost > _SLOW * total and len(each) > 4 and texts > FEWEST
+        if cost > _SLOW * total and len(each) > 4 and texts > least
     }
 
 

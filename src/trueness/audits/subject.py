@@ -105,6 +105,8 @@ def default_explainers(model: Path | str, family: str | None) -> list[str]:
     if not isinstance(model, Path):
         return [*hiding, "kernel-shap[n_samples=200]", "occlusion"]
     kind, _ = recognise(model, family)
+    if kind.attends == "layers":  # each look is dear
+        hiding = ["leave-one-out", "lime[n_samples=100]"]
     attention = {"one": ["attention"], "layers": ["attention"]}.get(kind.attends, [])
     return [*attention, "gradient", "input-x-gradient", "integrated-gradients", *hiding]
 

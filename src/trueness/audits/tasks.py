@@ -190,8 +190,8 @@ def randomised(
     classifier, method = opened(model, family, current_device()), _method(explainer)
     if not inputs["explained"].holds("scores") or not classifier.network.differentiable:
         return {}
-    kept = inputs["explained"].read("scores")["scores"]
-    examples = judged(inputs["texts"], classifier, min(texts, len(kept)))
+    kept, ceiling = inputs["explained"].read("scores")["scores"], inputs["explained"].read("repeats")["ceiling"]
+    examples = judged(inputs["texts"], classifier, min(texts, len(kept), len(ceiling)))
     at_once = randomisation(
         classifier.network,
         _split(classifier, examples),
@@ -199,6 +199,7 @@ def randomised(
         orders=["all at once"],
         seeds=seeds,
         before=kept[: len(examples)].astype("float64"),
+        ceiling=ceiling[: len(examples)],
     )
     frames = [at_once.assign(smooth=0)]
     if layerwise:

@@ -58,6 +58,8 @@ class Measured:
     least: float = -math.inf
     """The least that the number can be."""
     unit: str = "texts"
+    fewest: int = 30
+    """Below so many nothing is decided."""
     reason: str = ""
     """Why there is no number, where there is none."""
 
@@ -187,7 +189,7 @@ def repeats(facts: Measurements) -> Line:
             if facts.random
             else "no text could be edited without changing what the model says",
         ),
-        Measured("alone or in a batch", again, mean_against(facts.alone, SAME), null=0.0, best=1.0),
+        Measured("alone or in a batch", again, mean_against(facts.alone, SAME), null=0.0, best=1.0, fewest=10),
     ]
     return Line(REPEATS, checks, notes=facts.notes.get(REPEATS, ()))
 

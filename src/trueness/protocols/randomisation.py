@@ -151,14 +151,15 @@ def randomisation(
     seeds: Sequence[int] = (0,),
     smooth: int = 0,
     before: Floats | None = None,
+    ceiling: Floats | None = None,
 ) -> pd.DataFrame:
     """One row per text, order, step and seed: how alike the explanations are, and how complexity rises.
 
-    The split is labelled with the classes to explain; `before` are their scores where these are known. `similarity` is
-    as large as `ceiling` where an explanation ignores what was randomised: the ceiling is 1, or of a method that draws
-    at random what it has in common with itself under other draws. `output change` is the total variation of the model's
-    own output: where that is 0, nothing can be told. Step s of an order has its first s layers
-    randomised; all at once has one step.
+    The split is labelled with the classes to explain; `before` are their scores and `ceiling` how alike two draws are,
+    where these are known. `similarity` is as large as `ceiling` where an explanation ignores what was randomised: the
+    ceiling is 1, or of a method that draws at random what it has in common with itself under other draws. `output
+    change` is the total variation of the model's own output: where that is 0, nothing can be told. Step s of an order
+    has its first s layers randomised; all at once has one step.
     """
     import pandas as pd
 
@@ -168,8 +169,10 @@ def randomisation(
     else:
         mask = mask_of(split)
         before = before[:, : mask.shape[1]]
-    again = before if other is None else explained(network, split, other, smooth=smooth)[0]
-    ceiling, simple, said = similarity(before, again, mask), complexity(before, mask), _outputs(network, split)
+    if ceiling is None:
+        again = before if other is None else explained(network, split, other, smooth=smooth)[0]
+        ceiling = similarity(before, again, mask)
+    simple, said = complexity(before, mask), _outputs(network, split)
     layers = layers_of(network)
     frames = []
     for order in orders:
