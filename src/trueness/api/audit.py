@@ -98,22 +98,22 @@ def audit(
     """Put a classifier's explanations on trial, and say which may be shown: `tn.audit("my_model/", "reviews.csv")`.
 
     `model` is a folder (Hugging Face or ours), a classifier, a pair of Hugging Face model and tokeniser, or a function
-    from texts to probabilities that workers can import, `mine.py:predict`. `data` is a file, folder, dataset's name,
-    DataFrame, `datasets.Dataset` or list; labels are optional; `columns` names text_column, label_column, text_b_column
-    where they cannot be guessed. `budget` (`"10m"`) chooses how much is done; `planned` hears of it before the work
-    starts. Other keywords are sizes of the study: `texts=300`, `seeds=4`. Running again continues.
+    from texts to probabilities that workers can import, `mine.py:predict`. Among `explainers`, "default" is the usual
+    set. `data` is a file, folder, dataset's name, DataFrame, `datasets.Dataset` or list; labels are optional; `columns`
+    names text_column, label_column, text_b_column where they cannot be guessed. `budget` (`"10m"`) chooses how much is
+    done; `planned` hears of it before the work starts. Other keywords are sizes of the study: `texts=300`, `seeds=4`.
+    Running again continues.
     """
     begin = time.monotonic()
     seconds = None if budget is None else sizing.parse_budget(budget)
     place = Path(store)
-    names = [TEXT_EXPLAINERS.reference(TEXT_EXPLAINERS.name_of(one)) for one in explainers or ()]
     place_model = kept_model(model, place)
     kind = subject(place_model, family)
     place_data, texts = kept_data(data, place, columns or {})
     if len(texts.texts) < FEWEST:
         raise UserError(f"{texts.name} has {len(texts.texts)} texts: an audit needs {FEWEST} at least.")
     check_labels(kind, family, texts)
-    chosen = names or default_explainers(kind, family)
+    chosen = _named(explainers or ["default"], default_explainers(kind, family))
     request = {
         "model": kind,
         "family": family,
@@ -167,6 +167,15 @@ def _check_sizes(common: Mapping[str, Any], chosen: Sequence[str], rows: int, as
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UserError(f"The size {where} of an audit is not {first['input']!r}: {first['msg']}.") from error
+
+
+def _named(explainers: Sequence[AnyExplainer], usual: Sequence[str]) -> list[str]:
+    """Names as tasks carry them; "default" stands for the usual set."""
+    found: list[str] = []
+    for one in explainers:
+        given = usual if isinstance(one, str) and one == "default" else [one]
+        found += [TEXT_EXPLAINERS.reference(TEXT_EXPLAINERS.name_of(item)) for item in given]
+    return list(dict.fromkeys(found))
 
 
 def _cheap_first(

@@ -220,10 +220,17 @@ def _agreement(name: str, said: Mapping[str, Stored], asked: Sequence[str], foil
 
 def _warnings(judged: Sequence[Any], found: Mapping[str, Measurements], models: int) -> list[str]:
     notes = []
-    shown = [one.explainer for one in judged if one.foil and one.decision == "may be shown"]
+    # What others have to beat cannot beat itself: of a foil that sees no model, all trials but that one count.
+    shown = [
+        one.explainer
+        for one in judged
+        if one.foil
+        and not one.explainer.startswith("blurred")
+        and all(trial.answer == "pass" for trial in one.trials if trial.required and trial.name != INFORMATIVE)
+    ]
     if shown:
         notes.append(
-            f"the foil {', '.join(shown)} passed every trial: this audit tells nothing apart, trust no verdict of it"
+            f"{', '.join(shown)} passed every trial it could: this audit tells nothing apart, trust no verdict of it"
         )
     if 0 < models < _FEW_MODELS:
         notes.append(f"evidence was planted for {models} models: with fewer than {_FEW_MODELS} its interval is wide")

@@ -137,9 +137,10 @@ def choose(
         least = estimate(settings, costs, workers, trains=trains)
         if budget is None or least <= _SPARE * budget:
             return Sizes(settings, least, tuple(_left_out(settings, rows, trains=trains, budget=budget)))
+    sizes = " with these sizes" if asked else ""
     raise UserError(
-        f"A budget of {budget:g} s is too small: the smallest audit of this model takes about {least / _SPARE:.0f} s "
-        "here; give more, fewer explainers, or another device."
+        f"A budget of {budget:g} s is too small: the smallest audit of this model{sizes} takes about "
+        f"{least / _SPARE:.0f} s here; give more, fewer explainers, or another device."
     )
 
 

@@ -76,6 +76,8 @@ class Line:
     notes: tuple[str, ...] = ()
     missing: str = ""
     """Why it was not held, where it was not."""
+    models: int = 0
+    """Of planted evidence: how many were trained."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def planted(facts: Measurements, missing: str = "", *, required: bool = True) ->
         unit=f"texts, and {models} models",
         reason="" if found is not None else f"{models} model(s) used the evidence, two are needed",
     )
-    return Line(PLANTED, [check], required=required, notes=facts.notes.get(PLANTED, ()))
+    return Line(PLANTED, [check], required=required, notes=facts.notes.get(PLANTED, ()), models=models)
 
 
 def removal(facts: Measurements, best: Floats) -> Line:

@@ -39,13 +39,16 @@ def audit_command(
     ],
     explainer: Annotated[
         list[str] | None,
-        typer.Option("--explainer", help="An explainer to audit, also your own, mine.py:saliency. Repeatable."),
+        typer.Option(
+            "--explainer",
+            help="An explainer to audit, also your own, mine.py:saliency; default: the usual set. Repeatable.",
+        ),
     ] = None,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="TIME", help="How long it may take: 10m, 1h.")
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="The HTML report; audit.json lies beside it.")
+        Path, typer.Option("--out", metavar="FILE", help="The HTML report; the same as JSON lies beside it.")
     ] = Path("audit.html"),
     gate: Annotated[
         Path | None, typer.Option("--gate", help="What must hold: the exit status says whether.", **_FILE)
