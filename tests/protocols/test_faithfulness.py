@@ -11,7 +11,8 @@ from scipy.optimize import brentq
 from tests.audit.oracle import Right, make_model, make_texts
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
-from trueness.protocols.faithfulness import DRAWS, LEVELS, SHARES, chances, places, removal
+from trueness.protocols.faithfulness import DRAWS, SHARES, chances, places, removal
+from trueness.protocols.levels import LEVELS
 from trueness.protocols.randomisation import explained, mask_of
 
 SCORES = st.integers(-500, 500).map(lambda number: number / 16)

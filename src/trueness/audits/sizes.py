@@ -9,7 +9,7 @@ from typing import Any
 
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
-from trueness.protocols.faithfulness import LEVELS
+from trueness.protocols.levels import LEVELS
 
 SHORTEST = 20.0
 """Seconds below which no audit ends, whatever the model: Python and the libraries have to be loaded."""

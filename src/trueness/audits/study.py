@@ -13,7 +13,7 @@ from trueness.audits import tasks
 from trueness.audits.subject import subject, training_of
 from trueness.engine import Stored, Task, task
 from trueness.papers.ground_truth.study import trial
-from trueness.protocols.faithfulness import LEVELS
+from trueness.protocols.levels import LEVELS
 from trueness.studies.model_tasks import fine_tuned, training
 from trueness.studies.placed import Place, Placed
 from trueness.studies.schema import Distinct, Ratio, Several, Study, TextExplainerName, refused

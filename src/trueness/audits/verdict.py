@@ -8,6 +8,7 @@ data do not say, after Holm's correction over all checks of all explainers. A tr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -181,12 +182,11 @@ class Audit(_Frozen):
 
     def report(self, path: str | Path) -> Path:
         """Write the HTML report, and audit.json beside it under the same name; returns the report."""
-        from trueness.audits.page import write_page
-        from trueness.audits.saved import write_audit
-
         page = check_page(path)
-        write_audit(self, page.with_suffix(".json"))
-        return write_page(self, page)
+        # Found by name: both read what is declared here.
+        import_module("trueness.audits.saved").write_audit(self, page.with_suffix(".json"))
+        written: Path = import_module("trueness.audits.page").write_page(self, page)
+        return written
 
     def __repr__(self) -> str:
         shown = ", ".join(self.may_be_shown) or "none"

@@ -96,7 +96,7 @@ def choose_columns(
     ]
     if missing:
         have = f"it has {', '.join(names)}" if names else "it is empty"
-        way = " and ".join(f"{what}_column" for what in missing)
+        way = " and ".join("text_column" if what == "text" else "label_column" for what in missing)
         raise UserError(
             f"{where}: there is no column {' and no column '.join(missing)}; {have}"
             f"{f' (rename it, or choose it with {way})' if names else ''}."

@@ -23,13 +23,12 @@ from torch import Tensor
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.explainers.text import texts_at_once
 from trueness.models.network import TextNetwork, inspecting
+from trueness.protocols.levels import LEVELS
 from trueness.protocols.result import Result
 from trueness.protocols.scoring import Cell, Quantity
 from trueness.stats import mean_interval
 from trueness.stats.undefined import Bools, Floats
 
-LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7)
-"""Shares of the words that are hidden."""
 SHARES = (0.2, 0.5)
 """Mean chances to be hidden, of the soft variant."""
 DRAWS = 2
