@@ -9,6 +9,7 @@ from hypothesis import settings
 
 import trueness as tn
 from tests.miniatures import one_word
+from trueness.explainers import TEXT_EXPLAINERS
 
 settings.register_profile("here", deadline=None, derandomize=True)
 settings.load_profile("here")
@@ -64,6 +65,16 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.location[0] in place:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def explainers_as_before():
+    """What a test registers is gone after it: the next one in this process may walk all names."""
+    known = TEXT_EXPLAINERS._filled()
+    before = dict(known)
+    yield
+    known.clear()
+    known.update(before)
 
 
 @pytest.fixture(scope="session")

@@ -3,20 +3,13 @@
 import math
 from random import Random
 
+from trueness.audits.trials import TRIALS
 from trueness.audits.verdict import Answer, Audit, Check, Cost, Curve, Decision, ExampleText, Judged, Trial, Word
 
 HOSTILE = "mine.py:peak|<b>&\"'`"
 """A method's name with all that HTML, Markdown and XML could take for their own."""
 FOILS = ("random", "blurred[leave-one-out]", "token-number")
 EXPLAINERS = ("integrated-gradients", "leave-one-out", "lime", HOSTILE, "attention", "gradient-norm")
-TRIALS = (
-    "depends on the model",
-    "finds planted evidence",
-    "removal costs",
-    "repeats itself",
-    "attention matters",
-    "informative",
-)
 SIGNED = ("integrated-gradients", "leave-one-out", "lime", "blurred[leave-one-out]")
 _MARKS = {
     "depends on the model": ("change of the explanation when all weights are random", 0.0, 0.10, 40, "texts"),

@@ -109,8 +109,7 @@ def test_a_pipeline_of_scikit_learn():
 
 def test_every_explainer_works_or_abstains(model):
     split = EncodedSplit(model.read(TEXTS), model.coder, model.device)
-    ours = [name for name in TEXT_EXPLAINERS if name != "moody"]  # which another test adds
-    methods = {name: TEXT_EXPLAINERS[name] for name in ours} | {
+    methods = {name: TEXT_EXPLAINERS[name] for name in TEXT_EXPLAINERS} | {
         name: TEXT_EXPLAINERS[name] for name in ("blurred[lime]", "blurred[gradient]", "attention[1]")
     }
     found = explain_all(model.network, split, methods, refuse=False)

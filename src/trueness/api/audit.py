@@ -17,9 +17,9 @@ from trueness.api.studies import DEFAULT_STORE, open_executor
 from trueness.audits import sizes as sizing
 from trueness.audits.judging import FEWEST
 from trueness.audits.leaderboard import audits_in
+from trueness.audits.probe import probe
 from trueness.audits.study import FOILS, AuditStudy, plan, texts_of
 from trueness.audits.subject import check_labels, default_explainers, kept_data, kept_model, subject, training_of
-from trueness.audits.tasks import probe
 from trueness.audits.verdict import Audit, Cost
 from trueness.engine import Listener, Store, Summary, Task, TasksFailedError, walk
 from trueness.engine.encoding import digest

@@ -42,6 +42,7 @@ def gather(
     about: Mapping[str, str],
 ) -> Audit:
     """One model's audit."""
+    explainers, foils = list(map(str, explainers)), list(map(str, foils))
     (texts,) = inputs["texts"]
     told = texts.read("about")
     said = dict(zip(explainers, inputs["explained"], strict=True))

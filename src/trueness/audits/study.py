@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from trueness.audits import tasks
+from trueness.audits import tasks, trained_tasks
 from trueness.audits.subject import subject, training_of
 from trueness.engine import Stored, Task, task
 from trueness.papers.ground_truth.study import trial
@@ -107,13 +107,13 @@ def audit_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
         made.add("attention", looked, explainer=name)
     like = training_of(model, study.family)
     if like is not None and study.pool >= 100 and study.trained:
-        data = tasks.planted({"texts": texts}, name=Path(dataset).name, **common)
+        data = trained_tasks.planted({"texts": texts}, name=Path(dataset).name, **common)
         for seed in study.seeds:
             asked = {"explainers": names, "instances": study.found, "examples": 0}
             tried = trial({"dataset": data, "model": _trained(data, like, seed)}, seed=seed, **asked)
             made.add("trials", tried, seed=seed)
         if study.companion:
-            masked = tasks.companion(
+            masked = trained_tasks.companion(
                 {"texts": texts},
                 name=Path(dataset).name,
                 like=like["model"],
@@ -124,7 +124,7 @@ def audit_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
             )
             for name in names:
                 number = min(study.companion, study.fewer.get(name, study.companion))
-                hidden = tasks.companion_removed(
+                hidden = trained_tasks.companion_removed(
                     {"texts": texts, "companion": masked},
                     explainer=name,
                     texts=number,
@@ -177,29 +177,11 @@ def _trained(data: Task, like: Mapping[str, Any], seed: int) -> Task:
 
 
 @task("audit/verdict", version=1, light=True)
-def verdict(
-    inputs: Mapping[str, list[Stored]],
-    *,
-    explainers: Sequence[str],
-    foils: Sequence[str],
-    levels: Sequence[float],
-    missing_planted: str,
-    planted_required: bool,
-    about: Mapping[str, str],
-) -> dict[str, Any]:
-    """Every explainer judged."""
+def verdict(inputs: Mapping[str, list[Stored]], **how: Any) -> dict[str, Any]:
+    """Every explainer judged; what can be said is in `gather`."""
     from trueness.audits.gathering import gather
 
-    found = gather(
-        inputs,
-        list(map(str, explainers)),
-        list(map(str, foils)),
-        levels,
-        missing_planted,
-        planted_required=planted_required,
-        about=about,
-    )
-    return {"audit": json.loads(found.model_dump_json())}
+    return {"audit": json.loads(gather(inputs, **how).model_dump_json())}
 
 
 @task("audit/summary", version=1, light=True)

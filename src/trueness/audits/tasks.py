@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trueness.audits.reading import judged, probabilities, read, split_of
 from trueness.audits.subject import opened
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
-from trueness.errors import Unsupported, UserError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from trueness.data.batches import EncodedSplit
-    from trueness.data.examples import TextExample
-    from trueness.explainers import Explainer
-    from trueness.models.classifier import Classifier
+from trueness.errors import Unsupported
+from trueness.explainers import TEXT_EXPLAINERS
+from trueness.studies.text_tasks import small
 
 
 @task("audit/texts", version=1)
@@ -49,9 +44,9 @@ def texts(
     matching = match_labels([one.label for one in given.texts], classifier.classes)
     notes = [*given.notes, *([matching.note] if matching.note else [])]
     labels = [-1 if one.label is None else matching.classes[one.label] for one in drawn]
-    examples = _read(classifier, [one.text for one in drawn], [one.text_b for one in drawn])
-    before = _probabilities(classifier, examples[:texts])
-    after = _probabilities(classifier, [edited(example) for example in examples[:texts]])
+    examples = read(classifier, [one.text for one in drawn], [one.text_b for one in drawn])
+    before = probabilities(classifier, examples[:texts])
+    after = probabilities(classifier, [edited(example) for example in examples[:texts]])
     predicted = before.argmax(axis=1)
     rows = np.arange(len(predicted))
     moved = np.abs(after[rows, predicted] - before[rows, predicted])
@@ -82,48 +77,6 @@ def texts(
     return {"texts": table, "about": about, "said": said}
 
 
-def _read(classifier: Classifier, some: Sequence[str], others: Sequence[str | None]) -> list[TextExample]:
-    pairs = classifier.network.pairs
-    second = [str(other) for other in others] if others and others[0] is not None and pairs is not False else None
-    return classifier.read(some, second)
-
-
-def _probabilities(classifier: Classifier, examples: Sequence[TextExample]) -> Any:
-    import numpy as np
-
-    from trueness.data.batches import EncodedSplit
-    from trueness.models.network import inspecting
-
-    found = np.zeros((len(examples), len(classifier.classes)))
-    with inspecting(classifier.network):
-        for rows, batch in EncodedSplit(examples, classifier.coder, classifier.device).in_order(1 << 13):
-            found[rows] = classifier.network(batch).logits.double().softmax(dim=-1).cpu().numpy()
-    if not np.isfinite(found).all():
-        raise UserError("The model's outputs are not finite: its weights are too large, or damaged.")
-    return found
-
-
-def judged(stored: Stored, classifier: Classifier, number: int) -> list[TextExample]:
-    """The first texts of an audit; each is labelled with the class that the model predicts."""
-    table = stored.read("texts").iloc[:number]
-    predicted = stored.read("said")["probability"][:number].argmax(axis=1)
-    others = [other if isinstance(other, str) else None for other in table["text_b"]]
-    examples = _read(classifier, list(table["text"]), others)
-    return [replace(one, label=int(label)) for one, label in zip(examples, predicted, strict=True)]
-
-
-def _split(classifier: Classifier, examples: Sequence[TextExample]) -> EncodedSplit:
-    from trueness.data.batches import EncodedSplit
-
-    return EncodedSplit(examples, classifier.coder, classifier.device)
-
-
-def _method(explainer: str) -> Explainer:
-    from trueness.explainers import TEXT_EXPLAINERS
-
-    return TEXT_EXPLAINERS[explainer]
-
-
 @task("audit/explained", version=1)
 def explained(
     inputs: Mapping[str, Stored],
@@ -143,16 +96,16 @@ def explained(
     from trueness.protocols.similarity import similarity
     from trueness.protocols.stability import after_edit, alone, edited
 
-    classifier, method = opened(model, family, current_device()), _method(explainer)
+    classifier, method = opened(model, family, current_device()), TEXT_EXPLAINERS[explainer]
     examples = judged(inputs["texts"], classifier, texts)
     try:
-        scores, mask = measure.explained(classifier.network, _split(classifier, examples), method)
+        scores, mask = measure.explained(classifier.network, split_of(classifier, examples), method)
     except Unsupported as error:
         return {"refused": {"reason": str(error)}}
     ceiling = np.ones(len(examples))
     other = measure.redrawn(method)
     if other is not None:
-        few = _split(classifier, examples[:again])
+        few = split_of(classifier, examples[:again])
         second, inside = measure.explained(classifier.network, few, other)
         ceiling = similarity(scores[:again, : inside.shape[1]], second, inside)
     harmless = np.flatnonzero(inputs["texts"].read("said")["harmless"][: len(ceiling)])[:edits]
@@ -187,14 +140,14 @@ def randomised(
 
     from trueness.protocols.randomisation import randomisation
 
-    classifier, method = opened(model, family, current_device()), _method(explainer)
+    classifier, method = opened(model, family, current_device()), TEXT_EXPLAINERS[explainer]
     if not inputs["explained"].holds("scores") or not classifier.network.differentiable:
         return {}
     kept, ceiling = inputs["explained"].read("scores")["scores"], inputs["explained"].read("repeats")["ceiling"]
     examples = judged(inputs["texts"], classifier, min(texts, len(kept), len(ceiling)))
     at_once = randomisation(
         classifier.network,
-        _split(classifier, examples),
+        split_of(classifier, examples),
         method,
         orders=["all at once"],
         seeds=seeds,
@@ -203,18 +156,12 @@ def randomised(
     )
     frames = [at_once.assign(smooth=0)]
     if layerwise:
-        few = _split(classifier, examples[:layerwise])
+        few = split_of(classifier, examples[:layerwise])
         frames.append(randomisation(classifier.network, few, method, orders=["top-down", "bottom-up"]).assign(smooth=0))
         if smooth:
             done = randomisation(classifier.network, few, method, orders=["all at once"], smooth=smooth)
             frames.append(done.assign(smooth=smooth))
-    return {"records": _small(pd.concat(frames, ignore_index=True))}
-
-
-def _small(table: pd.DataFrame) -> pd.DataFrame:
-    from trueness.studies.text_tasks import small
-
-    return small(table)
+    return {"records": small(pd.concat(frames, ignore_index=True))}
 
 
 @task("audit/removed", version=1)
@@ -230,7 +177,7 @@ def removed(
     kept = inputs["explained"].read("scores")
     examples = judged(inputs["texts"], classifier, len(kept["scores"]))
     scores = kept["scores"].astype("float64")
-    found = removal(classifier.network, _split(classifier, examples), scores, kept["mask"], levels=levels)
+    found = removal(classifier.network, split_of(classifier, examples), scores, kept["mask"], levels=levels)
     return {"removal": asdict(found)}
 
 
@@ -248,13 +195,13 @@ def attention(
         shows_attention,
     )
 
-    classifier, method = opened(model, family, current_device()), _method(explainer)
+    classifier, method = opened(model, family, current_device()), TEXT_EXPLAINERS[explainer]
     examples = judged(inputs["texts"], classifier, texts)
     network = classifier.network
     if not shows_attention(method):
         return {}
     if isinstance(network, Transformer):
-        split = _split(classifier, examples)
+        split = split_of(classifier, examples)
         layers = layers_shown(method, network)
         number = int(network.model.config.num_hidden_layers)
         each = {f"layer_{layer + 1}": change_when_uniform(network, split, [layer]) for layer in range(number)}
@@ -264,98 +211,6 @@ def attention(
         exact = found.pop("exact")
         return {"need": found, "about": {"exact": exact}}
     return {}
-
-
-@task("audit/planted", version=1)
-def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, name: str) -> dict[str, Any]:
-    """The user's texts with evidence planted in them that a model of the same architecture must use."""
-    from trueness.data.examples import TextExample
-    from trueness.data.planting import PLANTINGS, bound, own_words, plant, reassignment
-    from trueness.studies.text_tasks import dataset_payloads
-
-    classifier = opened(model, family, current_device())
-
-    def number_of(word: str) -> int | None:
-        coded = classifier.coder.code(TextExample((word,), 0))
-        inside = coded.explained or [0 < place < len(coded.tokens) - 1 for place in range(len(coded.tokens))]
-        numbers = [number for number, explained in zip(coded.tokens, inside, strict=True) if explained]
-        return int(numbers[0]) if len(numbers) == 1 and classifier.known(TextExample((word,), 0))[0] else None
-
-    texts = _dataset(inputs["texts"], classifier, name)
-    try:
-        planting, texts = own_words(texts, number_of)
-    except UserError:  # too few common words: made-up ones, which stand out more
-        planting = PLANTINGS["token-with-decoy"](len(texts.classes))
-    data = plant(texts, planting)
-    about = {"bound": bound(reassignment(len(data.classes))), "words": planting.words}
-    return {**dataset_payloads(data, None), "bound": about}
-
-
-def _dataset(stored: Stored, classifier: Classifier, name: str, labels: Sequence[int] | None = None) -> Any:
-    """All texts of an audit as a dataset with splits."""
-    from trueness.data import TextDataset, Vocabulary
-    from trueness.data.planting import with_splits
-
-    table = stored.read("texts")
-    others = [other if isinstance(other, str) else None for other in table["text_b"]]
-    examples = _read(classifier, list(table["text"]), others)
-    given = [0] * len(examples) if labels is None else labels
-    labelled = [replace(one, label=max(int(label), 0)) for one, label in zip(examples, given, strict=True)]
-    first = TextDataset(name, classifier.classes, {"all": labelled}, Vocabulary.of(labelled), classifier.preparation)
-    return with_splits(first)
-
-
-@task("audit/companion", version=1)
-def companion(
-    inputs: Mapping[str, Stored],
-    *,
-    model: Path | str,
-    family: str | None,
-    name: str,
-    like: str,
-    recipe: str | None,
-    pretrained: Path | None,
-    shape: Mapping[str, Any],
-) -> dict[str, Any]:
-    """A model of the same architecture, trained on texts with words hidden at random: to it they are nothing new."""
-    from trueness.models import TEXT_MODELS
-    from trueness.protocols.roar.companion import masked_training
-
-    classifier = opened(model, family, current_device())
-    table = inputs["texts"].read("texts")
-    data = _dataset(inputs["texts"], classifier, name, [int(label) for label in table["label"]])
-    kind = TEXT_MODELS[like]
-    how: dict[str, Any] = {"recipe": recipe, "pretrained": pretrained, "views": [masked_training(0)], **shape}
-    (trained,) = kind.train(data, [0], device=current_device(), **how)
-    return {**kind.pack({"0": trained}), **({} if kind.built_in else {"family": {"name": like}})}
-
-
-@task("audit/companion-removed", version=1)
-def companion_removed(
-    inputs: Mapping[str, Stored],
-    *,
-    model: Path | str,
-    family: str | None,
-    explainer: str,
-    texts: int,
-    levels: Sequence[float],
-) -> dict[str, Any]:
-    """What hiding words by one method's scores costs the companion, each explained by itself."""
-    from trueness.protocols.faithfulness import removal
-    from trueness.protocols.randomisation import explained as explain
-    from trueness.studies.model_tasks import read_model
-
-    classifier = read_model(inputs["companion"], 0)
-    examples = judged(inputs["texts"], opened(model, family, current_device()), texts)
-    predicted = _probabilities(classifier, examples).argmax(axis=1)
-    labelled = [replace(one, label=int(label)) for one, label in zip(examples, predicted, strict=True)]
-    split = _split(classifier, labelled)
-    try:
-        scores, mask = explain(classifier.network, split, _method(explainer))
-    except Unsupported:
-        return {}
-    found = removal(classifier.network, split, scores, mask, levels=levels, shares=())
-    return {"removal": {"cost": found.cost}}
 
 
 @task("audit/bounded", version=1)
@@ -369,7 +224,7 @@ def bounded(
 
     classifier = opened(model, family, current_device())
     examples = judged(inputs["texts"], classifier, len(inputs["texts"].read("said")["probability"]))
-    split = _split(classifier, examples)
+    split = split_of(classifier, examples)
     kept = {
         name: stored.read("scores")
         for name, stored in zip(explainers, inputs["explained"], strict=True)
@@ -385,7 +240,7 @@ def bounded(
         exact += ends.exact
         for name, one in kept.items():
             scores = one["scores"][row][one["mask"][row]].astype("float64")
-            found[name].append(normalised(drops, scores, ends, signed=_method(name).facts.signed)[0])
+            found[name].append(normalised(drops, scores, ends, signed=TEXT_EXPLAINERS[name].facts.signed)[0])
     return {
         "about": {"explainers": list(kept), "exact": exact},
         "bounded": {str(i): np.array(v) for i, v in enumerate(found.values())},
@@ -416,55 +271,3 @@ def examples(
     labels = inputs["texts"].read("texts")["label"].to_numpy()[:most]
     some = judged(inputs["texts"], classifier, most)
     return {"examples": choose(classifier, some, kept, said, labels, foils, shown)}
-
-
-@task("audit/probe", version=1)
-def probe(
-    inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, explainers: Sequence[str], texts: int
-) -> dict[str, Any]:
-    """How long this machine takes: seconds to open the model, and per text to look, to learn, and by each method."""
-    from time import perf_counter
-
-    import numpy as np
-
-    from trueness.protocols.randomisation import layers_of
-
-    begin = perf_counter()
-    classifier = opened(model, family, current_device())
-    costs: dict[str, Any] = {"open": perf_counter() - begin, "refused": {}, "explainers": {}}
-    network = classifier.network
-    some = judged(inputs["texts"], classifier, 4 * texts)
-    lengths = np.array([len(one.tokens) for one in some])
-    # As long as texts are in the mean: cost grows faster than length, so that the middle would be too cheap.
-    order = np.argsort(np.abs(lengths - np.sqrt((lengths.astype(float) ** 2).mean())), kind="stable")
-    split = _split(classifier, [some[row] for row in order[:texts]])
-    costs["layers"] = len(layers_of(network)) if network.differentiable else 0
-
-    def seconds(work: Any) -> float:
-        work()  # what only the first time takes is no measure
-        begin = perf_counter()
-        work()
-        return (perf_counter() - begin) / len(split)
-
-    def learn() -> None:
-        import torch
-
-        for _, batch in split.to_explain():
-            with torch.enable_grad():
-                network(batch).logits.sum().backward()
-        network.zero_grad(set_to_none=True)
-
-    costs["look"] = seconds(lambda: _probabilities(classifier, [some[row] for row in order[:texts]]))
-    costs["learn"] = 1.2 * seconds(learn) if network.differentiable else 0.0
-    for name in explainers:
-        try:
-            costs["explainers"][str(name)] = seconds(lambda: _explained(classifier, split, name))  # noqa: B023
-        except Unsupported as error:
-            costs["refused"][str(name)] = str(error)
-    return {"costs": costs}
-
-
-def _explained(classifier: Classifier, split: EncodedSplit, name: str) -> Any:
-    from trueness.protocols.randomisation import explained as explain
-
-    return explain(classifier.network, split, _method(name))
