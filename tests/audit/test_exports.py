@@ -124,6 +124,14 @@ def test_the_gate_is_a_suite_of_its_own():
         ("verdict of ig", "skipped"),
         ("foil random", "system-out"),
     ]
+    # A gate decides alone: a trial that failed, and which no condition asks about, fails no build.
+    assert {case[0].tag for suite in parsed(junit(MIXED, OUTCOME))[:-1] for case in suite} == {"system-out", "skipped"}
+    assert "fail, and the gate decides" in parsed(junit(MIXED, OUTCOME))[1][0][0].text
+
+
+def test_a_card_says_what_was_left_out():
+    assert "- no companion was trained" in model_card(audit(left_out=("no companion was trained",)))
+    assert "Left out" not in model_card(audit())
 
 
 @settings(max_examples=150, deadline=None)

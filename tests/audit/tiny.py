@@ -11,7 +11,16 @@ from trueness.models.recipes import Recipe
 FILLER = tuple(f"{first}{middle}{last}" for first in "bdklm" for middle in "aeo" for last in "nrst")
 SMALLEST = {
     **{"texts": 40, "again": 30, "edits": 30, "single": 30, "randomised": 30, "draws": 1, "seeds": [0]},
-    **{"pool": 0, "companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0, "shown": 1, "levels": [0.2, 0.5]},
+    **{
+        "pool": 0,
+        "companion": 0,
+        "relatives": 0,
+        "layerwise": 0,
+        "smooth": 0,
+        "bounded": 0,
+        "shown": 1,
+        "levels": [0.2, 0.5],
+    },
 }
 PLANTED = {**SMALLEST, "pool": 600, "seeds": [0, 1], "found": 30}
 

@@ -36,7 +36,7 @@ _PROBED = 6
 """Texts that costs are measured on."""
 _SHOWN = (
     *("texts", "fewer", "again", "edits", "single", "randomised", "draws", "layerwise", "smooth", "levels"),
-    *("pool", "found", "seeds", "companion", "bounded"),
+    *("pool", "found", "seeds", "companion", "relatives", "retrained", "bounded"),
 )
 """Sizes that a report tells."""
 _SETTABLE = (*_SHOWN, "shown", "trained")
@@ -50,7 +50,13 @@ _WORK = {
     "text/fine-tune": "training models",
     "text/train": "training models",
     "ground-truth/trial": "looking for planted evidence",
-    "audit/companion": "training the companion",
+    "audit/labelled": "asking the model",
+    "audit/relative": "training relatives",
+    "audit/compared": "explaining relatives",
+    "roar/hidden": "training again without words",
+    "roar/retrained": "training again without words",
+    "roar/all-hidden": "training again without words",
+    "roar/summary": "training again without words",
     "audit/companion-removed": "hiding words of the companion",
     "audit/bounded": "searching the best order",
     "audit/examples": "examples",
@@ -169,6 +175,12 @@ def _check_sizes(common: Mapping[str, Any], chosen: Sequence[str], rows: int, as
         raise UserError(f"The size {where} of an audit is not {first['input']!r}: {first['msg']}.") from error
 
 
+def explainers_of(model: Any, explainers: Sequence[AnyExplainer] | None, family: str | None = None) -> list[str]:
+    """The names of an audit's explainers and foils, before it is run."""
+    chosen = _named(explainers or ["default"], default_explainers(subject(model, family), family))
+    return [*chosen, *(foil for foil in FOILS if foil not in chosen)]
+
+
 def _named(explainers: Sequence[AnyExplainer], usual: Sequence[str]) -> list[str]:
     """Names as tasks carry them; "default" stands for the usual set."""
     found: list[str] = []
@@ -270,8 +282,7 @@ def _sized(
 def read_audit(store: Store, target: Task, left_out: Sequence[str] = ()) -> Audit:
     """The audit that a finished run left, with what it cost."""
     stored = store.get(target.key)
-    names = [file.rsplit(".", 1)[0] for file in stored.meta["payloads"]]
-    (found,) = audits_in(Result.from_payloads({name: stored.read(name) for name in names}))
+    (found,) = audits_in(Result.from_payloads(stored.everything()))
     seconds: dict[str, list[float]] = {}
     each: dict[str, float] = {}
     versions: dict[str, str] = {}

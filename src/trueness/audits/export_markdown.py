@@ -70,6 +70,11 @@ def model_card(audit: Audit) -> str:
         *_table(shown, foils=False),
         "",
         f"Foils are explainers made to fail: {failed} of {len(foils)} did.",
+        *(
+            ["", "Left out of this audit:", "", *(f"- {escape(note)}" for note in shown.left_out)]
+            if shown.left_out
+            else []
+        ),
     ]
     return "\n".join([*_metadata(shown), *lines]) + "\n"
 

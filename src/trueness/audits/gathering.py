@@ -9,12 +9,15 @@ import numpy as np
 
 from trueness.audits.judging import in_order, judge
 from trueness.audits.trials import (
+    ALIKE,
     ATTENTION,
     COST,
     DEPENDS,
     INFORMATIVE,
+    MOVED,
     PLANTED,
     REMOVAL,
+    REPEATS,
     Measurements,
     best_found,
     lines_of,
@@ -23,6 +26,8 @@ from trueness.audits.verdict import Audit, Curve, ExampleText
 from trueness.engine import Stored
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.faithfulness import Removal
+from trueness.protocols.result import Result
+from trueness.protocols.roar.curves import FAITHFULNESS
 from trueness.protocols.similarity import similarity
 from trueness.stats.marks import ratio_against
 from trueness.stats.undefined import Floats
@@ -56,6 +61,7 @@ def gather(
             cost=removed[name].cost,
             soft_cost=removed[name].soft_cost,
             **_changes(inputs["randomised"][at[name]]),
+            stranger=_stranger(inputs["stranger"], at[name]),
             ceiling=said[name].read("repeats")["ceiling"],
             alone=said[name].read("repeats")["alone"],
             edited=said[name].read("repeats")["edited"],
@@ -65,8 +71,13 @@ def gather(
             **_companion(inputs["companion"], at[name], asked, at),
             notes={
                 DEPENDS: _layer_notes(inputs["randomised"][at[name]]),
+                REPEATS: _twin(inputs["twin"], at[name]),
                 PLANTED: planted_notes,
-                REMOVAL: (*_soft(removed, name), *_bounds(inputs["bounded"], name)),
+                REMOVAL: (
+                    *_soft(removed, name),
+                    *_bounds(inputs["bounded"], name),
+                    *_retrained(inputs["retrained"], name, asked=name not in foils),
+                ),
                 ATTENTION: _attention_notes(inputs["attention"][at[name]]),
                 INFORMATIVE: _agreement(name, said, asked, foils),
             },
@@ -107,6 +118,48 @@ def _changes(stored: Stored) -> dict[str, Any]:
     rows = table[(table["order"] == "all at once") & (table["smooth"] == 0)]
     change = (rows["ceiling"] - rows["similarity"]).groupby(rows["instance"]).mean()
     return {"change": change.to_numpy(dtype=np.float64), "moved": float(rows["output change"].mean())}
+
+
+def _stranger(stored: Sequence[Stored], place: int) -> Floats | None:
+    """(texts,) by how much random labels change the explanation; None where the model's output hardly differs."""
+    if not stored or not stored[place].holds("compared"):
+        return None
+    found = stored[place].read("compared")
+    change: Floats = found["ceiling"] - found["similarity"]
+    return change if float(found["moved"].mean()) >= MOVED else None
+
+
+def _twin(stored: Sequence[Stored], place: int) -> tuple[str, ...]:
+    """How alike explanations of two models are that say the same; none of them need be wrong where they differ."""
+    if not stored or not stored[place].holds("compared"):
+        return ()
+    found = stored[place].read("compared")
+    same = found["same"]
+    alike = ratio_against(found["similarity"][same], found["ceiling"][same], ALIKE)
+    if alike is None:
+        return ()
+    ends = f"{alike.value:.2f} ({alike.low:.2f} to {alike.high:.2f})"
+    return (
+        f"Correlation with the explanation of a model trained from another seed to say the same, on {alike.n} texts "
+        f"where it does: {ends} of that under another draw. It is no mark: such a model may have other reasons.",
+    )
+
+
+def _retrained(stored: Sequence[Stored], name: str, *, asked: bool) -> tuple[str, ...]:
+    """Recursive ROAR: what is lost when models are trained again without the words; foils are not asked."""
+    if not stored or not asked:
+        return ()
+    result = Result.from_payloads(stored[0].everything())
+    for score in result.scores:
+        if score.quantity == FAITHFULNESS["recursive"] and score.method == name:
+            wide = "" if score.low is None or score.high is None else f" ({score.low:.2f} to {score.high:.2f})"
+            ends = f"{score.value:.2f}{wide}"
+            return (
+                f"Trained again without the words called important (Recursive ROAR, {score.n} seeds), more is lost "
+                f"than without random ones by {ends} of what random ones cost. It is no mark: seeds are few.",
+            )
+    why = next((one.reason for one in result.abstentions), "nothing could be told")
+    return (f"Trained again without the words called important (Recursive ROAR): {why.rstrip('.')}.",)
 
 
 def _layer_notes(stored: Stored) -> tuple[str, ...]:

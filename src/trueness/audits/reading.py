@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from trueness.engine import Stored
 from trueness.errors import UserError
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from trueness.data.examples import TextExample
     from trueness.models.classifier import Classifier
     from trueness.stats.undefined import Floats
+
+Labels = Literal["none", "predicted", "random"]
 
 
 def read(classifier: Classifier, some: Sequence[str], others: Sequence[str | None]) -> list[TextExample]:
@@ -56,15 +58,21 @@ def split_of(classifier: Classifier, examples: Sequence[TextExample]) -> Encoded
     return EncodedSplit(examples, classifier.coder, classifier.device)
 
 
-def dataset_of(stored: Stored, classifier: Classifier, name: str, labels: Sequence[int] | None = None) -> TextDataset:
-    """All texts of an audit as a dataset with splits."""
+def dataset_of(stored: Stored, classifier: Classifier, name: str, labels: Labels = "none") -> TextDataset:
+    """All texts of an audit as a dataset with splits, labelled by what the model says of them, or at random."""
+    import numpy as np
+
     from trueness.data import TextDataset, Vocabulary
     from trueness.data.planting import with_splits
 
     table = stored.read("texts")
     others = [other if isinstance(other, str) else None for other in table["text_b"]]
     examples = read(classifier, list(table["text"]), others)
-    given = [0] * len(examples) if labels is None else labels
-    labelled = [replace(one, label=max(int(label), 0)) for one, label in zip(examples, given, strict=True)]
+    given = np.zeros(len(examples), dtype=int)
+    if labels == "predicted":
+        given = probabilities(classifier, examples).argmax(axis=1)
+    elif labels == "random":
+        given = np.random.default_rng([0, *b"labels"]).integers(len(classifier.classes), size=len(examples))
+    labelled = [replace(one, label=int(label)) for one, label in zip(examples, given, strict=True)]
     first = TextDataset(name, classifier.classes, {"all": labelled}, Vocabulary.of(labelled), classifier.preparation)
     return with_splits(first)

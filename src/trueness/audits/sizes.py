@@ -22,18 +22,25 @@ _EACH = 0.15
 _EPOCHS = 6
 """In which a model usually learns planted evidence."""
 _EPOCHS_MASKED = 3
+ENOUGH = 300
+"""Texts below which no model learns what the audited one does."""
+RETRAINED = (0.25, 0.5, 0.75)
+"""Shares of words that are hidden before a model is trained again."""
 _SLOW = 0.25
 """Of all explaining: a method that would take a larger share is asked about fewer texts."""
 
 _RICH = {"some": 100, "single": 30, "draws": 2, "found": 100, "levels": list(LEVELS), "slow": 60}
 _POOR = {"some": 30, "single": 16, "draws": 1, "found": 30, "levels": [0.2, 0.5], "slow": 30}
-_NOTHING = {"companion": 0, "layerwise": 0, "smooth": 0, "bounded": 0}
+_NOTHING = {"companion": 0, "relatives": 0, "retrained": 0, "layerwise": 0, "smooth": 0, "bounded": 0}
+_MORE = {**_RICH, "relatives": 60, "retrained": 0}
+_MOST = {"texts": 500, "seeds": 5, "pool": 1500, "companion": 150, "layerwise": 20, "smooth": 3, "bounded": 10}
 RUNGS: tuple[dict[str, Any], ...] = (
-    {**_RICH, "texts": 500, "seeds": 5, "pool": 1500, "companion": 150, "layerwise": 20, "smooth": 3, "bounded": 10},
-    {**_RICH, "texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 10},
-    {**_RICH, "texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 0},
-    {**_RICH, "texts": 250, "seeds": 4, "pool": 800, "companion": 100, "layerwise": 10, "smooth": 0, "bounded": 0},
-    {**_RICH, "texts": 200, "seeds": 3, "pool": 700, "companion": 80, "layerwise": 5, "smooth": 0, "bounded": 0},
+    {**_MORE, **_MOST, "retrained": 3},
+    {**_MORE, **_MOST},
+    {**_MORE, "texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 10},
+    {**_MORE, "texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 0},
+    {**_MORE, "texts": 250, "seeds": 4, "pool": 800, "companion": 100, "layerwise": 10, "smooth": 0, "bounded": 0},
+    {**_RICH, **_NOTHING, "texts": 200, "seeds": 3, "pool": 700, "companion": 80, "layerwise": 5},
     {**_RICH, **_NOTHING, "texts": 200, "seeds": 3, "pool": 700},
     {**_RICH, **_NOTHING, "texts": 150, "seeds": 3, "pool": 600, "some": 60, "found": 60},
     {**_POOR, **_NOTHING, "texts": 150, "seeds": 3, "pool": 500, "some": 60},
@@ -43,8 +50,8 @@ RUNGS: tuple[dict[str, Any], ...] = (
     {**_POOR, **_NOTHING, "texts": 60, "seeds": 1, "pool": 0},
     {**_POOR, **_NOTHING, "texts": 30, "seeds": 1, "pool": 0},
 )
-"""From all that is worth doing to the least that can decide anything; without a budget the second."""
-USUAL = 1
+"""From all that is worth doing to the least that can decide anything; without a budget the third."""
+USUAL = 2
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ def settings_of(rung: Mapping[str, Any], rows: int) -> dict[str, Any]:
     """The study's settings on a rung, with so many texts at hand."""
     texts = min(rung["texts"], rows)
     some = max(30, min(rung["some"], texts))
-    kept = ("single", "draws", "levels", "seeds", "layerwise", "smooth", "bounded")
+    kept = ("single", "draws", "levels", "seeds", "layerwise", "smooth", "bounded", "retrained")
     return {
         **{name: rung[name] for name in kept},
         "texts": texts,
@@ -82,14 +89,15 @@ def settings_of(rung: Mapping[str, Any], rows: int) -> dict[str, Any]:
         "edits": some,
         "randomised": some,
         "found": max(30, min(rung["found"], int(0.15 * min(rung["pool"], rows)))),
-        "companion": min(rung["companion"], texts) if rows >= 300 else 0,
+        "companion": min(rung["companion"], texts) if rows >= ENOUGH else 0,
+        "relatives": min(rung["relatives"], some) if rows >= ENOUGH else 0,
     }
 
 
 def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], *, trains: bool) -> dict[str, float]:
     """Seconds of work, on one worker, by what they are for."""
     look, found = costs["look"], {"explaining": 0.0, "random weights": 0.0, "hiding words": 0.0, "training": 0.0}
-    found |= {"planted evidence": 0.0, "companion": 0.0, "other": costs["open"]}
+    found |= {"planted evidence": 0.0, "relatives": 0.0, "retraining": 0.0, "other": costs["open"]}
     levels = len(settings["levels"])
     hidden = 1 + 2 * levels + 8
     seeds = settings["seeds"] if isinstance(settings["seeds"], int) else len(settings["seeds"])
@@ -104,15 +112,20 @@ def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], *, trains: bool
         found["random weights"] += each * shaken
         found["hiding words"] += look * texts * hidden
         found["planted evidence"] += models * each * settings["found"]
-        if settings["companion"] and models:
-            found["companion"] += min(settings["companion"], texts) * (each + look * (1 + 2 * levels))
+        if models:
+            found["relatives"] += min(settings["companion"], texts) * (each + look * (1 + 2 * levels))
+            found["relatives"] += 2 * min(settings["relatives"], texts) * each
+            found["retraining"] += settings["retrained"] * len(RETRAINED) * settings["pool"] * each
         found["other"] += 5 * _EACH
     if settings["bounded"]:
         found["hiding words"] += settings["bounded"] * look * 1500
     learned = 0.7 * settings["pool"] * costs["learn"]
     found["training"] += models * learned * _EPOCHS
-    if settings["companion"] and models:
-        found["training"] += learned * _EPOCHS_MASKED
+    if models:
+        trained = bool(settings["companion"]) + 2 * bool(settings["relatives"])
+        again = 2 + len(RETRAINED) * len(costs["explainers"])
+        found["training"] += learned * _EPOCHS_MASKED * trained
+        found["retraining"] += learned * _EPOCHS_MASKED * again * settings["retrained"]
     return found
 
 
@@ -168,11 +181,14 @@ def _left_out(settings: Mapping[str, Any], rows: int, *, trains: bool, budget: f
         few = "there are too few texts" if rows < 100 else why
         notes.append(f"no models were trained on planted evidence ({few})")
     if trains and not settings["companion"]:
-        few = "there are too few texts" if rows < 300 else why
+        few = "there are too few texts" if rows < ENOUGH else why
         notes.append(f"no companion was trained with hidden words ({few})")
+    if trains and not settings["relatives"]:
+        few = "there are too few texts" if rows < ENOUGH else why
+        notes.append(f"no model was trained from another seed, nor on random labels ({few})")
     if not settings["layerwise"]:
         notes.append(f"weights were randomised all at once, not layer by layer ({why})")
-    notes.append(
-        "no model was retrained without the words called important (Recursive ROAR): trueness run recursive-roar"
-    )
+    if trains and not settings["retrained"]:
+        more = "--set retrained=3 does, and takes long"
+        notes.append(f"no model was trained again without the words called important (Recursive ROAR): {more}")
     return notes

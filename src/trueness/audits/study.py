@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
 from trueness.audits import tasks, trained_tasks
+from trueness.audits.sizes import RETRAINED
 from trueness.audits.subject import subject, training_of
 from trueness.engine import Stored, Task, task
 from trueness.papers.ground_truth.study import trial
+from trueness.papers.recursive_roar.study import retraining
 from trueness.protocols.levels import LEVELS
-from trueness.studies.model_tasks import fine_tuned, training
+from trueness.studies.model_tasks import base_models
 from trueness.studies.placed import Place, Placed
 from trueness.studies.schema import Distinct, Ratio, Several, Study, TextExplainerName, refused
-
-if TYPE_CHECKING:
-    pass
 
 FOILS = ("random", "blurred[leave-one-out]", "token-number")
 """What knows nothing, what points less exactly than it could, and what looks at the words alone: all must fail."""
@@ -72,6 +71,10 @@ class AuditStudy(Study):
     """Texts in which planted evidence is looked for."""
     companion: int = Field(default=100, ge=0)
     """Texts explained on the companion, which was trained with words hidden; 0: no companion."""
+    relatives: int = Field(default=0, ge=0)
+    """Texts explained on a model from another training seed and on one trained on random labels; 0: neither."""
+    retrained: int = Field(default=0, ge=0)
+    """Seeds of Recursive ROAR, which trains again without the words called important; 0: none."""
     bounded: int = Field(default=0, ge=0)
     """Short texts for which the best and the worst order of words is searched."""
     shown: int = Field(default=5, ge=0)
@@ -92,11 +95,14 @@ def audit_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
     common: dict[str, Any] = {"model": model, "family": study.family}
     texts = texts_of(study, model, dataset)
     names = [*study.explainers, *(foil for foil in study.foils if foil not in study.explainers)]
-    how = {"again": study.again, "edits": study.edits, "single": study.single}
-    made = Placed("explained", "randomised", "removed", "attention", "trials", "companion", "bounded", "examples")
+    repeated = {"again": study.again, "edits": study.edits, "single": study.single}
+    made = Placed(
+        *("explained", "randomised", "removed", "attention", "trials", "companion", "twin", "stranger"),
+        *("retrained", "bounded", "examples"),
+    )
     for name in names:
         number = min(study.texts, study.fewer.get(name, study.texts))
-        said = tasks.explained({"texts": texts}, explainer=name, texts=number, **common, **how)
+        said = tasks.explained({"texts": texts}, explainer=name, texts=number, **common, **repeated)
         made.add("explained", said, explainer=name)
         both = {"texts": texts, "explained": said}
         weights = {"seeds": list(range(study.draws)), "layerwise": study.layerwise, "smooth": study.smooth}
@@ -110,28 +116,11 @@ def audit_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
         data = trained_tasks.planted({"texts": texts}, name=Path(dataset).name, **common)
         for seed in study.seeds:
             asked = {"explainers": names, "instances": study.found, "examples": 0}
-            tried = trial({"dataset": data, "model": _trained(data, like, seed)}, seed=seed, **asked)
+            how = {"recipe": like["recipe"], "pretrained": like["pretrained"], "shape": like["shape"]}
+            model_of_seed = base_models(data, like["model"], [seed], **how)
+            tried = trial({"dataset": data, "model": model_of_seed}, seed=seed, **asked)
             made.add("trials", tried, seed=seed)
-        if study.companion:
-            masked = trained_tasks.companion(
-                {"texts": texts},
-                name=Path(dataset).name,
-                like=like["model"],
-                recipe="fine-tune" if like["pretrained"] else like["recipe"].replace("dry-run", "default"),
-                pretrained=like["pretrained"],
-                shape=like.get("shape", {}),
-                **common,
-            )
-            for name in names:
-                number = min(study.companion, study.fewer.get(name, study.companion))
-                hidden = trained_tasks.companion_removed(
-                    {"texts": texts, "companion": masked},
-                    explainer=name,
-                    texts=number,
-                    levels=study.levels,
-                    **common,
-                )
-                made.add("companion", hidden, explainer=name)
+        _relatives(study, made, texts, like, names, Path(dataset).name, common)
     all_said: dict[str, Any] = {"texts": texts, "explained": made.inputs["explained"]}
     if study.bounded:
         made.add("bounded", tasks.bounded(all_said, explainers=names, texts=study.bounded, **common))
@@ -150,6 +139,47 @@ def audit_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
     )
 
 
+def _relatives(
+    study: AuditStudy,
+    made: Placed,
+    texts: Task,
+    like: Mapping[str, Any],
+    names: Sequence[str],
+    dataset: str,
+    common: Mapping[str, Any],
+) -> None:
+    """Models like the audited one, and what every method says of them; see `trained_tasks.Kin`."""
+    how = {
+        "recipe": "fine-tune" if like["pretrained"] else like["recipe"].replace("dry-run", "default"),
+        "pretrained": like["pretrained"],
+        "shape": like["shape"],
+    }
+    labels: dict[trained_tasks.Kin, str] = {"companion": "predicted", "twin": "predicted", "stranger": "random"}
+    data = {
+        each: trained_tasks.labelled({"texts": texts}, name=dataset, labels=each, **common)
+        for each in ("predicted", "random")
+    }
+    for kin, each in labels.items():
+        number = study.companion if kin == "companion" else study.relatives
+        if not number:
+            continue
+        trained = trained_tasks.relative({"dataset": data[each]}, kin=kin, like=like["model"], **how, **common)
+        for place, name in enumerate(names):
+            asked = {"explainer": name, "texts": min(number, study.fewer.get(name, number)), **common}
+            if kin == "companion":
+                inputs = {"texts": texts, "companion": trained}
+                done = trained_tasks.companion_removed(inputs, levels=study.levels, **asked)
+            else:
+                said = made.inputs["explained"][place]
+                done = trained_tasks.compared({"texts": texts, "explained": said, "relative": trained}, **asked)
+            made.add(kin, done, explainer=name)
+    if study.retrained:
+        seeds = list(range(study.retrained))
+        methods = [name for name in names if name not in study.foils]
+        done = retraining(data["predicted"], like["model"], seeds, methods, RETRAINED, **how)
+        made.add("retrained", done)
+
+
 def texts_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
     """The task that draws the texts and looks at them."""
     from trueness.data.text_datasets import TEXT_DATASETS, find_source
@@ -166,14 +196,6 @@ def texts_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
         pool=study.pool,
         seed=study.seeds[0],
     )
-
-
-def _trained(data: Task, like: Mapping[str, Any], seed: int) -> Task:
-    if like["pretrained"] is None:
-        return training(data, model=like["model"], recipe=like["recipe"], seeds=[seed], shape=like["shape"])
-    more = {} if like["built_in"] else {"model": like["model"]}
-    how = {"pretrained": like["pretrained"], "recipe": like["recipe"], "uniform": False}
-    return fine_tuned({"dataset": data}, seed=seed, **how, **more)
 
 
 @task("audit/verdict", version=1, light=True)

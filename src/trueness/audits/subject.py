@@ -57,7 +57,7 @@ def training_of(model: Path | str, family: str | None) -> dict[str, Any] | None:
         return None
     kind, config = recognise(model, family)
     if kind.pretrained:
-        return {"pretrained": model, "recipe": "planted", "model": kind.name, "built_in": kind.built_in}
+        return {"pretrained": model, "recipe": "planted", "model": kind.name, "shape": {}}
     network = config.get("network")
     if not isinstance(network, Mapping):
         raise UserError(f"{model / 'config.json'} does not say what shape the network has.")

@@ -1,18 +1,28 @@
-"""The tasks of an audit that train models like the audited one: with planted evidence, and with words hidden."""
+"""The tasks of an audit that train models like the audited one: with planted evidence, and its relatives."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from trueness.audits.reading import dataset_of, judged, probabilities, split_of
+from trueness.audits.reading import Labels, dataset_of, judged, probabilities, split_of
 from trueness.audits.subject import opened
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.errors import Unsupported, UserError
 from trueness.explainers import TEXT_EXPLAINERS
+
+Kin = Literal["companion", "twin", "stranger"]
+COMPANION: Kin = "companion"
+"""Learned to do what the audited model does while words were hidden at random: to it they are nothing new."""
+TWIN: Kin = "twin"
+"""Learned to do what the audited model does, from another seed."""
+STRANGER: Kin = "stranger"
+"""Learned labels dealt out at random, from weights in random order."""
+_SEEDS: Mapping[Kin, int] = {COMPANION: 0, TWIN: 1, STRANGER: 0}
 
 
 @task("audit/planted", version=1)
@@ -40,32 +50,49 @@ def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | No
     return {**dataset_payloads(data, None), "bound": about}
 
 
-@task("audit/companion", version=1)
-def companion(
+@task("audit/labelled", version=1)
+def labelled(
+    inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, name: str, labels: Labels
+) -> dict[str, Any]:
+    """The user's texts, each with the class that the audited model gives it, or with one drawn at random."""
+    from trueness.studies.text_tasks import dataset_payloads
+
+    classifier = opened(model, family, current_device())
+    return dataset_payloads(dataset_of(inputs["texts"], classifier, name, labels), None)
+
+
+@task("audit/relative", version=1)
+def relative(
     inputs: Mapping[str, Stored],
     *,
     model: Path | str,
     family: str | None,
-    name: str,
+    kin: Kin,
     like: str,
     recipe: str | None,
     pretrained: Path | None,
     shape: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """A model of the same architecture, trained on texts with words hidden at random: to it they are nothing new."""
+    """A model of the same architecture: `Kin` says what it has learned."""
     from trueness.models import TEXT_MODELS
+    from trueness.protocols.randomisation import layers_of, randomised
     from trueness.protocols.roar.companion import masked_training
+    from trueness.studies.text_tasks import read_dataset
 
-    classifier = opened(model, family, current_device())
-    table = inputs["texts"].read("texts")
-    data = dataset_of(inputs["texts"], classifier, name, [int(label) for label in table["label"]])
-    kind = TEXT_MODELS[like]
-    how: dict[str, Any] = {"recipe": recipe, "pretrained": pretrained, "views": [masked_training(0)], **shape}
-    (trained,) = kind.train(data, [0], device=current_device(), **how)
+    kind, data = TEXT_MODELS[like], read_dataset(inputs["dataset"])
+    how: dict[str, Any] = {"recipe": recipe, "device": current_device(), **shape}
+    if kin == COMPANION:
+        how["views"] = [masked_training(0)]
+    with tempfile.TemporaryDirectory() as folder:
+        if kin == STRANGER and pretrained is not None:  # it would remember what the audited model has learned
+            classifier = opened(model, family, current_device())
+            with randomised(layers_of(classifier.network), 0):
+                pretrained = classifier.save(Path(folder) / "model")
+        (trained,) = kind.train(data, [_SEEDS[kin]], pretrained=pretrained, **how)
     return {**kind.pack({"0": trained}), **({} if kind.built_in else {"family": {"name": like}})}
 
 
-@task("audit/companion-removed", version=1)
+@task("audit/companion-removed", version=2)
 def companion_removed(
     inputs: Mapping[str, Stored],
     *,
@@ -91,3 +118,36 @@ def companion_removed(
         return {}
     found = removal(classifier.network, split, scores, mask, levels=levels, shares=())
     return {"removal": {"cost": found.cost}}
+
+
+@task("audit/compared", version=1)
+def compared(
+    inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, explainer: str, texts: int
+) -> dict[str, Any]:
+    """How alike one method's explanations of the audited model and of a relative are, of the audited model's class."""
+    import numpy as np
+
+    from trueness.protocols.randomisation import explained as explain
+    from trueness.protocols.randomisation import redrawn
+    from trueness.protocols.similarity import similarity
+    from trueness.studies.model_tasks import read_model
+
+    if not inputs["explained"].holds("scores"):
+        return {}
+    kept, ceiling = inputs["explained"].read("scores"), inputs["explained"].read("repeats")["ceiling"]
+    number = min(texts, len(kept["scores"]), len(ceiling))
+    examples = judged(inputs["texts"], opened(model, family, current_device()), number)
+    other, method = read_model(inputs["relative"], 0), TEXT_EXPLAINERS[explainer]
+    said, before = probabilities(other, examples), inputs["texts"].read("said")["probability"][:number]
+    try:
+        scores, mask = explain(other.network, split_of(other, examples), redrawn(method) or method)
+    except Unsupported:
+        return {}
+    return {
+        "compared": {
+            "similarity": similarity(kept["scores"][:number, : mask.shape[1]].astype(np.float64), scores, mask),
+            "ceiling": ceiling[:number],
+            "moved": 0.5 * np.abs(said - before).sum(axis=1),
+            "same": said.argmax(axis=1) == before.argmax(axis=1),
+        }
+    }

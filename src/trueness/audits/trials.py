@@ -99,6 +99,8 @@ class Measurements:
     """Whether the method draws at random."""
     searched: Floats = field(default_factory=lambda: np.zeros(0))
     """Of some texts: where its comprehensiveness lies between the worst and the best order there is, 0 to 1."""
+    stranger: Floats | None = None
+    """How much less the explanation of a model trained on random labels is like it than it is like itself."""
     detection: Floats | None = None
     """(models, texts) AUROC of planted evidence."""
     companion: Floats | None = None
@@ -116,14 +118,13 @@ def depends(facts: Measurements) -> Line:
         return Line(DEPENDS, missing="a function has no weights to put into random order", required=False)
     if facts.moved < MOVED:
         return Line(DEPENDS, missing="this model says nearly the same with random weights, so that nothing can be told")
-    check = Measured(
-        "all weights at once",
-        "fall of the correlation with itself when the model's weights are put into random order",
-        mean_against(facts.change, CHANGE),
-        null=0.0,
-        best=1.0,
-    )
-    return Line(DEPENDS, [check], notes=facts.notes.get(DEPENDS, ()))
+    fall = "fall of the correlation with itself when the model"
+    about = f"{fall}'s weights are put into random order"
+    checks = [Measured("all weights at once", about, mean_against(facts.change, CHANGE), null=0.0, best=1.0)]
+    if facts.stranger is not None:
+        about = f"{fall} was trained on labels dealt out at random"
+        checks.append(Measured("random labels", about, mean_against(facts.stranger, CHANGE), null=0.0, best=1.0))
+    return Line(DEPENDS, checks, notes=facts.notes.get(DEPENDS, ()))
 
 
 def planted(facts: Measurements, missing: str = "", *, required: bool = True) -> Line:

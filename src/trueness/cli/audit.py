@@ -86,6 +86,7 @@ def audit_command(
 
     Exit status with --gate: 0 it holds, 1 it does not, 2 bad input, 3 cannot tell. Running again continues.
     """
+    from trueness.api.audit import explainers_of
     from trueness.audits import exports
     from trueness.audits.gate import apply, check_names, read_gate
     from trueness.audits.saved import read_audit
@@ -95,11 +96,11 @@ def audit_command(
     check_page(out)
     wanted = None if gate is None else read_gate(gate)
     earlier = None if baseline is None else read_audit(baseline)
+    if wanted is not None:
+        check_names(wanted, explainers_of(model, explainer, family))
     named = {"text_column": text_column, "text_b_column": second_column, "label_column": label_column, "split": split}
 
     def announce(plan: AuditPlan) -> None:
-        if wanted is not None:
-            check_names(wanted, [*plan.explainers, *plan.foils])
         if not as_json:
             _announce(plan)
 

@@ -61,9 +61,17 @@ class Stored:
         """The payload of that name, its digest checked."""
         return self.store.read(self.key, name)
 
+    def names(self) -> list[str]:
+        """Its payloads."""
+        return [file.rsplit(".", 1)[0] for file in self.meta["payloads"]]
+
+    def everything(self) -> dict[str, Any]:
+        """All payloads by their names."""
+        return {name: self.read(name) for name in self.names()}
+
     def holds(self, name: str) -> bool:
         """Whether there is a payload of that name."""
-        return any(file.rsplit(".", 1)[0] == name for file in self.meta["payloads"])
+        return name in self.names()
 
 
 class Store:

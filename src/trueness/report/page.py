@@ -23,8 +23,7 @@ from trueness.version import __version__
 
 def read_result(study: Study, stored: Stored) -> Result:
     """The result that a study left in the store."""
-    names = [file.rsplit(".", 1)[0] for file in stored.meta["payloads"]]
-    return Result.from_payloads({name: stored.read(name) for name in names}, KINDS[study.kind].beside(stored))
+    return Result.from_payloads(stored.everything(), KINDS[study.kind].beside(stored))
 
 
 def write_report(study: Study, stored: Stored, out: Path) -> list[Path]:

@@ -86,13 +86,28 @@ def trained_models(
     found: dict[bool, dict[int, Task]] = {}
     for flat in (False, True) if uniform else (False,):
         if family.pretrained:
-            one = {"pretrained": how["pretrained"], "recipe": how["recipe"], "uniform": flat}
-            one |= {} if family.built_in else {"model": model}
-            found[flat] = {seed: fine_tuned({"dataset": data}, seed=seed, **one) for seed in study.seeds}
+            found[flat] = {seed: base_models(data, model, [seed], uniform=flat, **how) for seed in study.seeds}
         elif name := family.uniform if flat else model:
-            together = training(data, model=name, recipe=how["recipe"], seeds=study.seeds, shape=how["shape"])
-            found[flat] = dict.fromkeys(study.seeds, together)
+            found[flat] = dict.fromkeys(study.seeds, base_models(data, name, study.seeds, **how))
     return found
+
+
+def base_models(
+    data: Task,
+    model: str,
+    seeds: Sequence[int],
+    *,
+    recipe: str,
+    pretrained: Path | None,
+    shape: Mapping[str, Any],
+    uniform: bool = False,
+) -> Task:
+    """The task that trains models of a family which saw everything; one that is fine-tuned at a time."""
+    if not TEXT_MODELS[model].pretrained:
+        return training(data, model=model, recipe=recipe, seeds=seeds, shape=shape)
+    (seed,) = seeds
+    named = {} if TEXT_MODELS[model].built_in else {"model": model}
+    return fine_tuned({"dataset": data}, seed=seed, pretrained=pretrained, recipe=recipe, uniform=uniform, **named)
 
 
 def training(

@@ -16,7 +16,7 @@ from trueness.models import TEXT_MODELS
 from trueness.papers.recursive_roar.tasks import all_hidden, companion, hidden, retrained, summary
 from trueness.protocols.roar.curves import BASELINE, MASKED
 from trueness.protocols.roar.removal import Order
-from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
+from trueness.studies.model_tasks import ModelsStudy, base_models, performance, trained_models
 from trueness.studies.placed import Placed
 from trueness.studies.schema import NamedDatasets, Several, TextExplainerName, as_list, in_groups
 from trueness.studies.text_tasks import dataset_task
@@ -68,38 +68,59 @@ class RecursiveRoarStudy(ModelsStudy):
 
 def plan(study: RecursiveRoarStudy) -> Task:
     """Chains of train, explain, mask; what all methods share (nothing hidden, all hidden, random) is done once."""
-    made, last, methods = Placed("steps"), len(study.steps) + 1, [BASELINE, *study.explainers]
+    made = Placed("steps")
     for name in study.datasets:
         data = dataset_task(name, study.vectors, ("train", "dev", "test"))
         for model in study.models:
-            together = 1 if TEXT_MODELS[model].pretrained else study.together
-            for group in in_groups(study.seeds, together):
+            for group in in_groups(study.seeds, 1 if TEXT_MODELS[model].pretrained else study.together):
                 how = {"model": model, "seeds": group, **study.how(name, model)}
-                # Labels are plain text, without the source that a name of somebody else's carries.
-                where: dict[str, Any] = {"dataset": Path(name).name, "model": str(model), "seeds": group, "part": None}
-                add: Callable[..., Task] = functools.partial(made.add, "steps", **where)
                 some = study.model_copy(update={"seeds": group})
                 base = trained_models(some, data, name, model)[False][group[0]]
-                add(performance({"model": base}), step=0, method="nothing hidden", order="both")
-                add(all_hidden({"dataset": data}, **how), step=last, method="all hidden", order="both")
-                explain = {"target": study.target, "signed": study.signed, "unit": study.unit}
-                if study.companion:
-                    asked = {"explainers": methods, "bounded": study.bounded, "beam": study.beam}
-                    alone = companion({"dataset": data}, amounts=study.steps, **asked, **how, **explain)
-                    add(alone, step=0, method="all methods", order=MASKED)
-                first = {}
-                for method in methods:
-                    plain = method == BASELINE or "plain" in study.orders
-                    amounts = study.steps if plain else study.steps[:1]
-                    inputs = {"dataset": data, "model": base}
-                    first[method] = hidden(inputs, explainer=method, seeds=group, amounts=amounts, **explain)
-                    add(first[method], step=0, method=str(method), order="explained")
-                many = max(1, together // len(group))
-                for done, part, method, step, order in _retrained(study, data, first, {**how, **explain}, many):
-                    add(done, step=step, part=part, method=str(method), order=order)
+                _chains(study, made, data, base, Path(name).name, how)
     before = {"trained_before": names} if (names := _trained_before(study)) else {}
     how = {"amounts": study.steps, "unit": study.unit, "target": study.target}
     return summary(made.inputs, at=made.at["steps"], **how, **before)
+
+
+def retraining(
+    data: Task, model: str, seeds: Sequence[int], explainers: Sequence[str], steps: Sequence[float], **how: Any
+) -> Task:
+    """The summary of one dataset and family: as a study would have it, without guards and companion."""
+    settings: dict[str, Any] = {"explainers": list(explainers), "orders": ["recursive"], "steps": list(steps)}
+    settings |= {"target": "gold", "leak": False, "companion": False}
+    study = RecursiveRoarStudy.model_construct(**settings)
+    made = Placed("steps")
+    for group in in_groups(seeds, 1 if TEXT_MODELS[model].pretrained else study.together):
+        base = base_models(data, model, group, **how)
+        _chains(study, made, data, base, "texts", {"model": model, "seeds": group, **how})
+    return summary(made.inputs, at=made.at["steps"], amounts=list(steps), unit="share", target="gold")
+
+
+def _chains(
+    study: RecursiveRoarStudy, made: Placed, data: Task, base: Task, dataset: str, how: Mapping[str, Any]
+) -> None:
+    """All tasks of the seeds that are trained together, from the models that saw everything."""
+    methods, group = [BASELINE, *study.explainers], how["seeds"]
+    # Labels are plain text, without the source that a name of somebody else's carries.
+    where: dict[str, Any] = {"dataset": dataset, "model": str(how["model"]), "seeds": group, "part": None}
+    add: Callable[..., Task] = functools.partial(made.add, "steps", **where)
+    add(performance({"model": base}), step=0, method="nothing hidden", order="both")
+    add(all_hidden({"dataset": data}, **how), step=len(study.steps) + 1, method="all hidden", order="both")
+    explain = {"target": study.target, "signed": study.signed, "unit": study.unit}
+    if study.companion:
+        asked = {"explainers": methods, "bounded": study.bounded, "beam": study.beam}
+        alone = companion({"dataset": data}, amounts=study.steps, **asked, **how, **explain)
+        add(alone, step=0, method="all methods", order=MASKED)
+    first = {}
+    for method in methods:
+        plain = method == BASELINE or "plain" in study.orders
+        amounts = study.steps if plain else study.steps[:1]
+        inputs = {"dataset": data, "model": base}
+        first[method] = hidden(inputs, explainer=method, seeds=group, amounts=amounts, **explain)
+        add(first[method], step=0, method=str(method), order="explained")
+    many = max(1, (1 if TEXT_MODELS[how["model"]].pretrained else study.together) // len(group))
+    for done, part, method, step, order in _retrained(study, data, first, {**how, **explain}, many):
+        add(done, step=step, part=part, method=str(method), order=order)
 
 
 def _trained_before(study: RecursiveRoarStudy) -> list[str]:

@@ -1,0 +1,115 @@
+"""Models like the audited one: what they learn, and what explanations of them say of a method."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from tests.audit import tiny
+from tests.models import transformers
+from trueness.audits.trials import DEPENDS, REMOVAL, REPEATS
+from trueness.engine import Store
+from trueness.models.families import load_model
+from trueness.studies.model_tasks import read_model
+from trueness.studies.text_tasks import read_dataset
+
+WITH = {**tiny.SMALLEST, "pool": 300, "companion": 30, "relatives": 30, "found": 30}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tiny.make_place(tmp_path_factory.mktemp("relatives"))
+
+
+@pytest.fixture(scope="module")
+def found(place):
+    with ThreadPoolExecutor(1) as pool:
+        given = {"store": place / "store", "executor": pool, "explainers": ["leave-one-out"]}
+        return tn.audit(place / "model", place / "many.csv", **given, **{**WITH, "retrained": 2})
+
+
+def stored(place, name, **parameters):
+    """The one object of a task with these parameters."""
+    store = Store.open(place / "store")
+    (one,) = [
+        store.get(key)
+        for key in store.keys()  # noqa: SIM118  # a store is no mapping
+        if (meta := store.meta(key))["task"] == name
+        and all(meta["parameters"].get(each) == value for each, value in parameters.items())
+    ]
+    return one
+
+
+def test_models_like_it_learn_what_it_says(found, place):
+    assert found["leave-one-out"].trial(REMOVAL).checks[1].name == "on a model trained with hidden words"
+    model = load_model(place / "model")
+    data = read_dataset(stored(place, "audit/labelled", labels="predicted"))
+    examples = [example for some in data.splits.values() for example in some]
+    texts = [" ".join(example.tokens) for example in examples]
+    said = [one.predicted for one in tn.explain(model, texts, "gradient")]
+    assert [data.classes[one.label] for one in examples] == said
+    dealt = read_dataset(stored(place, "audit/labelled", labels="random"))
+    share = np.mean([one.label for some in dealt.splits.values() for one in some])
+    assert 0.4 < share < 0.6
+
+
+def test_what_is_alike_equals_a_plain_loop(found, place):
+    texts = stored(place, "audit/texts", pool=300).read("texts")["text"].tolist()[:30]
+    twin = read_model(stored(place, "audit/relative", kin="twin"), 0)
+    subject = load_model(place / "model")
+    literal = []
+    for text in texts:
+        (one,) = tn.explain(subject, [text], "leave-one-out")
+        (other,) = tn.explain(twin, [text], "leave-one-out", target=one.target)
+        literal.append(np.corrcoef(one.scores, other.scores)[0, 1])
+    relative = stored(place, "audit/relative", kin="twin").key
+    store = Store.open(place / "store")
+    (kept,) = [
+        store.get(key).read("compared")
+        for key in store.keys()  # noqa: SIM118  # a store is no mapping
+        if store.meta(key)["task"] == "audit/compared"
+        and store.meta(key)["parameters"]["explainer"] == "leave-one-out"
+        and store.meta(key)["inputs"]["relative"] == relative
+    ]
+    assert kept["similarity"] == pytest.approx(literal, abs=1e-4)
+    assert "trained from another seed" in found["leave-one-out"].trial(REPEATS).notes[-1]
+
+
+def test_random_labels_catch_what_never_looks_at_the_model(found):
+    def check(name):
+        return next(one for one in found[name].trial(DEPENDS).checks if one.name == "random labels")
+
+    assert check("token-number").value == pytest.approx(0, abs=1e-9)
+    assert check("token-number").answer == "fail"
+    assert check("leave-one-out").value > 0.5
+
+
+def test_training_again_is_told(found):
+    (note,) = [one for one in found["leave-one-out"].trial(REMOVAL).notes if "Recursive ROAR" in one]
+    assert "2 seeds" in note
+    assert not [one for one in found["random"].trial(REMOVAL).notes if "Recursive ROAR" in one]
+    assert not [one for one in found.left_out if "Recursive ROAR" in one]
+
+
+def test_the_stranger_of_a_transformer_has_forgotten_and_its_twin_has_not(tmp_path):
+    folder = tmp_path / "hub"
+    transformers.model("bert", 2).float().save_pretrained(folder)
+    transformers.tokenizer().save_pretrained(folder)
+    rng = np.random.default_rng(0)
+    words = ["film", "good", "bad", "a", "the", "dull", "scenes", "great", "plot"]
+    texts = [" ".join(rng.choice(words, rng.integers(5, 9))) for _ in range(120)]
+    sizes = {**tiny.SMALLEST, "texts": 30, "pool": 120, "relatives": 30, "found": 30}
+    with ThreadPoolExecutor(1) as pool:
+        tn.audit(folder, texts, store=tmp_path / "store", executor=pool, explainers=["gradient"], **sizes)
+
+    def weight(model):
+        return model.network.embedding.weight.detach().numpy().ravel()
+
+    before = weight(load_model(folder))
+    alike = {
+        kin: np.corrcoef(before, weight(read_model(stored(tmp_path, "audit/relative", kin=kin), 0)))[0, 1]
+        for kin in ("twin", "stranger")
+    }
+    assert alike["twin"] > 0.9
+    assert abs(alike["stranger"]) < 0.2
