@@ -27,6 +27,7 @@ SLOW = (
     "tests/test_text_api.py",
     "tests/cli/test_main.py",
     "tests/audit/test_audit.py",
+    "tests/audit/test_relatives.py",
     "tests/cli/test_audit.py",
     "tests/papers/test_attefa.py",
     "tests/papers/test_kinds.py",
