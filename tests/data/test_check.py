@@ -6,7 +6,7 @@ import pytest
 
 from trueness.data import check_dataset, load_text
 from trueness.data.examples import RawExample
-from trueness.data.folder import find_splits, read_rows
+from trueness.data.folder import checked, find_splits, open_rows
 from trueness.errors import UserError
 
 GOOD = [{"text": "a good film", "label": 1}, {"text": "a bad film", "label": 0}, {"text": "so so", "label": 0}]
@@ -26,7 +26,7 @@ def write(path, rows):
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".csv", ".parquet"])
 def test_every_format_reads_the_same(tmp_path, suffix):
-    rows = list(read_rows(write(tmp_path / f"train{suffix}", GOOD)))
+    rows = list(checked(open_rows(write(tmp_path / f"train{suffix}", GOOD))))
     assert [row for _, row in rows] == [RawExample(row["text"], row["label"]) for row in GOOD]
 
 
@@ -79,30 +79,30 @@ def test_each_bad_row_by_number(tmp_path):
 def test_bad_csv(tmp_path):
     path = tmp_path / "train.csv"
     path.write_text("text,label\nfine,1\nfine,1,extra\n,0\n")
-    assert list(read_rows(path))[1:] == [
+    assert list(checked(open_rows(path)))[1:] == [
         (3, "the row has more fields than the header"),
         (4, "the text is empty"),
     ]
     path.write_text('text,label\n"left open,1\nfine,0\n')
-    assert list(read_rows(path)) == [
+    assert list(checked(open_rows(path))) == [
         (3, "the row has fewer fields than the header (it spans lines 2 to 3: is a quote left open?)")
     ]
     path.write_text("text,label\nfine,2.5\n")
-    assert list(read_rows(path)) == [
+    assert list(checked(open_rows(path))) == [
         (2, "the label is a number that is not whole, or not written as 7 or -7 are ('2.5')")
     ]
     path.write_text("text,label,text\nfine,1,x\n")
     with pytest.raises(UserError, match="the column text occurs twice"):
-        list(read_rows(path))
+        list(checked(open_rows(path)))
     path.write_text("words,label\nfine,1\n")
     with pytest.raises(UserError, match=r"train.csv, line 1: there is no column text; it has words, label"):
-        list(read_rows(path))
+        list(checked(open_rows(path)))
 
 
 def test_a_quoted_line_break_and_a_byte_order_mark(tmp_path):
     path = tmp_path / "train.csv"
     path.write_bytes('\ufefftext,label\n"two\nlines",pos\n'.encode())
-    assert list(read_rows(path)) == [(3, RawExample("two\nlines", "pos"))]
+    assert list(checked(open_rows(path))) == [(3, RawExample("two\nlines", "pos"))]
 
 
 def test_unreadable_files_and_folders(tmp_path):
@@ -147,14 +147,14 @@ def test_a_generated_dataset():
 @pytest.mark.parametrize("evidence", ["zzz", [[0, 9]], [[1, 1]], [1], [[0, 1, 2]]])
 def test_bad_evidence_is_a_bad_row(tmp_path, evidence):
     path = write(tmp_path / "train.jsonl", [{"text": "two words", "label": 1, "evidence": evidence}])
-    ((_, problem),) = read_rows(path)
+    ((_, problem),) = checked(open_rows(path))
     assert isinstance(problem, str)
     assert "evidence" in problem
 
 
 def test_good_evidence_is_read(tmp_path):
     path = write(tmp_path / "train.jsonl", [{"text": "two words", "label": 1, "evidence": [[0, 1]]}])
-    assert [row.evidence for _, row in read_rows(path)] == [((0, 1),)]
+    assert [row.evidence for _, row in checked(open_rows(path))] == [((0, 1),)]
 
 
 def test_a_text_dataset_by_name():
@@ -168,7 +168,7 @@ def test_numbers_of_csv_are_written_in_one_way(tmp_path, label):
     """007 and ٧ would become 7, and two classes one; ² and 5,000 digits cannot be read as a number at all."""
     path = tmp_path / "train.csv"
     path.write_text(f"text,label\nfine,7\nfine,{label}\n")
-    (_, good), (_, bad) = read_rows(path)
+    (_, good), (_, bad) = checked(open_rows(path))
     assert good.label == 7
     assert bad.startswith("the label is ")
 
@@ -201,7 +201,7 @@ def test_labels_of_one_name_are_one_class(tmp_path):
 def test_hostile_json_is_a_bad_row(tmp_path, line, problem):
     path = tmp_path / "train.jsonl"
     path.write_text(line)
-    ((_, found),) = read_rows(path)
+    ((_, found),) = checked(open_rows(path))
     assert isinstance(found, str)
     assert problem in found
     assert len(found) < 400
@@ -210,13 +210,13 @@ def test_hostile_json_is_a_bad_row(tmp_path, line, problem):
 def test_long_cells_and_lone_carriage_returns(tmp_path):
     path = tmp_path / "train.csv"
     path.write_bytes(b"text,label\n" + b"w " * 200_000 + b",1\na\rb,1\nfine,0\n")
-    long, bad, good = read_rows(path)
+    long, bad, good = checked(open_rows(path))
     assert len(long[1].text) == 400_000
     assert bad == (3, "a line ends in a carriage return alone; save the file with the line ends of Unix or Windows")
     assert good == (4, RawExample("fine", 0))
     path.write_bytes(b"text,label\rfine,1\r")
     with pytest.raises(UserError, match="line 1: a line ends in a carriage return alone"):
-        list(read_rows(path))
+        list(checked(open_rows(path)))
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
@@ -224,7 +224,7 @@ def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "train.jsonl.gz"
     path.write_bytes(gzip.compress(b"x" * 10_000_000))
     with pytest.raises(UserError, match="line 1 is longer than"):
-        list(read_rows(path))
+        list(checked(open_rows(path)))
 
 
 def test_text_of_another_code_is_told(tmp_path):
@@ -239,12 +239,12 @@ def test_a_damaged_gzip_file_is_told(tmp_path, damage):
     path = tmp_path / "train.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"text": "a", "label": 1}\n' * 99)[damage])
     with pytest.raises(UserError, match="is not a complete gzip file"):
-        list(read_rows(path))
+        list(checked(open_rows(path)))
     whole = bytearray(gzip.compress(bytes(range(256)) * 9))
     whole[20:40] = b"\xff" * 20
     path.write_bytes(whole)
     with pytest.raises(UserError, match="is not a complete gzip file"):
-        list(read_rows(path))
+        list(checked(open_rows(path)))
 
 
 def test_a_damaged_parquet_file_is_told(tmp_path):
@@ -254,7 +254,7 @@ def test_a_damaged_parquet_file_is_told(tmp_path):
     for place in range(4, len(content) - 8, 40):
         path.write_bytes(content[:place] + b"\xff" * 8 + content[place + 8 :])
         try:
-            list(read_rows(path))
+            list(checked(open_rows(path)))
         except UserError:
             told += 1
     assert told  # where the damage hits no cell; any other error would have ended the test

@@ -8,7 +8,7 @@ import pytest
 
 from trueness.data import RawExample, check_dataset, load_text, match_labels, read_texts
 from trueness.data.columns import Columns
-from trueness.data.folder import read_rows
+from trueness.data.folder import checked, open_rows
 from trueness.errors import UserError
 
 LONG = ("the first rather long text", "the second rather long text")
@@ -69,7 +69,7 @@ def test_columns_are_chosen(tmp_path):
     assert (text.text, text.text_b, text.label) == ("b", "c", 5)
     (text,) = read_texts(file, text_column="comment", label_column="").texts
     assert text.label is None
-    assert list(read_rows(file, Columns("reply"))) == [(2, RawExample("c", 1))]
+    assert list(checked(open_rows(file, Columns("reply")))) == [(2, RawExample("c", 1))]
     assert load_text(str(file), columns=Columns("comment")).splits["mine"][0].tokens == ("b",)
 
 
@@ -106,7 +106,7 @@ def test_what_separates_columns_is_found_out(tmp_path, suffix, sign, word):
     assert pairs(found) == [(f"with {sign} inside, and ; too", 1), ("two\nlines", 0)]
     expected = "," if suffix.startswith(".csv") else "\t"
     assert any(word in note for note in found.notes) is (sign != expected)
-    assert [row for _, row in read_rows(file)] == [RawExample(text, label) for text, label in pairs(found)]
+    assert [row for _, row in checked(open_rows(file))] == [RawExample(text, label) for text, label in pairs(found)]
 
 
 def test_quotes_in_tabbed_files_may_be_signs_like_others(tmp_path):
@@ -144,7 +144,7 @@ def test_bytes_without_meaning_on_windows_are_latin_1_and_mixed_files_keep_broke
     assert pairs(read_texts(file)) == [("café \x81", 1)]
     assert "train.csv: read as Latin-1, since it is not UTF-8" in read_texts(file).notes
     file = write(tmp_path / "train.csv", "text,label\nüber,1\n".encode() + b"caf\xe9,0\n")
-    assert list(read_rows(file))[1][1] == "the line is not UTF-8"
+    assert list(checked(open_rows(file)))[1][1] == "the line is not UTF-8"
     assert pairs(read_texts(file)) == [("über", 1)]
     lines = "\n".join(json.dumps({"text": text, "label": 1}, ensure_ascii=False) for text in ("über", "café"))
     assert pairs(read_texts(write(tmp_path / "a.jsonl", lines, "utf-16"))) == [("über", 1), ("café", 1)]
@@ -160,7 +160,7 @@ def test_labels_of_pandas_are_whole_numbers_and_may_be_missing(tmp_path):
         assert all(type(label) is int for label in found.labels)
         assert found.notes[0] == "2 of 4 texts have no label"
         assert found.notes[1].startswith("1 labels count as missing: the label is ")
-    assert [row.label for _, row in list(read_rows(tmp_path / "a.csv"))[:2]] == [1, 0]
+    assert [row.label for _, row in list(checked(open_rows(tmp_path / "a.csv")))[:2]] == [1, 0]
     assert pairs(read_texts(pd.DataFrame({"text": ["a", "b"], "label": pd.array([1, None], "Int64")})))[1][1] is None
     assert pairs(read_texts(pd.DataFrame({"text": ["a"], "label": [True]}))) == [("a", 1)]
 

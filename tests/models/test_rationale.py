@@ -24,7 +24,6 @@ from trueness.models.rationale import (
     _measure,
     chance_of_zero,
     stretched_sample,
-    train_rationale,
     train_rationales,
 )
 from trueness.models.recipes import RECIPES
@@ -142,7 +141,7 @@ def test_a_planted_word_is_selected(method, by_text):
     data = with_splits(plant(dataset(200), "token"))
     how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.02, stop_at=None)
     shape = {"hidden": 6, "embedding": 6}
-    model = train_rationale(method, data, selection=0.1, by_text=by_text, recipe=how, **shape)
+    (model,) = train_rationales(method, data, [(0.1, 0)], by_text=by_text, recipe=how, **shape)
     batch = batch_from(model, data["test"])
     with torch.no_grad():
         found = model.network(batch)
@@ -153,8 +152,8 @@ def test_a_planted_word_is_selected(method, by_text):
     selected = found.attention > 0
     assert 0.02 < float(selected.sum() / batch.mask.sum()) < 0.3
     assert float((selected & marks).sum() / selected.sum()) > 0.5, "precision; by chance 0.09"
-    again = train_rationale(method, data, selection=0.1, recipe=replace(how, epochs=2), **shape)
-    twice = train_rationale(method, data, selection=0.1, recipe=replace(how, epochs=2), **shape)
+    (again,) = train_rationales(method, data, [(0.1, 0)], recipe=replace(how, epochs=2), **shape)
+    (twice,) = train_rationales(method, data, [(0.1, 0)], recipe=replace(how, epochs=2), **shape)
     assert torch.equal(again.network.output.weight, twice.network.output.weight), "fixed by the seed"
 
 
@@ -162,7 +161,7 @@ def test_a_planted_word_is_selected(method, by_text):
 def test_training_ends_at_the_accuracy_and_the_rate(method):
     data = with_splits(plant(dataset(200), "token"))
     how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.02, stop_at=0.9)
-    model = train_rationale(method, data, selection=0.12, recipe=how, hidden=6, embedding=6)
+    (model,) = train_rationales(method, data, [(0.12, 0)], recipe=how, hidden=6, embedding=6)
     found = _measure(model.network, EncodedSplit(data["dev"], model.coder), 0.12, 1.0)
     assert found["accuracy"] >= 0.9
     assert abs(found["selected"] - 0.12) <= 0.01
@@ -190,7 +189,7 @@ def test_on_a_cpu_each_is_as_if_alone():
     data = with_splits(plant(dataset(60), "token"))
     how = {"recipe": replace(RECIPES["rationale"], epochs=1, batch_size=32), "hidden": 6, "embedding": 6}
     both = train_rationales("hardkuma", data, [(0.1, 3), (0.2, 4)], **how)
-    alone = train_rationale("hardkuma", data, selection=0.2, seed=4, **how)
+    (alone,) = train_rationales("hardkuma", data, [(0.2, 4)], **how)
     assert torch.equal(both[1].network.output.weight, alone.network.output.weight)
 
 

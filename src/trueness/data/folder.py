@@ -115,11 +115,6 @@ def rows_of(table: Table, asked: Columns, *, labelled: bool = False) -> Rows:
     return Rows(columns, tuple(notes), table)
 
 
-def read_rows(path: Path, asked: Columns | None = None) -> Iterator[tuple[int, RawExample | str]]:
-    """The rows of one file in order, numbered as in `Rows`: examples, or what is wrong; UserError as in `open_rows`."""
-    return checked(open_rows(path, asked))
-
-
 def checked(rows: Rows) -> Iterator[tuple[int, RawExample | str]]:
     """Rows as labelled examples, or what is wrong with one."""
     for number, row in rows:

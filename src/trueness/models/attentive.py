@@ -104,7 +104,7 @@ class AttentiveClassifier(TextNetwork):
 
     @property
     def linear(self) -> bool:
-        """Whether the logits are linear in the attended state, so that `token_logits` exists."""
+        """Whether the logits are linear in the attended state, so that logits are its attention times the features."""
         return self.config.head == "linear"
 
     @property
@@ -195,14 +195,6 @@ class AttentiveClassifier(TextNetwork):
             return self._logits(torch.tanh(mixed + self.query_projection(auxiliary.summary)[:, None]))
         other = auxiliary.context[:, None].expand_as(mixed)
         return self._logits(torch.cat([mixed, other, (mixed - other).abs(), mixed * other], dim=-1))
-
-    def token_logits(self, states: Tensor, batch: Batch) -> Tensor:  # noqa: ARG002  # the four functions share their arguments
-        """(batch, tokens, classes): what each state alone would give; logits = attention @ token_logits."""
-        if not self.linear:
-            raise UserError(
-                f"The {self.config.head} head is not linear in the attended state: there are no token logits."
-            )
-        return self.features(states)
 
     def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
         """Predict; given embeddings or attention take the place of the model's own."""

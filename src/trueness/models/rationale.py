@@ -213,15 +213,6 @@ def check_rationale_shape(changes: Mapping[str, Any]) -> None:
     _Shape(**changes)
 
 
-def train_rationale(method: Method, data: TextDataset, *, selection: float, seed: int = 0, **how: Any) -> TextModel:
-    """A rationale model that is trained to select that share of the words, as it was after its best epoch.
-
-    For what else can be said see `train_rationales`.
-    """
-    (model,) = train_rationales(method, data, [(selection, seed)], **how)
-    return model
-
-
 def train_rationales(
     method: Method,
     data: TextDataset,

@@ -17,7 +17,6 @@ from trueness.protocols.attefa.score import (
     attefa,
     attefa_star,
     constant_change,
-    matched_divergence,
     two_groups,
     type_ceiling,
 )
@@ -138,16 +137,3 @@ def test_no_twin_of_an_average_encoder_exceeds_the_ceiling_on_a_mock_set():
     for row in range(20):
         weights = filler[row][(batch.tokens[row] == most) & batch.mask[row]]
         assert weights.max() - weights.min() < 1e-6
-
-
-def test_a_permuted_copy_of_the_heads_is_not_different():
-    rng = np.random.default_rng(0)
-    heads = rng.dirichlet(np.ones(6), (10, 4))
-    order = np.array([2, 0, 3, 1])
-    value, match = matched_divergence(heads, heads[:, order])
-    assert value == pytest.approx(0, abs=1e-12)
-    assert (order[match] == np.arange(4)).all()
-    naive = np.mean([matched_divergence(heads[:, [h]], heads[:, [order[h]]])[0] for h in range(4)])
-    assert naive > 0.05
-    with pytest.raises(ValueError, match="cannot be compared"):
-        matched_divergence(heads, heads[:, :2])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.stats.divergence import LN2
-from trueness.stats.undefined import Floats, Reason, Undefined
+from trueness.stats.undefined import Reason, Undefined
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -110,25 +110,3 @@ def two_groups(values: Sequence[float]) -> bool:
         if gap > max(np.ptp(low), np.ptp(high)):
             best = max(best, 1 - within / total)
     return best > 0.95
-
-
-def matched_divergence(first: Floats, second: Floats) -> tuple[float, npt.NDArray[np.intp]]:
-    """Mean divergence of the heads of two models, matched so that it is least, and the match.
-
-    (examples, heads, tokens) attentions that sum to 1. Heads have no names: a copy with its heads in another order must
-    not count as different, so each head of the first is compared with one of the second (Hungarian method).
-    """
-    import torch
-    from scipy.optimize import linear_sum_assignment
-
-    from trueness.stats.differentiable import jensen_shannon
-
-    if first.shape != second.shape:
-        raise ValueError(f"attentions of shapes {first.shape} and {second.shape} cannot be compared")
-    heads = first.shape[1]
-    cost = np.zeros((heads, heads))
-    for row in range(heads):
-        apart = jensen_shannon(torch.from_numpy(first[:, row, None]), torch.from_numpy(second))
-        cost[row] = apart.mean(dim=0).numpy()
-    rows, columns = linear_sum_assignment(cost)
-    return float(cost[rows, columns].mean()), columns
