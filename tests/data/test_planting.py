@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from trueness.data import RawExample
 from trueness.data.dataset import prepare
-from trueness.data.planting import ARTICLES, PLANTINGS, Manipulation, bound, plant, reassignment, with_splits
+from trueness.data.planting import ARTICLES, PLANTINGS, Manipulation, bound, plant, reassignment
 from trueness.data.preparation import Preparation
 from trueness.errors import UserError
 
@@ -152,18 +152,6 @@ def test_texts_without_a_place_are_left_out_and_counted():
             prepare("none", {"train": raw["train"][1:2]}, Preparation(tokeniser="space", classes=("1", "0"))),
             "articles",
         )
-
-
-def test_missing_splits_are_made():
-    data = dataset()
-    one = type(data)(data.name, data.classes, {"mine": data["train"]}, data.vocabulary, data.preparation)
-    made = with_splits(one)
-    assert [len(made[split]) for split in ("train", "dev", "test")] == [140, 30, 30]
-    assert sorted(example.tokens for part in made.splits.values() for example in part) == sorted(
-        example.tokens for example in data["train"]
-    )
-    assert "split anew" in made.notes[-1]
-    assert with_splits(made) is made
 
 
 def test_mistakes_are_named():

@@ -112,3 +112,21 @@ def test_recorded_steps_equal_computed_ones(family, data, tmp_path, monkeypatch)
         losses.append([row["train_loss"] for row in seen])
     assert losses[1] == pytest.approx(losses[0], rel=1e-2)
     assert bool(recorded) == (family in PREPARED)
+
+
+def test_an_interrupted_fine_tuning_goes_on_as_if_nothing_had_happened(pretrained, data, tmp_path):
+    how = {"recipe": FineTuning(3, 8, 1e-3, decay=True), "seed": 1}
+    whole = fine_tune(pretrained, data, **how)
+    with pytest.raises(KeyboardInterrupt):
+        fine_tune(pretrained, data, **how, state=tmp_path / "state", progress=_stop_after_the_first)
+    seen = []
+    again = fine_tune(pretrained, data, **how, state=tmp_path / "state", progress=seen.append)
+    assert [row["epoch"] for row in seen] == [2, 3]
+    for name, weight in whole.network.state_dict().items():
+        assert torch.equal(weight, again.network.state_dict()[name]), name
+    with pytest.raises(UserError, match="another training"):
+        fine_tune(pretrained, data, **{**how, "seed": 2}, state=tmp_path / "state")
+
+
+def _stop_after_the_first(row):
+    raise KeyboardInterrupt

@@ -12,7 +12,8 @@ from tests.data.test_planting import dataset
 from tests.models.test_attentive import VOCABULARY, batch_of, examples
 from tests.models.test_attentive import build as attentive
 from trueness.data.batches import EncodedSplit
-from trueness.data.planting import plant, with_splits
+from trueness.data.planting import plant
+from trueness.data.splitting import with_splits
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models import stack

@@ -8,7 +8,8 @@ import pytest
 import trueness as tn
 from tests.cli.test_main import trueness
 from tests.data.test_planting import dataset as texts
-from trueness.data.planting import plant, with_splits
+from trueness.data.planting import plant
+from trueness.data.splitting import with_splits
 from trueness.engine import TasksFailedError
 from trueness.errors import UserError
 from trueness.models.families import train

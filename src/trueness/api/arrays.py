@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from trueness.api.bar import bar
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def recursive_roar(
         raise UserError(f"The name {BASELINE} is taken: random masks are always there as the baseline.")
     filled = _filling(splits["train"][0], fill)
     trial = ArrayTrial(splits, train, predict, filled, channels, target, signed, leak)
-    return follow(trial, explainers, _seeds(seeds), _shares(steps), orders, dataset=dataset, model=model)
+    with bar():
+        return follow(trial, explainers, _seeds(seeds), _shares(steps), orders, dataset=dataset, model=model)
 
 
 def _split(split: Split, name: str) -> Split:

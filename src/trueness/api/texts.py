@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trueness.api.bar import bar
 from trueness.api.devices import check_device
-from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, load_text
+from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_dataset, load_text, with_splits
 from trueness.errors import UserError
 from trueness.report.heatmap import AdversarialAttention, Explanation
 
@@ -38,11 +39,12 @@ def load_dataset(name: str, **options: Any) -> VectorDataset | TextDataset:
 
 def train(
     model: str,
-    data: str | TextDataset,
+    data: Any,
     *,
     recipe: str | Recipe | None = None,
     seed: int = 0,
     root: str | Path | None = None,
+    columns: Mapping[str, str] | None = None,
     vectors: str | Path | None = None,
     device: str = "cpu",
     state: str | Path | None = None,
@@ -50,34 +52,49 @@ def train(
 ) -> Classifier:
     """Train a text classifier: `tn.train("bilstm-additive", "movie-sentences")`.
 
-    `data` is a dataset or the name of one. `recipe` names how to train (see `trueness list recipe`); `shape` sets the
-    model's sizes (`hidden=32`). With `state`, a folder, an interrupted training continues where it stopped.
+    `data` is a dataset, its name, a file or folder, a DataFrame, a `datasets.Dataset`, or a list of texts and labels;
+    `columns` names text_column, text_b_column, label_column where they cannot be guessed. Splits that are missing are
+    made, see `docs/data.md`. `recipe` names how to train (see `trueness list recipe`); `shape` sets the model's sizes
+    (`hidden=32`). With `state`, a folder, an interrupted training continues where it stopped.
     """
     from trueness.models import families
 
     check_device(device)
-    loaded = load_text(data, root=root) if isinstance(data, str) else data
-    return families.train(model, loaded, recipe=recipe, seed=seed, device=device, vectors=vectors, state=state, **shape)
+    loaded = _with_splits(data, root, columns)
+    how: dict[str, Any] = {"recipe": recipe, "device": device, "vectors": vectors, **shape}
+    with bar():
+        return families.train(model, loaded, seed=seed, state=state, **how)
 
 
 def fine_tune(
     pretrained: str | Path,
-    data: str | TextDataset,
+    data: Any,
     *,
     recipe: str | FineTuning = "fine-tune",
     seed: int = 0,
     root: str | Path | None = None,
+    columns: Mapping[str, str] | None = None,
     device: str = "cpu",
+    state: str | Path | None = None,
 ) -> TransformerModel:
     """A classifier from a pretrained transformer in a folder: `tn.fine_tune("minilm/", "movie-sentences")`.
 
-    `data` is a dataset or the name of one. The epoch with the best development score is kept.
+    `data`, `columns` and `state` are those of `tn.train`. The epoch with the best development score is kept.
     """
     from trueness.models.finetuning import fine_tune as tune
+    from trueness.models.pretrained import find_pretrained
 
     check_device(device)
-    loaded = load_text(data, root=root) if isinstance(data, str) else data
-    return tune(pretrained, loaded, recipe=recipe, seed=seed, device=device)
+    find_pretrained(pretrained)  # refused before the data are read
+    loaded = _with_splits(data, root, columns)
+    with bar():
+        return tune(pretrained, loaded, recipe=recipe, seed=seed, device=device, state=state)
+
+
+def _with_splits(data: Any, root: str | Path | None, columns: Mapping[str, str] | None) -> TextDataset:
+    from trueness.data.columns import columns_of
+
+    return with_splits(as_dataset(data, root=root, columns=columns_of(columns or {})))
 
 
 def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> Classifier:

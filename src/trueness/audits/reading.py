@@ -63,7 +63,7 @@ def dataset_of(stored: Stored, classifier: Classifier, name: str, labels: Labels
     import numpy as np
 
     from trueness.data import TextDataset, Vocabulary
-    from trueness.data.planting import with_splits
+    from trueness.data.splitting import with_splits
 
     table = stored.read("texts")
     others = [other if isinstance(other, str) else None for other in table["text_b"]]

@@ -12,7 +12,7 @@ import typer
 
 import trueness as tn
 from trueness.cli import options
-from trueness.cli.options import put, settings_of
+from trueness.cli.options import columns_of, put, settings_of
 
 if TYPE_CHECKING:
     from trueness.api.audit import AuditPlan
@@ -65,11 +65,9 @@ def audit_command(
     ] = None,
     latex: Annotated[Path | None, typer.Option("--latex", help="Also write the table as LaTeX.", **_FILE)] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Also write the table as CSV.", **_FILE)] = None,
-    text_column: Annotated[str | None, typer.Option("--text-column", help="Where the texts are.")] = None,
-    second_column: Annotated[
-        str | None, typer.Option("--text-b-column", help="Where second texts of pairs are.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option("--label-column", help="Where the labels are.")] = None,
+    text_column: options.TextColumn = None,
+    second_column: options.SecondColumn = None,
+    label_column: options.LabelColumn = None,
     split: options.Split = None,
     store: options.StorePath = Path("runs"),
     settings: Annotated[
@@ -98,7 +96,7 @@ def audit_command(
     earlier = None if baseline is None else read_audit(baseline)
     if wanted is not None:
         check_names(wanted, explainers_of(model, explainer, family))
-    named = {"text_column": text_column, "text_b_column": second_column, "label_column": label_column, "split": split}
+    named = {**columns_of(text_column, second_column, label_column), **({} if split is None else {"split": split})}
 
     def announce(plan: AuditPlan) -> None:
         if not as_json:
@@ -118,7 +116,7 @@ def audit_command(
                 listener=bar,
                 planned=announce,
                 family=family,
-                columns={name: value for name, value in named.items() if value is not None},
+                columns=named,
                 **settings_of(settings),
             )
     except KeyboardInterrupt:
@@ -159,7 +157,7 @@ def _plain(found: Audit) -> Any:
 
 def _announce(plan: AuditPlan) -> None:
     """What is about to be done, on standard error."""
-    from trueness.cli.progress import duration
+    from trueness.api.bar import duration
 
     sizes = plan.settings
     lines = [

@@ -64,6 +64,7 @@ app.command("adversarial-attention")(texts.adversarial_attention_command)
 app.command("agreement")(texts.agreement_command)
 app.command("attefa")(texts.attefa_command)
 data_app.command("check")(texts.data_check_command)
+data_app.command("split")(texts.data_split_command)
 
 
 @app.command("list")

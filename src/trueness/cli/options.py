@@ -60,6 +60,9 @@ Engine = Annotated[
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes to use; default: one per core.")]
 Data = Annotated[str, typer.Option("--data", metavar="DATASET", help="A dataset's name, file or folder.")]
 Root = Annotated[Path | None, typer.Option("--root", help="Where the papers' corpora lie.")]
+TextColumn = Annotated[str | None, typer.Option("--text-column", help="Where the texts are.")]
+SecondColumn = Annotated[str | None, typer.Option("--text-b-column", help="Where second texts of pairs are.")]
+LabelColumn = Annotated[str | None, typer.Option("--label-column", help="Where the labels are.")]
 Split = Annotated[str | None, typer.Option("--split", help="The split to look at; default: test, or the only one.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")]
 Explainers = Annotated[list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")]
@@ -76,6 +79,12 @@ Family = Annotated[
     str | None, typer.Option("--family", metavar="ADDRESS", help="Of a model of your own, such as mine.py:Bag.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
+
+
+def columns_of(text: str | None, second: str | None, label: str | None) -> dict[str, str]:
+    """The columns that are named, as functions take them."""
+    named = {"text_column": text, "text_b_column": second, "label_column": label}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def settings_of(given: list[str] | None) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from trueness.api import Plan, StudyRun
+from trueness.api.bar import duration
 from trueness.audits.verdict import Audit, Trial
 from trueness.boundary import printable
 from trueness.cli.console import open_console
-from trueness.cli.progress import duration
 from trueness.protocols.result import Result
 from trueness.report.compare import MANY, shares, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
@@ -211,6 +211,15 @@ def trained(summary: dict[str, Any]) -> None:
         console.print(f"{note}.")
     epochs = f"{summary['epochs']} epochs. " if "epochs" in summary else ""
     console.print(f"{epochs}Model: {summary['model']}")
+
+
+def splits(found: dict[str, Any]) -> None:
+    """Where the splits are and how large."""
+    console = open_console()
+    for note in found["notes"]:
+        console.print(f"{note}.")
+    sizes = ", ".join(f"{name} {size:,}" for name, size in found["splits"].items())
+    console.print(f"{sizes} texts: {found['folder']}")
 
 
 def explanations(found: list[Explanation]) -> None:

@@ -1,4 +1,4 @@
-"""The commands about datasets and text models: train, fine-tune, explain, adversary, agree, attefa, data check."""
+"""The commands about datasets and text models: train, fine-tune, explain, adversary, agree, attefa, data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,7 @@ import typer
 import trueness as tn
 from trueness.boundary import exists
 from trueness.cli import options
-from trueness.cli.options import put, settings_of
+from trueness.cli.options import columns_of, put, settings_of
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ def train_command(
     recipe: Annotated[str | None, typer.Option("--recipe", help="How to train; see: trueness list recipe.")] = None,
     seed: options.Seed = 0,
     root: options.Root = None,
+    text_column: options.TextColumn = None,
+    second_column: options.SecondColumn = None,
+    label_column: options.LabelColumn = None,
     vectors: Annotated[str | None, typer.Option("--vectors", help="Word vectors: a file, glove-6b-50d[@unit].")] = None,
     device: options.Device = "cpu",
     settings: Annotated[
@@ -42,8 +45,9 @@ def train_command(
     shape, state = settings_of(settings), out / "training"
     for name in shape.keys() & {"seed", "recipe", "data", "vectors", "model", "views"}:
         raise UserError(f"--set {name}=...: {name} is an option of its own; see --help.")
-    trained, _, scores = _trained(out, data, root, lambda loaded: tn.train(model, loaded, state=state, **how, **shape))
-    shutil.rmtree(state, ignore_errors=True)
+    loaded = _loaded(out, data, root, columns_of(text_column, second_column, label_column))
+    trained = tn.train(model, loaded, state=state, **how, **shape)
+    scores = _saved(trained, out, loaded)
     about = {"epochs": len(trained.history), "scores": scores, "notes": list(trained.notes)}
     put(as_json, {"model": str(out), **about}, "trained")
 
@@ -55,29 +59,41 @@ def fine_tune_command(
     recipe: Annotated[str, typer.Option("--recipe", help="How to train; see: trueness list recipe.")] = "fine-tune",
     seed: options.Seed = 0,
     root: options.Root = None,
+    text_column: options.TextColumn = None,
+    second_column: options.SecondColumn = None,
+    label_column: options.LabelColumn = None,
     device: options.Device = "cpu",
     as_json: options.Json = False,
 ) -> None:
-    """Fine-tune a pretrained Hugging Face transformer into a text classifier."""
+    """Fine-tune a pretrained Hugging Face transformer into a text classifier.
+
+    The same command continues an interrupted training.
+    """
+    from trueness.models.pretrained import find_pretrained
+
+    find_pretrained(pretrained)  # refused before the data are read
     how: dict[str, Any] = {"recipe": recipe, "seed": seed, "device": device}
-    _, loaded, scores = _trained(out, data, root, lambda loaded: tn.fine_tune(pretrained, loaded, **how))
+    loaded = _loaded(out, data, root, columns_of(text_column, second_column, label_column))
+    scores = _saved(tn.fine_tune(pretrained, loaded, state=out / "training", **how), out, loaded)
     put(as_json, {"model": str(out), "scores": scores, "notes": list(loaded.notes)}, "trained")
 
 
-def _trained(
-    out: Path, data: str, root: Path | None, train: Callable[[TextDataset], Classifier]
-) -> tuple[Classifier, TextDataset, dict[str, dict[str, float]]]:
-    """A model, saved in its folder; the dataset; and how well it predicts the splits it was not trained on."""
-    from trueness.data import load_text
+def _loaded(out: Path, data: str, root: Path | None, columns: Mapping[str, str]) -> TextDataset:
+    """The dataset with all splits; refused is a folder that could not be written after the training."""
+    from trueness.data import load_text, with_splits
+    from trueness.data.columns import columns_of as names_of
 
-    # Refuse a folder that could not be written before the training that is to fill it.
     nearest = next(path for path in (out, *out.absolute().parents) if exists(path))
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise UserError(f"--out {out} cannot be written: {nearest} is not a folder of yours; choose another one.")
-    loaded = load_text(data, root=root)
-    model = train(loaded)
+    return with_splits(load_text(data, root=root, columns=names_of(columns)))
+
+
+def _saved(model: Classifier, out: Path, data: TextDataset) -> dict[str, dict[str, float]]:
+    """The model is kept in its folder; how well it predicts the splits it was not trained on."""
     model.save(out)
-    return model, loaded, {name: tn.evaluate(model, loaded, name) for name in ("dev", "test") if name in loaded.splits}
+    shutil.rmtree(out / "training", ignore_errors=True)
+    return {name: tn.evaluate(model, data, name) for name in ("dev", "test") if name in data.splits}
 
 
 def explain_command(
@@ -131,14 +147,19 @@ def agreement_command(
         bool, typer.Option("--repeat", help="Also compare methods that draw at random with themselves.")
     ] = False,
     root: options.Root = None,
+    text_column: options.TextColumn = None,
+    second_column: options.SecondColumn = None,
+    label_column: options.LabelColumn = None,
     family: options.Family = None,
     as_json: options.Json = False,
 ) -> None:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance."""
     from trueness.data import load_text
+    from trueness.data.columns import columns_of as names_of
 
     names = explainer or ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
-    loaded, texts = tn.load_model(model, family=family), load_text(data, root=root)
+    columns = names_of(columns_of(text_column, second_column, label_column))
+    loaded, texts = tn.load_model(model, family=family), load_text(data, root=root, columns=columns)
     found = tn.agreement(loaded, texts, names, split=split, instances=instances, repeat=repeat)
     put(as_json, found, "result", lambda result: result.to_json())
 
@@ -184,3 +205,19 @@ def data_check_command(path: options.DatasetName, root: options.Root = None, as_
     put(as_json, found, "dataset")
     if not found["usable"]:
         raise typer.Exit(2)
+
+
+def data_split_command(
+    source: options.DatasetName,
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where train, dev and test are written.")],
+    seed: options.Seed = 0,
+    text_column: options.TextColumn = None,
+    second_column: options.SecondColumn = None,
+    label_column: options.LabelColumn = None,
+    as_json: options.Json = False,
+) -> None:
+    """Split one file of labelled texts into train, dev and test: seeded, every class in each, no text in two."""
+    from trueness.data.splitting import write_splits
+
+    columns = columns_of(text_column, second_column, label_column)
+    put(as_json, write_splits(source, out, seed=seed, **columns), "splits")

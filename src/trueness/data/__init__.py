@@ -7,8 +7,9 @@ from trueness.data.examples import RawExample, TextExample
 from trueness.data.labels import match_labels
 from trueness.data.preparation import Preparation
 from trueness.data.source import TextSource, as_source
+from trueness.data.splitting import with_splits
 from trueness.data.text_datasets import TEXT_DATASETS, load_text
-from trueness.data.texts import Texts, read_texts
+from trueness.data.texts import Texts, as_dataset, read_texts
 from trueness.data.vectors import VECTOR_DATASETS, VectorDataset, Vectors
 from trueness.data.vocabulary import Vocabulary
 
@@ -26,9 +27,11 @@ __all__ = [
     "VectorDataset",
     "Vectors",
     "Vocabulary",
+    "as_dataset",
     "as_source",
     "check_dataset",
     "load_text",
     "match_labels",
     "read_texts",
+    "with_splits",
 ]

@@ -71,6 +71,15 @@ class Columns:
         return f"columns: {', '.join(parts)}" if parts else ""
 
 
+def columns_of(named: Mapping[str, str]) -> Columns:
+    """From text_column, text_b_column and label_column; UserError for another name."""
+    known = ("text_column", "text_b_column", "label_column")
+    for name in named:
+        if name not in known:
+            raise UserError(f"There is no {name!r} to say of columns; {nearest(name, list(known))}")
+    return Columns(*(named.get(name) for name in known))
+
+
 def known_names(names: Iterable[str]) -> int:
     """How many of some names are of texts or labels."""
     known = {name for group in (*_TEXTS, *_LABELS) for name in group}

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from trueness.data.dataset import TextDataset
 from trueness.data.examples import TextExample
-from trueness.data.folder import SPLITS
 from trueness.data.vocabulary import Vocabulary
 from trueness.errors import UserError
 from trueness.registry import Registry
@@ -226,22 +225,6 @@ def reassignment(classes: int, kept: float | None = None) -> Matrix:
 def bound(matrix: Matrix) -> float:
     """p*: no model that is blind to what was planted has a higher expected accuracy."""
     return float(np.asarray(matrix).max())
-
-
-def with_splits(data: TextDataset) -> TextDataset:
-    """The same with splits for training, development and test: made of what there is, 70, 15 and 15 percent."""
-    missing = [split for split in SPLITS if split not in data.splits]
-    if not missing:
-        return data
-    everything = [example for examples in data.splits.values() for example in examples]
-    order = np.random.default_rng(0).permutation(len(everything))
-    parts = np.split(order, [round(share * len(everything)) for share in (0.7, 0.85)])
-    splits = {split: [everything[number] for number in part] for split, part in zip(SPLITS, parts, strict=True)}
-    for split, examples in splits.items():
-        if not examples:
-            raise UserError(f"{data.name} has too few texts for a split {split}.")
-    notes = (*data.notes, f"no split {' and '.join(missing)}: all texts were split anew, 70, 15 and 15 percent")
-    return replace(data, splits=splits, notes=notes)
 
 
 def plant(

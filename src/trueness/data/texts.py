@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ import numpy as np
 
 from trueness.boundary import short
 from trueness.data.columns import Columns
-from trueness.data.dataset import renamed
+from trueness.data.dataset import TextDataset, prepare, renamed
 from trueness.data.examples import RawExample, Span
 from trueness.data.folder import Row, find_splits, open_rows, problem_of_label, problem_of_text, read_evidence, rows_of
-from trueness.data.source import Raw
+from trueness.data.source import PLAIN_TEXT, Raw
 from trueness.data.table import SAMPLE, Table
-from trueness.data.text_datasets import HUB_SPLITS, TEXT_DATASETS, check_name, read_hub, read_registered
+from trueness.data.text_datasets import HUB_SPLITS, TEXT_DATASETS, check_name, load_text, read_hub, read_registered
 from trueness.errors import UserError
 from trueness.registry import nearest
 
@@ -78,6 +78,32 @@ def read_texts(
     asked = Columns(text_column, text_b_column, label_column)
     name, rows, notes = _opened(source, split, asked, root)
     return _kept(name, rows, notes)
+
+
+def as_dataset(
+    source: Any, *, root: str | Path | None = None, columns: Columns | None = None, **changes: object
+) -> TextDataset:
+    """A dataset of whatever `read_texts` and `load_text` take: by name, from files, or of a table or list in memory.
+
+    What is in memory has one split, or is a mapping of splits. Texts without a label are left out and counted.
+    """
+    if isinstance(source, TextDataset):
+        return source
+    if isinstance(source, str | Path):
+        return load_text(str(source), root=root, columns=columns, **changes)
+    asked = columns or Columns()
+    splits = source if isinstance(source, Mapping) and source and set(source) <= {*HUB_SPLITS} else {"all": source}
+    raw: dict[str, list[RawExample]] = {}
+    notes: dict[str, None] = {}
+    for split, part in splits.items():
+        found = _kept(*_opened(part, None, asked, root))
+        notes |= dict.fromkeys(found.notes)
+        labelled = [RawExample(**vars(text)) for text in found.texts if text.label is not None]
+        if not labelled:
+            raise UserError(f"{found.name} has no labels: give pairs of text and label, or name the column of labels.")
+        raw[HUB_SPLITS.get(split, split)] = labelled
+    prepared = prepare(found.name, raw, replace(PLAIN_TEXT, **changes))  # type: ignore[arg-type]
+    return replace(prepared, notes=(*notes, *prepared.notes))
 
 
 def _opened(source: Any, split: str | None, asked: Columns, root: str | Path | None) -> tuple[str, _Rows, list[str]]:

@@ -192,7 +192,7 @@ class TransformerFamily(Family):
         vectors: Any = None,  # noqa: ARG002  # it has its own
         pretrained: str | Path | None = None,
         views: Sequence[SplitView] | None = None,
-        states: Any = None,  # noqa: ARG002  # an interrupted fine-tuning starts again
+        states: Sequence[str | Path] | None = None,
         uniform: bool = False,
         **shape: Any,
     ) -> Sequence[Classifier]:
@@ -204,7 +204,14 @@ class TransformerFamily(Family):
             raise UserError(f"A transformer is fine-tuned from a pretrained one and {wrong}, see trueness fine-tune.")
         how: dict[str, Any] = {"recipe": recipe or "fine-tune", "device": device, "uniform": uniform}
         return [
-            fine_tune(pretrained, data, seed=seed, view=views[number] if views else None, **how)
+            fine_tune(
+                pretrained,
+                data,
+                seed=seed,
+                view=views[number] if views else None,
+                state=states[number] if states else None,
+                **how,
+            )
             for number, seed in enumerate(seeds)
         ]
 

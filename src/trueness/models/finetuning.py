@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +15,7 @@ from trueness.data.batches import EncodedSplit
 from trueness.data.dataset import TextDataset
 from trueness.models.cuda_graphs import CrossEntropy, Stepper
 from trueness.models.evaluation import Evaluation
-from trueness.models.loop import Loop
+from trueness.models.loop import Checkpoint, Loop
 from trueness.models.pretrained import find_pretrained, longest_text, open_folder
 from trueness.models.recipes import Recipe
 from trueness.models.training import SplitView
@@ -77,11 +77,13 @@ def fine_tune(
     progress: Callable[[dict[str, float]], None] | None = None,
     uniform: bool = False,
     view: SplitView | None = None,
+    state: str | Path | None = None,
 ) -> TransformerModel:
     """A classifier of `data` from a pretrained model in a folder, as it was after its best epoch.
 
     With `uniform` its attention weights are all equal, in training and after: what attention adds is what is lost.
-    With `view` it sees the splits changed, for example with tokens masked.
+    With `view` it sees the splits changed, for example with tokens masked. With `state`, a folder, an interrupted
+    fine-tuning continues after its last epoch; on a GPU other values may be dropped out then.
     """
     how = FINE_TUNINGS[recipe] if isinstance(recipe, str) else recipe
     labels = dict(enumerate(data.classes))
@@ -100,10 +102,14 @@ def fine_tune(
     if view is not None:
         train, dev = view("train", train), view("dev", dev)
     steps = Steps(network, train, how)
-    loop = Loop(network, steps.recipe, train, steps.objective, Evaluation(dev, len(data.classes)), seed, stepper=steps)
+    identity = {"pretrained": str(pretrained), "recipe": asdict(how), "seed": seed, "data": data.name}
+    checkpoint = None if state is None else Checkpoint(state, {**identity, "uniform": uniform}, draws=True)
     devices = [torch.device(device)] if torch.device(device).type == "cuda" else []
     with torch.random.fork_rng(devices=devices), contextlib.closing(steps):
         torch.manual_seed(seed)
+        measure = Evaluation(dev, len(data.classes))
+        loop = Loop(network, steps.recipe, train, steps.objective, measure, seed, checkpoint, steps)
+        steps.skip(loop.progress.epoch)
         while not loop.finished:
             for _ in loop.steps():
                 pass
@@ -122,6 +128,10 @@ class Steps(Stepper):
         super().__init__(network, recipe, train, _optimiser(network, how), CrossEntropy(train), largest=largest)
         self._how, self._taken = how, 0
         self._all = how.epochs * -(-len(train) // how.batch_size)
+
+    def skip(self, epochs: int) -> None:
+        """So many were taken before."""
+        self._taken = epochs * -(-len(self.train) // self._how.batch_size)
 
     def close(self) -> None:
         """Give the memory of recorded steps back, also after an error."""

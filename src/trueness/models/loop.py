@@ -22,6 +22,7 @@ from trueness.errors import UserError
 from trueness.models.cuda_graphs import Objective, Stepper
 from trueness.models.network import TextNetwork
 from trueness.models.recipes import Recipe
+from trueness.progress import told
 
 Network = TypeVar("Network", bound=TextNetwork)
 _RECORD = "progress.json"
@@ -88,7 +89,10 @@ class Loop(Generic[Network]):
 
     def steps(self) -> Iterator[None]:
         """The steps of one pass over the training data, one at a time."""
-        return self._stepper.epoch(np.random.default_rng([self.seed, self.progress.epoch]))
+        done, epochs = self.progress.epoch, self.recipe.epochs
+        steps = self._stepper.epoch(np.random.default_rng([self.seed, done]))
+        each = -(-len(self.train) // self.recipe.batch_size)
+        return told(steps, f"training, epoch {done + 1} of {epochs} at most", each, done / epochs, (done + 1) / epochs)
 
     def look(self, measured: dict[str, float] | None = None) -> None:
         """After a pass: measure on the selection split, unless that was done already, and keep the best."""
@@ -151,9 +155,11 @@ class Checkpoint:
     A state of another training is refused; a damaged one is told, and training begins again.
     """
 
-    def __init__(self, folder: str | Path, identity: Mapping[str, Any]) -> None:
+    def __init__(self, folder: str | Path, identity: Mapping[str, Any], *, draws: bool = False) -> None:
+        """`draws` says that training draws from torch's own generator, as dropout does: its state is kept as well."""
         self.folder = Path(folder)
         self.identity = digest(identity)
+        self._draws = draws
         self._file: str | None = None
 
     def keep(self, loop: Loop[Any]) -> None:
@@ -162,6 +168,8 @@ class Checkpoint:
         tensors |= {f"best.{name}": tensor for name, tensor in loop.best.items()}
         for number, slot in loop.optimiser.state_dict()["state"].items():
             tensors |= {f"adam.{number}.{name}": torch.as_tensor(value) for name, value in slot.items()}
+        if self._draws:
+            tensors["drawn"] = torch.get_rng_state()
         content = save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()})
         file = f"epoch-{loop.progress.epoch}.safetensors"
         record = {
@@ -198,6 +206,8 @@ class Checkpoint:
             number, slot = name.split(".", 1)
             slots.setdefault(int(number), {})[slot] = tensor
         loop.optimiser.load_state_dict({**loop.optimiser.state_dict(), "state": slots})
+        if self._draws:
+            torch.set_rng_state(tensors["drawn"])
         loop.progress = Progress(**record["progress"])
 
     def _read(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -15,6 +15,7 @@ from trueness.boundary import first_line, is_file, quoted, read_json, reading
 from trueness.data.folder import package_folder
 from trueness.errors import UserError
 from trueness.models.text_model import check_finite
+from trueness.registry import nearest
 
 MINILM = "minilm-l6"
 """A small pretrained transformer in a package: six layers, 22.7 million weights."""
@@ -65,7 +66,7 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
         raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
     # Nothing of the folder is run, and nothing is fetched from elsewhere.
     safely: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    with _quiet(transformers.logging), reading(path, _UNREADABLE):
+    with quiet(), reading(path, _UNREADABLE):
         _check_size(path, files, **safely)
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True, **safely)
         tokenizer.init_kwargs["local_files_only"] = False  # how it was read is none of what is saved
@@ -102,7 +103,8 @@ def longest_text(model: Any, tokenizer: Any) -> int:
 def _check_saved(path: Path) -> None:
     with reading(path):
         if not path.is_dir():
-            raise UserError(f"There is no folder {path} with a saved transformer.")
+            known = nearest(str(path), [MINILM], f"{MINILM} is one that a package has.")
+            raise UserError(f"There is no folder {path} with a saved transformer; {known}")
     if not is_file(path / "config.json"):
         raise UserError(f"{path} is not a saved transformer: it has no config.json.")
     if is_file(path / "adapter_config.json"):
@@ -224,8 +226,11 @@ def _check_kind(path: Path, model: Any) -> None:
 
 
 @contextlib.contextmanager
-def _quiet(logging: Any) -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No progress bar and nothing but errors from transformers; then as it was."""
+    import transformers
+
+    logging: Any = transformers.logging
     level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()

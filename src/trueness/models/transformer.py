@@ -24,7 +24,7 @@ from trueness.engine import Stored, disk
 from trueness.errors import UserError
 from trueness.models.classifier import Classifier
 from trueness.models.network import Prediction, TextNetwork
-from trueness.models.pretrained import longest_text, open_folder
+from trueness.models.pretrained import longest_text, open_folder, quiet
 
 WordRule = Literal["sum", "max", "first"]
 """How the scores of a word's parts become one: their sum, the one of largest magnitude, or the first part's."""
@@ -218,7 +218,7 @@ class TransformerModel(Classifier):
     def save(self, folder: str | Path) -> Path:
         """As `save_pretrained` does: safetensors, configuration and tokeniser."""
         path = Path(folder)
-        with disk(f"the model {path}", full="free some space", refused="choose another folder"):
+        with quiet(), disk(f"the model {path}", full="free some space", refused="choose another folder"):
             self.network.model.save_pretrained(path)
             self.coder.tokenizer.save_pretrained(path)
         return path

@@ -121,12 +121,13 @@ def _recipes(study: GroundTruthStudy, dataset: str) -> list[str]:
     return [*([study.recipe_of(dataset)] if scratch else []), *([study.rationale_recipe] if study.rationales else [])]
 
 
-@task("ground-truth/planted", version=2)
+@task("ground-truth/planted", version=3)
 def planted(
     inputs: Mapping[str, Stored], *, planting: str, kept: float | None, vectors: str | Path | None, frozen: bool
 ) -> dict[str, Any]:
     """A dataset with labels drawn anew and evidence planted; `frozen` says that word vectors are not trained."""
-    from trueness.data.planting import bound, plant, reassignment, with_splits
+    from trueness.data.planting import bound, plant, reassignment
+    from trueness.data.splitting import with_splits
 
     data = plant(with_splits(read_dataset(inputs["dataset"])), planting, kept=kept)
     payloads = dataset_payloads(data, vectors)

@@ -48,9 +48,10 @@ def hidden(
     unit: Unit,
 ) -> dict[str, Any]:
     """What is hidden first, by explanations of the models that saw everything; and how sparse those are."""
+    from trueness.data.folder import SPLITS
     from trueness.errors import Unsupported
     from trueness.protocols.roar.hiding import RANKS, SHARES, Amount, accumulated
-    from trueness.protocols.roar.step import SPLITS, Coded, Trained, hide_next, method_of, nothing
+    from trueness.protocols.roar.step import Coded, Trained, hide_next, method_of, nothing
 
     coded = Coded(read_dataset(inputs["dataset"]), current_device())
     masks: dict[str, Any] = {}

@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 
 from trueness.errors import Unsupported, UserError
+from trueness.progress import told
 from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import BASELINE
 from trueness.protocols.roar.hiding import Amount, choose
@@ -48,24 +49,27 @@ def follow(
     """The curves of all explainers and of random masks, with the scores and guards that texts have."""
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
-    for seed in seeds:
+    each = 1 / (1 + len(explainers)) / len(seeds)
+    for place, seed in enumerate(seeds):
         here = {"dataset": dataset, "model": model, "seed": seed}
         ends, nothing = replace(trial, leak=False), trial.masks(full=False)
         whole, start = ends.retrain(seed, nothing)
         _, end = ends.retrain(seed, trial.masks(full=True))
         rows.append({**here, "method": "nothing hidden", "order": "both", "step": 0, **start})
         rows.append({**here, "method": "all hidden", "order": "both", "step": len(shares) + 1, **end})
-        for method, explain in {BASELINE: None, **explainers}.items():
+        for number, (method, explain) in enumerate({BASELINE: None, **explainers}.items()):
             if any(row["method"] == method for row in refused):
                 continue
             importance = functools.partial(trial.importance, seed, method, explain)
             again = functools.partial(trial.retrain, seed)
             followed: Sequence[Order] = ["plain"] if explain is None else orders
             points = removal(whole, nothing, shares, followed, explain=importance, hide=_hide, train=again)
+            begin = (place + number / (1 + len(explainers))) / len(seeds)
+            steps = told(points, f"seed {seed}, {method}", len(shares) * len(followed), begin, begin + each)
             try:
                 rows += [
                     {**here, "method": method, "order": order, "step": step, **measured}
-                    for order, step, _, measured in points
+                    for order, step, _, measured in steps
                 ]
             except Unsupported as error:
                 reason = str(error).rstrip(".")

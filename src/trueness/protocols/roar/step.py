@@ -14,6 +14,7 @@ from torch import Tensor
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import SPECIAL, Coder
 from trueness.data.dataset import TextDataset
+from trueness.data.folder import SPLITS
 from trueness.explainers import TEXT_EXPLAINERS, Explainer, Random, Target
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.classifier import Classifier
@@ -26,7 +27,6 @@ from trueness.models.stack import run_loops
 from trueness.models.training import SplitView, build
 from trueness.protocols.roar.hiding import Amount, hide
 
-SPLITS = ("train", "dev", "test")
 Hiding = Callable[[str, EncodedSplit], Tensor]
 """Which tokens of a split are hidden, from its name and what it is."""
 RECIPE = Recipe(epochs=8, patience=3, batch_size=256, learning_rate=0.005, select="accuracy")
