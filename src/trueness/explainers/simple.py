@@ -10,6 +10,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.packing import per_token
 from trueness.explainers.text import generator_of
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.rationale import RationaleClassifier
@@ -23,10 +24,15 @@ class Attention(Explainer):
 
     facts = Facts(signed=False, needs=("attention",), machinery=("attention",))
 
+    max_bytes: int | None = None
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        with inspecting(model):
-            attention: Tensor = model(batch).attention
+        def work(_: Tensor, texts: Batch) -> Tensor:
+            attention: Tensor = model(texts).attention
             return attention
+
+        with inspecting(model):
+            return per_token(model, batch, work, max_bytes=self.max_bytes, weights=True)
 
 
 @dataclass(frozen=True)
