@@ -113,10 +113,10 @@ def default_explainers(model: Path | str, family: str | None) -> list[str]:
 
 def kept_model(model: Any, store: Path) -> str | Path:
     """Where workers find a model: its folder or address; a classifier at hand is saved beside the store's objects."""
-    from trueness.models.black_box import BLACK_BOXES
-
     if isinstance(model, str | Path):
         return model if plugins.is_address(str(model)) else Path(model)
+    from trueness.models.black_box import BLACK_BOXES  # loads torch, which no refusal of a path needs
+
     if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
         from trueness.models.pretrained import longest_text
         from trueness.models.transformer import Subwords, Transformer, TransformerModel

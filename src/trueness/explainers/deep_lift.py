@@ -18,14 +18,14 @@ from torch.overrides import TorchFunctionMode
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.packing import every_text, in_batches
 from trueness.explainers.paths import Baseline, ends
 from trueness.explainers.text import chosen_class, generator_of
 from trueness.models.network import TextNetwork, inspecting
 
 _NEAR = 1e-3  # inputs and (relatively) outputs nearer than this: the quotient of two roundings would be noise
-_COPIES = 2  # of every text in a batch: itself and its baseline
+_COPIES = 3  # of every text in a batch: itself, its baseline, and about as much again for the rules
 _MISSED = 0.02  # of the change of the logit (of 1, where that is less): more is no rounding
 
 
@@ -237,9 +237,3 @@ class DeepShap(Explainer):
             start = torch.where(batch.mask[..., None], table[tokens], end)
             total += _against(model, batch, chosen, end, start, self.max_bytes, "deep-shap")
         return total / self.n_samples
-
-
-TEXT_EXPLAINERS.add(
-    "deep-lift", DeepLift(), "DeepLIFT: differences from zero vectors shared by the rescale rule, signed"
-)
-TEXT_EXPLAINERS.add("deep-shap", DeepShap(), "DeepLIFT averaged over twenty texts of random words, signed")

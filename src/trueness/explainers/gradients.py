@@ -9,7 +9,7 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.packing import every_text, in_batches
 from trueness.explainers.text import Output, output_of, target_class
 from trueness.models.attentive import AttentiveClassifier
@@ -117,9 +117,3 @@ class GradientMadsen2022(Explainer):
         table = model.embedding.weight.detach()
         squared = torch.einsum("btd,de,bte->bt", gradient, table.T @ table, gradient)
         return squared.clamp(min=0).sqrt() * batch.mask
-
-
-TEXT_EXPLAINERS.add("gradient", Gradient(), "L2 norm of the logit's gradient at the embedding")
-TEXT_EXPLAINERS.add("gradient@jw2019", GradientJW2019(), "|g . e| of the probability, attention held constant")
-TEXT_EXPLAINERS.add("gradient@madsen2022", GradientMadsen2022(), "L2 norm over the vocabulary of the logit's gradient")
-TEXT_EXPLAINERS.add("input-x-gradient", InputXGradient(), "gradient of the logit times the embedding, signed")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Batch
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.packing import every_text, in_batches, logits_of, memory_for_batches
 from trueness.explainers.text import target_class
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
@@ -162,10 +162,3 @@ def _without_each(lstm: nn.LSTM, inputs: Tensor, begin: int, end: int) -> Tensor
         states[:n, :, t] = now[:n]
         states[n:, :, t] = now[n]
     return states
-
-
-TEXT_EXPLAINERS.add(
-    "leave-one-out", LeaveOneOut(), "change of the target's probability when a token is deleted, signed"
-)
-TEXT_EXPLAINERS.add("leave-one-out-mask", LeaveOneOut("mask"), "the same with the token replaced by the mask token")
-TEXT_EXPLAINERS.add("leave-one-out@jw2019", LeaveOneOutJW2019(), "total variation when a token is deleted")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.packing import in_batches
 from trueness.explainers.text import Output, chosen_class, generator_of, output_of
 from trueness.models.network import TextNetwork, inspecting
@@ -272,13 +272,3 @@ class Occlusion(MaskingExplainer):
         hidden = (1 - keep) * first[..., None]
         change = (whole[:, None] - said)[..., None]
         return (hidden * change).sum(dim=1) / hidden.sum(dim=1).clamp(min=1)
-
-
-TEXT_EXPLAINERS.add("lime", Lime(), "LIME: ridge regression on 1,000 masked copies, signed")
-TEXT_EXPLAINERS.add(
-    "lime@court2022",
-    Lime(width=1.0, hiding="pad", restart=True),
-    "LIME as Order in the Court 2022: padding for hidden tokens, equal places of a pair are one feature",
-)
-TEXT_EXPLAINERS.add("kernel-shap", KernelShap(), "Kernel SHAP: Shapley values from masked copies, signed")
-TEXT_EXPLAINERS.add("occlusion", Occlusion(), "change of the output when spans of three tokens are masked, signed")

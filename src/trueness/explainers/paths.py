@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.packing import every_text, in_batches
 from trueness.explainers.text import Output, chosen_class, generator_of, output_of
 from trueness.models.network import TextNetwork, inspecting
@@ -228,30 +228,3 @@ def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:
         return drawn * scale[row][:, None, None] * inside[row, :width]
 
     return at
-
-
-TEXT_EXPLAINERS.add(
-    "integrated-gradients", IntegratedGradients(), "gradients averaged from zero vectors to the text, times it, signed"
-)
-TEXT_EXPLAINERS.add(
-    "integrated-gradients@madsen2022",
-    IntegratedGradientsMadsen2022(),
-    "the same with each step scaled once more, as the code of Madsen et al. 2022",
-)
-TEXT_EXPLAINERS.add(
-    "integrated-gradients@court2022",
-    IntegratedGradients(baselines="pad", output="probability"),
-    "the same of the probability from the padding token, as Order in the Court 2022",
-)
-TEXT_EXPLAINERS.add(
-    "deep-lift@court2022",
-    DeepLiftCourt2022(),
-    "gradient times way from padding: their DeepLIFT, Order in the Court 2022",
-)
-TEXT_EXPLAINERS.add(
-    "gradient-shap@court2022",
-    GradientShap(5, baselines="pad", output="probability"),
-    "five points on the way from padding, of the probability, as Order in the Court 2022",
-)
-TEXT_EXPLAINERS.add("gradient-shap", GradientShap(), "expected gradients: random points of the way, signed")
-TEXT_EXPLAINERS.add("smooth-gradient", SmoothGradient(), "L2 norm of the gradient averaged over noisy copies")

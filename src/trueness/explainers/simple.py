@@ -9,7 +9,7 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.packing import per_token
 from trueness.explainers.text import generator_of
 from trueness.models.network import TextNetwork, inspecting
@@ -52,14 +52,6 @@ class Random(Explainer):
         return torch.stack(rows).to(batch.tokens.device) * batch.mask
 
 
-TEXT_EXPLAINERS.add(
-    "attention",
-    Attention(),
-    "the model's own attention weights; of a transformer also attention[LAYER], attention[LAYER,HEAD]",
-)
-TEXT_EXPLAINERS.add("random", Random(), "random scores, fixed by a seed: the baseline")
-
-
 @dataclass(frozen=True)
 class TokenNumber(Explainer):
     """The number of each token in the vocabulary: known without any model.
@@ -71,9 +63,6 @@ class TokenNumber(Explainer):
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         return batch.tokens.to(model.embedding.weight.dtype) * batch.mask
-
-
-TEXT_EXPLAINERS.add("token-number", TokenNumber(), "a token's number in the vocabulary: a foil that sees no model")
 
 
 @dataclass(frozen=True)
@@ -88,9 +77,6 @@ class Rationale(Explainer):
         with inspecting(model):
             selected: Tensor = model(batch).attention
         return selected
-
-
-TEXT_EXPLAINERS.add("rationale", Rationale(), "what a rationale model selected")
 
 
 @dataclass(frozen=True)
@@ -110,11 +96,3 @@ class Blurred(Explainer):
         both = torch.stack([size * batch.mask, batch.mask.to(size.dtype)])[:, :, None]  # the sums, and their weights
         sums, weights = (torch.nn.functional.conv1d(one, kernel, padding=len(_KERNEL) // 2)[:, 0] for one in both)
         return torch.where(batch.mask, sums / weights.clamp(min=1e-9), 0.0)
-
-
-TEXT_EXPLAINERS.add_family(
-    r"blurred\[(.+)\]",
-    lambda name: Blurred(TEXT_EXPLAINERS[name]),
-    Blurred,
-    lambda one: f"blurred[{TEXT_EXPLAINERS.name_of(one.sharp)}]",
-)

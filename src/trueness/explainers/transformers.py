@@ -14,7 +14,7 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.packing import per_token
 from trueness.explainers.text import target_class
 from trueness.models.network import TextNetwork, inspecting
@@ -204,14 +204,3 @@ class AttentionFlow(Explainer):
                 layers = network.attentions(text)[1]
             inside = np.stack([attention[0].mean(dim=0).double().cpu().numpy() for attention in layers])
             yield (inside + np.eye(length)) / 2
-
-
-TEXT_EXPLAINERS.add("attention-flow", AttentionFlow(), "the largest flow through all of a transformer's attention")
-TEXT_EXPLAINERS.add("attention-rollout", AttentionRollout(), "attention multiplied through a transformer's layers")
-TEXT_EXPLAINERS.add("gradient-x-attention", GradientXAttention(), "a transformer's last attention times its gradient")
-TEXT_EXPLAINERS.add_family(
-    r"attention\[(\d+)(?:,(\d+))?\]",
-    lambda layer, head: LayerAttention(int(layer), None if head is None else int(head)),
-    LayerAttention,
-    lambda one: one.name,
-)
