@@ -24,10 +24,11 @@ SETTABLE = ("embedding", "hidden", "activation", "normaliser")
 
 def subject(model: str | Path, family: str | None = None) -> Path | str:
     """The model as a parameter of tasks: its folder, or the function that is the model; UserError for neither."""
-    from trueness.models.black_box import BLACK_BOXES
     from trueness.models.families import recognise
 
     if plugins.is_address(str(model)):
+        from trueness.models.black_box import BLACK_BOXES  # loads torch
+
         return BLACK_BOXES.reference(str(model))
     folder = Path(model)
     recognise(folder, family)

@@ -1,4 +1,4 @@
-"""The explainers of text by name: where each is, with which settings, and what it is. Torch loads with the first one."""
+"""Explainers of text by name: where each is, with which settings, and what it is. Torch loads with the first one."""
 
 from __future__ import annotations
 
