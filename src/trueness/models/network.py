@@ -115,13 +115,16 @@ def inspecting(model: TextNetwork, *, gradients: bool = False) -> Iterator[None]
     """
     was_training = model.training
     learned = [parameter for parameter in model.parameters() if gradients and parameter.requires_grad]
-    model.train(gradients and model.recurrent)
+    wanted = gradients and model.recurrent
+    if any(module.training is not wanted for module in model.modules()):
+        model.train(wanted)
     for parameter in learned:
         parameter.requires_grad = False
     try:
         with torch.set_grad_enabled(gradients):
             yield
     finally:
-        model.train(was_training)
+        if was_training is not wanted:
+            model.train(was_training)
         for parameter in learned:
             parameter.requires_grad = True
