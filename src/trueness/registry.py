@@ -37,13 +37,15 @@ class _Entry(Generic[T]):
     """The function or class behind it, if a decorator registered that."""
     source: Source | None = None
     """Where it came from, if it was found by its address."""
+    make: Callable[[], T] | None = None
+    """Makes the thing when it is first asked for, so that a list of names loads nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Family(Generic[T]):
     pattern: re.Pattern[str]
     make: Callable[..., T]
-    type: type[T]
+    class_name: str
     spell: Callable[[Any], str]
 
 
@@ -62,9 +64,22 @@ class Registry(Generic[T]):
         self._entries: dict[str, _Entry[T]] = {}
         self._families: list[_Family[T]] = []
 
-    def add_family(self, pattern: str, make: Callable[..., T], type_: type[T], spell: Callable[[Any], str]) -> None:
-        """Names of one form stand for things made from what the pattern's groups hold; `spell` gives one its name."""
-        self._families.append(_Family(re.compile(pattern), make, type_, spell))
+    def add_family(self, pattern: str, make: Callable[..., T], class_name: str, spell: Callable[[Any], str]) -> None:
+        """Names of one form stand for things made from what the pattern's groups hold.
+
+        `spell` gives a thing of that class its name.
+        """
+        self._families.append(_Family(re.compile(pattern), make, class_name, spell))
+
+    def add_later(self, name: str, make: Callable[[], T], description: str) -> None:
+        """Register what is made, and its module loaded, when it is first asked for."""
+        self._entries[name] = _Entry(cast(T, None), description, make=make)
+
+    def _thing(self, name: str) -> T:
+        entry = self._entries[name]
+        if entry.make is not None:
+            entry = self._entries[name] = dataclasses.replace(entry, thing=entry.make(), make=None)
+        return entry.thing
 
     def add(self, name: str, thing: T, description: str, *, maker: Any = None) -> T:
         """Register under a new name; what a decorator registered from the same place before is replaced."""
@@ -84,11 +99,11 @@ class Registry(Generic[T]):
         """The name by which a thing is found again: of a name itself, of an object its own; UserError without one."""
         if isinstance(thing, str):
             return thing
-        for name, entry in self._filled().items():
-            if thing is entry.thing or (entry.maker is not None and thing is entry.maker):
+        for name, entry in list(self._filled().items()):
+            if thing is self._thing(name) or (entry.maker is not None and thing is entry.maker):
                 return name
         for family in self._families:
-            if type(thing) is family.type:
+            if type(thing).__name__ == family.class_name and type(thing).__module__.startswith("trueness."):
                 return family.spell(thing)
         if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
             return self._address_of(thing)
@@ -113,7 +128,8 @@ class Registry(Generic[T]):
             sources: dict[Source, None] = {}
             name = self._canonical(name, sources)
             name = Reference(name, tuple(sources)) if sources else name
-        self[name]
+        if name not in self._entries:  # a plain name needs no look at the thing, which may be slow to load
+            self[name]
         return name
 
     def _canonical(self, name: str, sources: dict[Source, None]) -> str:
@@ -179,7 +195,7 @@ class Registry(Generic[T]):
             if found := family.pattern.fullmatch(name):
                 return family.make(*found.groups())
         if name in self._entries:
-            return self._entries[name].thing
+            return self._thing(name)
         if found := _SETTINGS.fullmatch(name):
             return self._set(found["base"], found["settings"])
         if (outside := self._source_of(name)) is None:

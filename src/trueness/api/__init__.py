@@ -1,26 +1,50 @@
-"""What the command line does, as functions; each is exported (`as`), and `trueness` lists the same names."""
+"""What the command line does, as functions; each is exported (`as`), and `trueness` lists the same names.
 
-from trueness.api.arrays import recursive_roar as recursive_roar
-from trueness.api.audit import AuditPlan as AuditPlan
-from trueness.api.audit import audit as audit
-from trueness.api.catalogue import list_names
-from trueness.api.studies import Plan as Plan
-from trueness.api.studies import StudyRun as StudyRun
-from trueness.api.studies import compare as compare
-from trueness.api.studies import dry_run as dry_run
-from trueness.api.studies import open_run as open_run
-from trueness.api.studies import plan as plan
-from trueness.api.studies import run as run
-from trueness.api.texts import adversarial_attention as adversarial_attention
-from trueness.api.texts import agreement as agreement
-from trueness.api.texts import attefa as attefa
-from trueness.api.texts import evaluate as evaluate
-from trueness.api.texts import explain as explain
-from trueness.api.texts import faithfulness as faithfulness
-from trueness.api.texts import fine_tune as fine_tune
-from trueness.api.texts import load_dataset as load_dataset
-from trueness.api.texts import load_model as load_model
-from trueness.api.texts import train as train
-from trueness.studies import load_study as load_study
+A module loads when one of its names is first asked for: no command waits for another's imports.
+"""
 
-list = list_names  # noqa: A001  # as the command
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trueness.api.arrays import recursive_roar as recursive_roar
+    from trueness.api.audits import AuditPlan as AuditPlan
+    from trueness.api.audits import audit as audit
+    from trueness.api.catalogue import list_names as list  # noqa: A004, F401  # as the command
+    from trueness.api.studies import Plan as Plan
+    from trueness.api.studies import StudyRun as StudyRun
+    from trueness.api.studies import compare as compare
+    from trueness.api.studies import dry_run as dry_run
+    from trueness.api.studies import open_run as open_run
+    from trueness.api.studies import plan as plan
+    from trueness.api.studies import run as run
+    from trueness.api.texts import adversarial_attention as adversarial_attention
+    from trueness.api.texts import agreement as agreement
+    from trueness.api.texts import attefa as attefa
+    from trueness.api.texts import evaluate as evaluate
+    from trueness.api.texts import explain as explain
+    from trueness.api.texts import faithfulness as faithfulness
+    from trueness.api.texts import fine_tune as fine_tune
+    from trueness.api.texts import load_dataset as load_dataset
+    from trueness.api.texts import load_model as load_model
+    from trueness.api.texts import train as train
+    from trueness.studies import load_study as load_study
+else:
+    _HOME = {
+        "api.arrays": ("recursive_roar",),
+        "api.audits": ("AuditPlan", "audit"),
+        "api.catalogue": ("list",),
+        "api.studies": ("Plan", "StudyRun", "compare", "dry_run", "open_run", "plan", "run"),
+        "api.texts": (
+            *("adversarial_attention", "agreement", "attefa", "evaluate", "explain", "faithfulness", "fine_tune"),
+            *("load_dataset", "load_model", "train"),
+        ),
+        "studies": ("load_study",),
+    }
+
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        for module, names in _HOME.items():
+            if name in names:
+                return getattr(import_module(f"trueness.{module}"), "list_names" if name == "list" else name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import Any
 
 from trueness.data import TEXT_DATASETS, VECTOR_DATASETS
@@ -9,14 +10,13 @@ from trueness.data.planting import PLANTINGS
 from trueness.explainers import VECTOR_EXPLAINERS
 from trueness.models import TEXT_MODELS, VECTOR_MODELS
 from trueness.registry import Registry
-from trueness.studies import builtin_studies, load_study
+from trueness.studies import builtin_studies
 
 
 def list_names() -> dict[str, dict[str, str]]:
     """Everything that has a name: kind to name to description."""
     from trueness.explainers import TEXT_EXPLAINERS
-    from trueness.models.finetuning import FINE_TUNINGS
-    from trueness.models.recipes import RECIPES
+    from trueness.models.recipes import FINE_TUNINGS, RECIPES
 
     kinds: dict[str, tuple[Registry[Any], ...]] = {
         "dataset": (VECTOR_DATASETS, TEXT_DATASETS),
@@ -25,7 +25,7 @@ def list_names() -> dict[str, dict[str, str]]:
         "explainer": (VECTOR_EXPLAINERS, TEXT_EXPLAINERS),
         "planting": (PLANTINGS,),
     }
-    found = {"study": {name: load_study(name).title for name in builtin_studies()}}
+    found = {"study": {name: tomllib.loads(text)["title"] for name, text in builtin_studies().items()}}
     for kind, registries in kinds.items():
         found[kind] = {name: registry.describe(name) for registry in registries for name in registry}
     return found

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from trueness.data import TextExample
     from trueness.explainers import Explainer
     from trueness.models.classifier import Classifier
-    from trueness.models.finetuning import FineTuning
-    from trueness.models.recipes import Recipe
+    from trueness.models.recipes import FineTuning, Recipe
     from trueness.models.transformer import TransformerModel
     from trueness.protocols.result import Result
 

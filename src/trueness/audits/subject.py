@@ -24,10 +24,11 @@ SETTABLE = ("embedding", "hidden", "activation", "normaliser")
 
 def subject(model: str | Path, family: str | None = None) -> Path | str:
     """The model as a parameter of tasks: its folder, or the function that is the model; UserError for neither."""
-    from trueness.models.black_box import BLACK_BOXES
     from trueness.models.families import recognise
 
     if plugins.is_address(str(model)):
+        from trueness.models.black_box import BLACK_BOXES  # loads torch
+
         return BLACK_BOXES.reference(str(model))
     folder = Path(model)
     recognise(folder, family)
@@ -113,10 +114,10 @@ def default_explainers(model: Path | str, family: str | None) -> list[str]:
 
 def kept_model(model: Any, store: Path) -> str | Path:
     """Where workers find a model: its folder or address; a classifier at hand is saved beside the store's objects."""
-    from trueness.models.black_box import BLACK_BOXES
-
     if isinstance(model, str | Path):
         return model if plugins.is_address(str(model)) else Path(model)
+    from trueness.models.black_box import BLACK_BOXES  # loads torch, which no refusal of a path needs
+
     if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
         from trueness.models.pretrained import longest_text
         from trueness.models.transformer import Subwords, Transformer, TransformerModel

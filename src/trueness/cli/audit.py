@@ -15,7 +15,7 @@ from trueness.cli import options
 from trueness.cli.options import columns_of, put, settings_of
 
 if TYPE_CHECKING:
-    from trueness.api.audit import AuditPlan
+    from trueness.api.audits import AuditPlan
     from trueness.audits.verdict import Audit
 
 _FILE = {"metavar": "FILE"}

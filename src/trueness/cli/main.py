@@ -83,7 +83,7 @@ def list_command(
         if singular not in found:
             raise UserError(f"There is no kind {kind!r}; {nearest(kind, list(found))}")
         found = {singular: found[singular]}
-    put(as_json, found, "names")
+    put(as_json, found, "names", module="listing")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -97,8 +97,10 @@ def settings_of(given: list[str] | None) -> dict[str, Any]:
     return found
 
 
-def put(as_json: bool, value: T, name: str, plain: Callable[[T], Any] = lambda value: value) -> None:
-    """Print a result: as JSON, which `plain` makes of what is not plain yet, or by the function of `show` so named.
+def put(
+    as_json: bool, value: T, name: str, plain: Callable[[T], Any] = lambda value: value, module: str = "show"
+) -> None:
+    """Print a result: as JSON, which `plain` makes of what is not plain yet, or by the function of `module` so named.
 
     What draws tables loads here, so that `--help` and `--json` need not wait for it.
     """
@@ -106,4 +108,4 @@ def put(as_json: bool, value: T, name: str, plain: Callable[[T], Any] = lambda v
         written = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
         print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", written))
     else:
-        getattr(import_module("trueness.cli.show"), name)(value)
+        getattr(import_module(f"trueness.cli.{module}"), name)(value)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from trueness.api import Plan, StudyRun
@@ -14,6 +13,7 @@ from trueness.api.bar import duration
 from trueness.audits.verdict import Audit, Trial
 from trueness.boundary import printable
 from trueness.cli.console import open_console
+from trueness.cli.listing import print_rows
 from trueness.protocols.result import Result
 from trueness.report.compare import MANY, shares, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
@@ -22,17 +22,6 @@ from trueness.studies import KINDS
 
 _BAD_ROWS = 10  # a file that is bad throughout says so in its first rows
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
-
-
-def _rows(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """A table; columns named in `right` hold numbers."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), show_header=any(columns))
-    for column in columns:
-        numeric = column in right
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
 
 
 def _interval(low: float | None, high: float | None) -> str:
@@ -64,7 +53,7 @@ def dry_run(run: StudyRun) -> None:
         shown = table.without_paper()
         console.print()
         console.print(shown.title, style="bold")
-        _rows(console, shown.header, shown.rows)
+        print_rows(console, shown.header, shown.rows)
     console.print()
     _remarks(console, run.result)
 
@@ -82,7 +71,7 @@ def result(found: Result, headlines: Sequence[str] | None = None) -> None:
         cells = [number(score.value), _interval(score.low, score.high), str(score.n)]
         cells += [] if narrow else [number(score.null), number(score.best), score.direction]
         rows.append([*(getattr(score, name) for name in texts), *cells])
-    _rows(console, (*texts, *numbers, *(() if narrow else ("direction",))), rows, numbers)
+    print_rows(console, (*texts, *numbers, *(() if narrow else ("direction",))), rows, numbers)
     if len(scores) < len(found.scores):
         console.print(f"{len(found.scores) - len(scores)} more scores are in the report, and with --json.")
     console.print()
@@ -111,7 +100,7 @@ def plan(found: Plan) -> None:
     console = open_console()
     numbers = {"total": "total", "in the store": "cached", "to compute": "to_compute"}
     rows = ((name, *(str(row[key]) for key in numbers.values())) for name, row in found.tasks.items())
-    _rows(console, ("task", *numbers), rows, right=[*numbers])
+    print_rows(console, ("task", *numbers), rows, right=[*numbers])
     if found.damaged:
         console.print(f"{len(found.damaged)} stored objects are damaged and will be computed again.")
     if found.seconds is None or found.critical_path is None:
@@ -148,21 +137,13 @@ def comparison(compared: dict[str, Any]) -> None:
         ours += [_interval(row["low"], row["high"]), str(row["n"])]
         agrees = {True: "yes", False: "no", None: "–"}[row["agrees"]]
         rows.append([*(row[name] for name in texts), *ours, agrees, row["note"]])
-    _rows(console, (*texts, *numbers, "agrees", "note"), rows, numbers)
+    print_rows(console, (*texts, *numbers, "agrees", "note"), rows, numbers)
     console.print()
     if left_out:
         console.print(f"{left_out} more values have no published counterpart; --json prints them.")
     for sentence in shares(compared["agreement"]):
         console.print(sentence)
     _claims(console, compared["claims"])
-
-
-def names(found: dict[str, dict[str, str]]) -> None:
-    """Everything that has a name."""
-    console = open_console()
-    for kind, entries in found.items():
-        console.print(f"{kind}:", style="bold")
-        _rows(console, ("", ""), ((f"  {name}", description) for name, description in entries.items()))
 
 
 def dataset(found: dict[str, Any]) -> None:
@@ -176,7 +157,7 @@ def dataset(found: dict[str, Any]) -> None:
         classes += f" and {more} more" if more > 0 else ""
         rows.append((split, str(row["rows"]), classes, lengths, str(row.get("duplicates", "–"))))
     columns = ("split", "rows", "classes", "words", "duplicates")
-    _rows(console, columns, rows, right=("rows", "duplicates"))
+    print_rows(console, columns, rows, right=("rows", "duplicates"))
     for split, row in found["splits"].items():
         if row.get("contradictory"):
             console.print(f"{split}: {row['contradictory']} texts occur with more than one label.")
@@ -206,7 +187,7 @@ def trained(summary: dict[str, Any]) -> None:
     console = open_console()
     columns = list(dict.fromkeys(name for scores in summary["scores"].values() for name in scores))
     rows = ((split, *(number(scores.get(name)) for name in columns)) for split, scores in summary["scores"].items())
-    _rows(console, ("split", *columns), rows, right=columns)
+    print_rows(console, ("split", *columns), rows, right=columns)
     for note in summary["notes"]:
         console.print(f"{note}.")
     epochs = f"{summary['epochs']} epochs. " if "epochs" in summary else ""
@@ -230,7 +211,7 @@ def explanations(found: list[Explanation]) -> None:
         console.print(_coloured(explanation.tokens, explanation.scores))
         told = zip(explanation.tokens, explanation.scores, explanation.known, strict=True)
         rows = ((token if known else f"{token} (unknown word)", f"{score:+.4f}") for token, score, known in told)
-        _rows(console, ("token", "score"), rows, right=("score",))
+        print_rows(console, ("token", "score"), rows, right=("score",))
         console.print()
 
 
@@ -243,7 +224,7 @@ def adversaries(found: AdversarialAttention) -> None:
             console.print(Text(f"{name:12}").append(_coloured(row["words"], row[key])))
         told = zip(row["words"], row["attention"], row["adversarial"], strict=True)
         rows = ((word, f"{own:.4f}", f"{other:.4f}" if other else "–") for word, own, other in told)
-        _rows(console, ("word", "observed", "adversarial"), rows, right=("observed", "adversarial"))
+        print_rows(console, ("word", "observed", "adversarial"), rows, right=("observed", "adversarial"))
         console.print()
     for warning in found.warnings:
         console.print(f"Warning: {warning.where}: {warning.message}.")
@@ -273,7 +254,7 @@ def audit(found: Audit) -> None:
         cells = [_answer(one.trial(name)) for name in names]
         verdict = one.decision if not one.foil else _foil(one.decision)
         rows.append((f"{one.explainer} (foil)" if one.foil else one.explainer, verdict, *cells))
-    _rows(console, ("explainer", "verdict", *names), rows)
+    print_rows(console, ("explainer", "verdict", *names), rows)
     console.print()
     for one in found.explainers:
         if not one.foil:

@@ -52,6 +52,11 @@ class Batch:
         guide = None if self.guide is None else self.guide[index]
         return Batch(self.text.rows(index), self.labels[index], other, guide)
 
+    def cut(self, width: int, *, full: bool) -> Batch:
+        """The same with less padding behind the texts, which are no longer than that; `full`: with none."""
+        guide = None if self.guide is None else self.guide[:, :width]
+        return replace(self, text=self.text.cut(width, full=full), guide=guide)
+
     def masked(self, where: Tensor, token: int | None = None) -> Batch:
         """The same with the tokens at `where` replaced by the mask token, or another."""
         return replace(self, text=self.text.masked(where, token))

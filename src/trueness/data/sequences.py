@@ -27,6 +27,8 @@ class Sequences:
     """(batch, length) int64: which text a token belongs to, where a model reads both texts as one sequence."""
     mask_token: int = MASK
     """The number of the mask token."""
+    full: bool = False
+    """Whether it is known, without asking the device, that no sequence is padded."""
 
     def to(self, device: str | torch.device) -> Sequences:
         """The same on another device."""
@@ -38,7 +40,14 @@ class Sequences:
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Sequences:
         types = None if self.types is None else change(self.types)
-        return Sequences(change(self.tokens), change(self.lengths), change(self.mask), types, self.mask_token)
+        return replace(
+            self, tokens=change(self.tokens), lengths=change(self.lengths), mask=change(self.mask), types=types
+        )
+
+    def cut(self, width: int, *, full: bool) -> Sequences:
+        """The first positions alone, of sequences that are no longer than that; `full`: all are just as long."""
+        types = None if self.types is None else self.types[:, :width]
+        return replace(self, tokens=self.tokens[:, :width], mask=self.mask[:, :width], types=types, full=full)
 
     def without(self, position: Tensor) -> Sequences:
         """Each row without the token at its position, the rest moved left."""
@@ -46,7 +55,7 @@ class Sequences:
         index = keep + (keep >= position[:, None])
         types = None if self.types is None else self.types.gather(1, index)
         tokens, mask = self.tokens.gather(1, index), self.mask.gather(1, index)
-        return Sequences(tokens, self.lengths - 1, mask, types, self.mask_token)
+        return replace(self, tokens=tokens, lengths=self.lengths - 1, mask=mask, types=types)
 
     def masked(self, where: Tensor, token: int | None = None) -> Sequences:
         """The same with the mask token (or another) at `where`, as far as those positions may be explained."""

@@ -58,7 +58,5 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        for module in import_module("trueness.explainers.catalogue").MODULES:
-            if hasattr(module, name):
-                return getattr(module, name)
+        return import_module("trueness.explainers.catalogue").find(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

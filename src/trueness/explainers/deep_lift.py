@@ -18,12 +18,14 @@ from torch.overrides import TorchFunctionMode
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
+from trueness.explainers.packing import every_text, in_batches
 from trueness.explainers.paths import Baseline, ends
-from trueness.explainers.text import chosen_class, generator_of, texts_at_once
+from trueness.explainers.text import chosen_class, generator_of
 from trueness.models.network import TextNetwork, inspecting
 
 _NEAR = 1e-3  # inputs and (relatively) outputs nearer than this: the quotient of two roundings would be noise
+_COPIES = 3  # of every text in a batch: itself, its baseline, and about as much again for the rules
 _MISSED = 0.02  # of the change of the logit (of 1, where that is less): more is no rounding
 
 
@@ -170,20 +172,24 @@ def _against(
             f"{name} cannot pass an LSTM, whose gates are inside one operation; use integrated-gradients or "
             "gradient-shap."
         )
-    step = max(1, texts_at_once(model, batch, max_bytes, gradients=True) // 2)
     scores = end.new_zeros(batch.tokens.shape)
-    for index in torch.split(torch.arange(len(batch), device=end.device), step):
-        both = torch.cat([index, index])
+
+    def work(index: Tensor, texts: Batch) -> tuple[Tensor, Tensor]:
+        width, place = texts.tokens.shape[1], torch.arange(len(index), device=index.device)
+        there, back = end[index, :width], start[index, :width]
         with inspecting(model, gradients=True):
-            embeddings = torch.cat([end[index], start[index]]).requires_grad_()
-            with _Rules():
-                logits = model(batch.rows(both), embeddings=embeddings).logits
-            said = logits.gather(1, chosen[both][:, None])[:, 0]
+            embeddings = torch.cat([there, back]).requires_grad_()
+            with _Rules():  # every operation must be seen: attention is not fused
+                logits = model(texts.rows(place.repeat(2)), embeddings=embeddings).logits
+            said = logits.gather(1, chosen[index].repeat(2)[:, None])[:, 0]
             (multiplier,) = torch.autograd.grad(said[: len(index)].sum(), embeddings)
-        part = (multiplier[: len(index)] * (end[index] - start[index])).sum(dim=-1)
-        scores[index] = part * batch.mask[index]
-        change = (said[: len(index)] - said[len(index) :]).detach()
-        missed = (scores[index].sum(dim=-1) - change).abs() / change.abs().clamp(min=1)
+        part = (multiplier[: len(index)] * (there - back)).sum(dim=-1)
+        return part * texts.mask, (said[: len(index)] - said[len(index) :]).detach()
+
+    looks: dict[str, Any] = {"max_bytes": max_bytes, "gradients": True, "weights": True, "copies": _COPIES}
+    for index, (part, change) in in_batches(model, batch, every_text(batch), work, **looks):
+        scores[index, : part.shape[1]] = part
+        missed = (part.sum(dim=-1) - change).abs() / change.abs().clamp(min=1)
         if not float(missed.max()) <= _MISSED:  # nor where it is no number
             raise Unsupported(
                 f"{name} does not know every operation of this model: its scores miss {float(missed.max()):.0%} of the "
@@ -231,9 +237,3 @@ class DeepShap(Explainer):
             start = torch.where(batch.mask[..., None], table[tokens], end)
             total += _against(model, batch, chosen, end, start, self.max_bytes, "deep-shap")
         return total / self.n_samples
-
-
-TEXT_EXPLAINERS.add(
-    "deep-lift", DeepLift(), "DeepLIFT: differences from zero vectors shared by the rescale rule, signed"
-)
-TEXT_EXPLAINERS.add("deep-shap", DeepShap(), "DeepLIFT averaged over twenty texts of random words, signed")

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
+from trueness.explainers.packing import every_text, in_batches
 from trueness.explainers.text import Output, output_of, target_class
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.network import TextNetwork, inspecting
@@ -22,18 +23,27 @@ def embedding_gradient(
     *,
     output: Output = "logit",
     hold_attention: bool = False,
+    max_bytes: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The gradient of the target's output at the embeddings, and the embeddings: both (batch, tokens, embedding).
 
     With `hold_attention` the weights are constants, so that influence through attention is left out.
     """
-    with inspecting(model, gradients=True):
-        embeddings = model.embed(batch).detach().requires_grad_()
-        logits = _held(model, embeddings, batch) if hold_attention else model(batch, embeddings=embeddings).logits
-        chosen = target_class(logits.detach(), batch, target)
+    embeddings = model.embed(batch).detach()
+    gradient = torch.zeros_like(embeddings)
+
+    def work(places: Tensor, texts: Batch) -> Tensor:
+        given = embeddings[places, : texts.tokens.shape[1]].requires_grad_()
+        logits = _held(model, given, texts) if hold_attention else model.logits(texts, embeddings=given)
+        chosen = target_class(logits.detach(), texts, target)
         # Examples do not interact, so one backward pass gives every example its own gradient.
-        (gradient,) = torch.autograd.grad(output_of(logits, chosen, output).sum(), embeddings)
-    return gradient, embeddings.detach()
+        return torch.autograd.grad(output_of(logits, chosen, output).sum(), given)[0]
+
+    with inspecting(model, gradients=True):
+        every = every_text(batch)
+        for places, found in in_batches(model, batch, every, work, max_bytes=max_bytes, gradients=True):
+            gradient[places, : found.shape[1]] = found
+    return gradient, embeddings
 
 
 def _held(model: TextNetwork, embeddings: Tensor, batch: Batch) -> Tensor:
@@ -52,8 +62,10 @@ class Gradient(Explainer):
 
     facts = Facts(signed=False, needs=("gradients",), machinery=("gradient",))
 
+    max_bytes: int | None = None
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        gradient, _ = embedding_gradient(model, batch, target)
+        gradient, _ = embedding_gradient(model, batch, target, max_bytes=self.max_bytes)
         return (gradient * gradient).sum(dim=-1).sqrt() * batch.mask
 
 
@@ -63,8 +75,10 @@ class InputXGradient(Explainer):
 
     facts = Facts(needs=("gradients",), machinery=("gradient", "path", "rescale"))
 
+    max_bytes: int | None = None
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        gradient, embeddings = embedding_gradient(model, batch, target)
+        gradient, embeddings = embedding_gradient(model, batch, target, max_bytes=self.max_bytes)
         return (gradient * embeddings).sum(dim=-1) * batch.mask
 
 
@@ -77,8 +91,12 @@ class GradientJW2019(Explainer):
 
     facts = Facts(signed=False, needs=("gradients", "attention"), machinery=("gradient",))
 
+    max_bytes: int | None = None
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        gradient, embeddings = embedding_gradient(model, batch, target, output="probability", hold_attention=True)
+        gradient, embeddings = embedding_gradient(
+            model, batch, target, output="probability", hold_attention=True, max_bytes=self.max_bytes
+        )
         return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
 
 
@@ -92,14 +110,10 @@ class GradientMadsen2022(Explainer):
 
     facts = Facts(signed=False, needs=("gradients",), machinery=("gradient",))
 
+    max_bytes: int | None = None
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        gradient, _ = embedding_gradient(model, batch, target)
+        gradient, _ = embedding_gradient(model, batch, target, max_bytes=self.max_bytes)
         table = model.embedding.weight.detach()
         squared = torch.einsum("btd,de,bte->bt", gradient, table.T @ table, gradient)
         return squared.clamp(min=0).sqrt() * batch.mask
-
-
-TEXT_EXPLAINERS.add("gradient", Gradient(), "L2 norm of the logit's gradient at the embedding")
-TEXT_EXPLAINERS.add("gradient@jw2019", GradientJW2019(), "|g . e| of the probability, attention held constant")
-TEXT_EXPLAINERS.add("gradient@madsen2022", GradientMadsen2022(), "L2 norm over the vocabulary of the logit's gradient")
-TEXT_EXPLAINERS.add("input-x-gradient", InputXGradient(), "gradient of the logit times the embedding, signed")

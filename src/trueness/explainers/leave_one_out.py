@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Batch
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
+from trueness.explainers.packing import every_text, in_batches, logits_of, memory_for_batches
 from trueness.explainers.text import target_class
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM
@@ -21,18 +22,18 @@ from trueness.models.recurrence import reversal
 class LeaveOneOut(Explainer):
     """The target's probability with a token minus that without it, deleted or masked: positive where it speaks for it.
 
-    All (instance, position) variants are folded into large batches; on a CPU a deletion in a BiLSTM reuses the input
-    projection and the states before and after the token. `max_bytes` bounds the states held at a time.
+    All (instance, position) variants are folded into batches of at most `max_bytes`; on a CPU a deletion in a BiLSTM
+    reuses the input projection and the states before and after the token.
     """
 
     facts = Facts(machinery=("masking",))
 
     replace: Literal["delete", "mask"] = "delete"
-    max_bytes: int = 2 << 30
+    max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         with inspecting(model):
-            logits = model(batch).logits
+            logits = logits_of(model, batch, self.max_bytes)
             before = torch.softmax(logits, dim=-1)
             after = torch.softmax(self._logits_without_each(model, batch), dim=-1)
             return self._measure(before[:, None] - after, target_class(logits, batch, target)) * batch.mask
@@ -43,7 +44,6 @@ class LeaveOneOut(Explainer):
 
     def _logits_without_each(self, model: TextNetwork, batch: Batch) -> Tensor:
         """(batch, tokens, classes): the logits without the token at each position."""
-        rows, width = batch.tokens.shape
         # On a GPU a step of the recurrence costs a launch whatever its size, so one large rerun is faster there.
         shared = (
             model
@@ -53,23 +53,39 @@ class LeaveOneOut(Explainer):
             and batch.tokens.device.type == "cpu"
             else None
         )
-        each = width * width * model.numbers_per_token(width) * model.embedding.weight.element_size()
-        step = max(1, self.max_bytes // (each * (3 if shared is not None else 2)))
-        parts = [batch.rows(index) for index in torch.split(torch.arange(rows, device=batch.tokens.device), step)]
-        return torch.cat([_shared_states(shared, part) if shared else self._rerun(model, part) for part in parts])
+        return self._rerun(model, batch) if shared is None else self._shared(shared, batch)
+
+    def _shared(self, model: AttentiveClassifier, batch: Batch) -> Tensor:
+        """Deletion in a BiLSTM, some positions of some texts at a time."""
+        rows, width = batch.tokens.shape
+        limit = memory_for_batches(batch.tokens.device) if self.max_bytes is None else self.max_bytes
+        each = 3 * width * model.numbers_per_token(width) * model.embedding.weight.element_size()
+        some = max(1, limit // (each * width))
+        if some > 1 or limit // each >= width:
+            return torch.cat([_shared_states(model, batch.rows(part)) for part in torch.split(every_text(batch), some)])
+        result = model.embedding.weight.new_zeros(rows, width, model.classes)
+        for row, length in enumerate(batch.text.lengths.tolist()):
+            text = batch.rows(torch.tensor([row])).cut(length, full=True)
+            for begin in range(0, length, max(1, limit // each)):
+                end = min(length, begin + max(1, limit // each))
+                result[row, begin:end] = _shared_states(model, text, (begin, end))[0]
+        return result
 
     def _rerun(self, model: TextNetwork, batch: Batch) -> Tensor:
         """Every variant as an example of its own."""
-        rows, width = batch.tokens.shape
         row, position = batch.mask.nonzero(as_tuple=True)
-        variants = batch.rows(row)
-        if self.replace == "delete":
-            text = variants.text.without(position)
-        else:
-            text = variants.text.masked(torch.nn.functional.one_hot(position, width).bool())
-        logits = model(Batch(text, variants.labels, variants.other)).logits
-        result: Tensor = logits.new_zeros(rows, width, logits.shape[-1])
-        result[row, position] = logits
+        result = model.embedding.weight.new_zeros(*batch.tokens.shape, model.classes)
+
+        def work(places: Tensor, variants: Batch) -> Tensor:
+            at = position[places]
+            if self.replace == "delete":
+                text = variants.text.without(at)
+            else:
+                text = variants.text.masked(nn.functional.one_hot(at, variants.tokens.shape[1]).bool())
+            return model.logits(Batch(text, variants.labels, variants.other))
+
+        for places, logits in in_batches(model, batch, row, work, max_bytes=self.max_bytes):
+            result[row[places], position[places]] = logits
         return result
 
 
@@ -82,36 +98,42 @@ class LeaveOneOutJW2019(LeaveOneOut):
         return change.abs().sum(dim=-1) / 2
 
 
-def _shared_states(model: AttentiveClassifier, batch: Batch) -> Tensor:
-    """Deletion in a BiLSTM: (batch, tokens, classes) logits without each token.
+def _shared_states(model: AttentiveClassifier, batch: Batch, deleted: tuple[int, int] | None = None) -> Tensor:
+    """Deletion in a BiLSTM: (batch, positions, classes) logits without the token at each position.
 
-    Forward states before the deleted token and backward states after it are those of the whole text.
+    Forward states before the deleted token and backward states after it are those of the whole text. With `deleted`
+    only the positions from the first to before the second one, of texts of one length.
     """
     encoder = model.encoder
     assert isinstance(encoder, BiLSTM)
     embeddings = model.embed(batch)
     rows, width = batch.tokens.shape
     order = reversal(batch.text.lengths, width)
-    there = _without_each(encoder.forwards, embeddings)
-    mirrored = _without_each(encoder.backwards, embeddings.gather(1, order[..., None].expand_as(embeddings)))
-    # Back from reversed coordinates, both of the deleted token and of the states.
+    reverse = embeddings.gather(1, order[..., None].expand_as(embeddings))
     row = torch.arange(rows, device=order.device)
-    back = mirrored[order.T[:, :, None], row[None, :, None], order[None]]
-    states = torch.cat([there, back], dim=-1).reshape(width * rows, width, -1)
-    left = batch.mask[None] & ~torch.eye(width, dtype=torch.bool, device=order.device)[:, None]
-    mask = left.reshape(width * rows, width)
+    begin, end = deleted or (0, width)
+    there = _without_each(encoder.forwards, embeddings, begin, end)
+    mirrored = _without_each(
+        encoder.backwards, reverse, *((0, width) if deleted is None else (width - end, width - begin))
+    )
+    # Back from reversed coordinates, both of the deleted token and of the states.
+    back = mirrored[order.T[:, :, None], row[None, :, None], order[None]] if deleted is None else mirrored.flip(0, 2)
+    number = end - begin
+    states = torch.cat([there, back], dim=-1).reshape(number * rows, width, -1)
+    left = batch.mask[None] & ~torch.eye(width, dtype=torch.bool, device=order.device)[begin:end, None]
+    mask = left.reshape(number * rows, width)
     auxiliary = model.auxiliary(batch)
     if auxiliary is not None:
-        context = None if auxiliary.context is None else auxiliary.context.repeat(width, 1)
-        auxiliary = Auxiliary(auxiliary.summary.repeat(width, 1), context)
+        context = None if auxiliary.context is None else auxiliary.context.repeat(number, 1)
+        auxiliary = Auxiliary(auxiliary.summary.repeat(number, 1), context)
     query = auxiliary.summary if auxiliary is not None and model.config.head == "query" else None
     weights = model.weigh(states, mask, query)
-    logits = model.decode(states, weights, batch.rows(row.repeat(width)), auxiliary=auxiliary)
-    return logits.reshape(width, rows, -1).transpose(0, 1)
+    logits = model.decode(states, weights, batch.rows(row.repeat(number)), auxiliary=auxiliary)
+    return logits.reshape(number, rows, -1).transpose(0, 1)
 
 
-def _without_each(lstm: nn.LSTM, inputs: Tensor) -> Tensor:
-    """States of a one-directional LSTM that reads a sequence without the token at each position.
+def _without_each(lstm: nn.LSTM, inputs: Tensor, begin: int, end: int) -> Tensor:
+    """States of a one-directional LSTM that reads a sequence without the token at each position from begin to end.
 
     (deleted position, batch, position, hidden); the entry at the deleted position itself is meaningless. At step t only
     the deletions at earlier positions run on; the later ones still share the states of the whole sequence.
@@ -122,25 +144,21 @@ def _without_each(lstm: nn.LSTM, inputs: Tensor) -> Tensor:
     projected = inputs @ weights["weight_ih_l0"].T + (weights["bias_ih_l0"] + weights["bias_hh_l0"])
     recurrent = weights["weight_hh_l0"].T
     # The last slot is the whole sequence, where nothing is deleted.
-    h = inputs.new_zeros(width + 1, rows, hidden)
+    number = end - begin
+    h = inputs.new_zeros(number + 1, rows, hidden)
     c = torch.zeros_like(h)
-    states = inputs.new_empty(width, rows, width, hidden)
+    states = inputs.new_empty(number, rows, width, hidden)
     for t in range(width):
         # Deletions before t, then the whole sequence; a deletion at t starts from the whole sequence's present state.
-        h[t], c[t] = h[width], c[width]
-        active = torch.cat([h[:t], h[width:]])
+        n = min(max(t - begin, 0), number)
+        if begin <= t < end:
+            h[n], c[n] = h[number], c[number]
+        active = torch.cat([h[:n], h[number:]])
         gates = active @ recurrent + projected[:, t]
         i, f, g, o = gates.chunk(4, dim=-1)
-        cell = torch.sigmoid(f) * torch.cat([c[:t], c[width:]]) + torch.sigmoid(i) * torch.tanh(g)
+        cell = torch.sigmoid(f) * torch.cat([c[:n], c[number:]]) + torch.sigmoid(i) * torch.tanh(g)
         now = torch.sigmoid(o) * torch.tanh(cell)
-        h[:t], c[:t], h[width], c[width] = now[:t], cell[:t], now[t], cell[t]
-        states[:t, :, t] = now[:t]
-        states[t:, :, t] = now[t]
+        h[:n], c[:n], h[number], c[number] = now[:n], cell[:n], now[n], cell[n]
+        states[:n, :, t] = now[:n]
+        states[n:, :, t] = now[n]
     return states
-
-
-TEXT_EXPLAINERS.add(
-    "leave-one-out", LeaveOneOut(), "change of the target's probability when a token is deleted, signed"
-)
-TEXT_EXPLAINERS.add("leave-one-out-mask", LeaveOneOut("mask"), "the same with the token replaced by the mask token")
-TEXT_EXPLAINERS.add("leave-one-out@jw2019", LeaveOneOutJW2019(), "total variation when a token is deleted")

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
-from trueness.explainers.text import Output, chosen_class, generator_of, output_of, texts_at_once
+from trueness.explainers.contract import Explainer, Facts, Target
+from trueness.explainers.packing import in_batches
+from trueness.explainers.text import Output, chosen_class, generator_of, output_of
 from trueness.models.network import TextNetwork, inspecting
 
 HiddenToken = Literal["mask", "pad"]
@@ -128,15 +129,18 @@ def _outputs(
     first, where = _distinct(row, flat)
     token = batch.text.mask_token if how.hiding == "mask" else model.padding
     chosen = chosen_class(model, batch, target)
+
+    def work(places: Tensor, copies: Batch) -> Tensor:
+        part = first[places]
+        kept = flat[part].gather(1, features[row[part], : copies.tokens.shape[1]].clamp(min=0))
+        logits = model.logits(copies.masked(copies.mask & ~kept, token)).double()
+        return output_of(logits, chosen[row[part]], output)
+
     with inspecting(model):
-        said = []
-        for part in torch.split(first, texts_at_once(model, batch, how.max_bytes)):
-            index = row[part]
-            copies = batch.rows(index)
-            kept = flat[part].gather(1, features[index].clamp(min=0))
-            logits = model(copies.masked(copies.mask & ~kept, token)).logits.double()
-            said.append(output_of(logits, chosen[index], output))
-    return torch.cat(said)[where].reshape(texts, masks)
+        said = torch.zeros(len(first), dtype=torch.float64, device=device)
+        for places, found in in_batches(model, batch, row[first], work, max_bytes=how.max_bytes):
+            said[places] = found
+    return said[where].reshape(texts, masks)
 
 
 def _distinct(row: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
@@ -268,13 +272,3 @@ class Occlusion(MaskingExplainer):
         hidden = (1 - keep) * first[..., None]
         change = (whole[:, None] - said)[..., None]
         return (hidden * change).sum(dim=1) / hidden.sum(dim=1).clamp(min=1)
-
-
-TEXT_EXPLAINERS.add("lime", Lime(), "LIME: ridge regression on 1,000 masked copies, signed")
-TEXT_EXPLAINERS.add(
-    "lime@court2022",
-    Lime(width=1.0, hiding="pad", restart=True),
-    "LIME as Order in the Court 2022: padding for hidden tokens, equal places of a pair are one feature",
-)
-TEXT_EXPLAINERS.add("kernel-shap", KernelShap(), "Kernel SHAP: Shapley values from masked copies, signed")
-TEXT_EXPLAINERS.add("occlusion", Occlusion(), "change of the output when spans of three tokens are masked, signed")

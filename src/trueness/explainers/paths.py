@@ -11,10 +11,13 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
-from trueness.explainers.text import Output, chosen_class, generator_of, output_of, texts_at_once
+from trueness.explainers.contract import Explainer, Facts, Target
+from trueness.explainers.packing import every_text, in_batches
+from trueness.explainers.text import Output, chosen_class, generator_of, output_of
 from trueness.models.network import TextNetwork, inspecting
 
+Place = Callable[[Tensor, Tensor, int], Tensor]
+"""From the numbers of rows, those of points, and a width: the first embeddings of each of those rows at its point."""
 Baseline = Literal["zero", "mask", "pad"]
 """What a text without information is: zero vectors, the mask or the padding token, at every explained position."""
 
@@ -23,31 +26,33 @@ def average_gradient(
     model: TextNetwork,
     batch: Batch,
     target: Target,
-    place: Callable[[Tensor, Tensor], Tensor],
+    place: Place,
     weights: Tensor,
     max_bytes: int | None = None,
     output: Output = "logit",
 ) -> Tensor:
     """(batch, tokens, embedding): the gradient of the target's output, summed over points with weights.
 
-    `place(rows, points)` gives the embeddings of those rows at those points. All (row, point) pairs are examples of
-    large batches; `max_bytes` bounds what such a batch takes.
+    All (row, point) pairs are examples of large batches; `max_bytes` bounds what such a batch takes.
     """
-    rows, width = batch.tokens.shape
     chosen = chosen_class(model, batch, target)
-    step = texts_at_once(model, batch, max_bytes, gradients=True)
-    every = torch.arange(len(weights), device=batch.tokens.device)
-    total = model.embedding.weight.new_zeros(rows, width, model.embedding.embedding_dim)
-    # Some texts with all of their points at once, or some points of one text.
-    for some in torch.split(torch.arange(rows, device=every.device), max(1, step // len(weights))):
-        for points in torch.split(every, step):
-            row, point = some.repeat_interleave(len(points)), points.repeat(len(some))
-            with inspecting(model, gradients=True):
-                embeddings = place(row, point).detach().requires_grad_()
-                logits = model(batch.rows(row), embeddings=embeddings).logits
-                (gradient,) = torch.autograd.grad(output_of(logits, chosen[row], output).sum(), embeddings)
-            summed = weights[points] @ gradient.reshape(len(some), len(points), -1)
-            total[some] += summed.view(-1, *total.shape[1:])
+    row = every_text(batch).repeat_interleave(len(weights))
+    point = torch.arange(len(weights), device=row.device).repeat(len(batch))
+    total = model.embedding.weight.new_zeros(*batch.tokens.shape, model.embedding.embedding_dim)
+
+    def work(places: Tensor, texts: Batch) -> Tensor:
+        text = row[places]
+        given = place(text, point[places], texts.tokens.shape[1]).detach().requires_grad_()
+        logits = model.logits(texts, embeddings=given)
+        return torch.autograd.grad(output_of(logits, chosen[text], output).sum(), given)[0]
+
+    with inspecting(model, gradients=True):
+        for places, found in in_batches(model, batch, row, work, max_bytes=max_bytes, gradients=True):
+            # Copies of one text stand together. A product adds them up in the same order on every device.
+            texts, which = torch.unique_consecutive(row[places], return_inverse=True)
+            share = found.new_zeros(len(texts), len(places))
+            share[which, torch.arange(len(places), device=row.device)] = weights[point[places]]
+            total[texts, : found.shape[1]] += (share @ found.flatten(1)).view(len(texts), *found.shape[1:])
     return total
 
 
@@ -82,8 +87,8 @@ class IntegratedGradients(Explainer):
         nodes, weights = np.polynomial.legendre.leggauss(self.n_steps)
         share, weight = (end.new_tensor(values) for values in ((nodes + 1) / 2, weights / 2))
 
-        def place(row: Tensor, point: Tensor) -> Tensor:
-            return torch.lerp(start[row], end[row], share[point][:, None, None])
+        def place(row: Tensor, point: Tensor, width: int) -> Tensor:
+            return torch.lerp(start[row, :width], end[row, :width], share[point][:, None, None])
 
         gradient = average_gradient(model, batch, target, place, weight, self.max_bytes, self.output)
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
@@ -98,7 +103,7 @@ class IntegratedGradients(Explainer):
         chosen = chosen_class(model, batch, target)
         with inspecting(model):
             end, start = (
-                output_of(model(batch, embeddings=embeddings).logits, chosen, self.output)
+                output_of(model.logits(batch, embeddings=embeddings), chosen, self.output)
                 for embeddings in ends(model, batch, self.baselines)
             )
         return (scores.sum(dim=-1) - (end - start)).abs()
@@ -121,8 +126,8 @@ class IntegratedGradientsMadsen2022(Explainer):
         embeddings = model.embed(batch).detach()
         share = torch.arange(1, self.n_steps + 1, device=embeddings.device).to(embeddings.dtype) / self.n_steps
 
-        def place(row: Tensor, point: Tensor) -> Tensor:
-            return share[point][:, None, None] * embeddings[row]
+        def place(row: Tensor, point: Tensor, width: int) -> Tensor:
+            return share[point][:, None, None] * embeddings[row, :width]
 
         gradient = average_gradient(model, batch, target, place, share / self.n_steps, self.max_bytes)
         return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
@@ -148,9 +153,10 @@ class GradientShap(Explainer):
         share = torch.stack(drawn).to(end)
         noise = _noise(batch, end, self.stdevs, self.seed + 1) if self.stdevs else None
 
-        def place(row: Tensor, point: Tensor) -> Tensor:
-            to = end[row] if noise is None else end[row] + noise(row, point)
-            return start[row] + share[row, point][:, None, None] * (to - start[row])
+        def place(row: Tensor, point: Tensor, width: int) -> Tensor:
+            there, back = end[row, :width], start[row, :width]
+            to = there if noise is None else there + noise(row, point, width)
+            return back + share[row, point][:, None, None] * (to - back)
 
         weights = end.new_full((self.n_samples,), 1 / self.n_samples)
         gradient = average_gradient(model, batch, target, place, weights, self.max_bytes, self.output)
@@ -171,7 +177,11 @@ class DeepLiftCourt2022(Explainer):
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         end, start = ends(model, batch, "pad")
         once = end.new_ones(1)
-        gradient = average_gradient(model, batch, target, lambda row, _: end[row], once, self.max_bytes, "probability")
+
+        def there(row: Tensor, _: Tensor, width: int) -> Tensor:
+            return end[row, :width]
+
+        gradient = average_gradient(model, batch, target, there, once, self.max_bytes, "probability")
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
 
 
@@ -192,14 +202,14 @@ class SmoothGradient(Explainer):
         noise = _noise(batch, embeddings, self.stdevs, self.seed)
         weights = embeddings.new_full((self.nt_samples,), 1 / self.nt_samples)
 
-        def place(row: Tensor, point: Tensor) -> Tensor:
-            return embeddings[row] + noise(row, point)
+        def place(row: Tensor, point: Tensor, width: int) -> Tensor:
+            return embeddings[row, :width] + noise(row, point, width)
 
         gradient = average_gradient(model, batch, target, place, weights, self.max_bytes)
         return gradient.square().sum(dim=-1).sqrt() * batch.mask
 
 
-def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Callable[[Tensor, Tensor], Tensor]:
+def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:
     """Normal noise at explained positions, one draw per text and sample."""
     size = embeddings.shape[-1]
     inside = batch.mask[..., None]
@@ -208,41 +218,13 @@ def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Callabl
     variance = ((embeddings - mean[:, None, None]).square() * inside).sum(dim=(1, 2)) / count
     scale = noise * variance.sqrt()
     seeds = [(length, generator.initial_seed()) for length, generator in generator_of(batch, seed)]
-    width = embeddings.shape[1]
 
-    def at(row: Tensor, point: Tensor) -> Tensor:
+    def at(row: Tensor, point: Tensor, width: int) -> Tensor:
         drawn = embeddings.new_zeros(len(row), width, size)
         for place, (one, sample) in enumerate(zip(row.tolist(), point.tolist(), strict=True)):
             length, start = seeds[one]
             generator = torch.Generator().manual_seed((start + 7_919 * (sample + 1)) % 2**63)
             drawn[place, :length] = torch.randn(length, size, generator=generator).to(drawn)
-        return drawn * scale[row][:, None, None] * inside[row]
+        return drawn * scale[row][:, None, None] * inside[row, :width]
 
     return at
-
-
-TEXT_EXPLAINERS.add(
-    "integrated-gradients", IntegratedGradients(), "gradients averaged from zero vectors to the text, times it, signed"
-)
-TEXT_EXPLAINERS.add(
-    "integrated-gradients@madsen2022",
-    IntegratedGradientsMadsen2022(),
-    "the same with each step scaled once more, as the code of Madsen et al. 2022",
-)
-TEXT_EXPLAINERS.add(
-    "integrated-gradients@court2022",
-    IntegratedGradients(baselines="pad", output="probability"),
-    "the same of the probability from the padding token, as Order in the Court 2022",
-)
-TEXT_EXPLAINERS.add(
-    "deep-lift@court2022",
-    DeepLiftCourt2022(),
-    "gradient times way from padding: their DeepLIFT, Order in the Court 2022",
-)
-TEXT_EXPLAINERS.add(
-    "gradient-shap@court2022",
-    GradientShap(5, baselines="pad", output="probability"),
-    "five points on the way from padding, of the probability, as Order in the Court 2022",
-)
-TEXT_EXPLAINERS.add("gradient-shap", GradientShap(), "expected gradients: random points of the way, signed")
-TEXT_EXPLAINERS.add("smooth-gradient", SmoothGradient(), "L2 norm of the gradient averaged over noisy copies")

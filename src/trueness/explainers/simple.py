@@ -9,7 +9,8 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
+from trueness.explainers.packing import per_token
 from trueness.explainers.text import generator_of
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.rationale import RationaleClassifier
@@ -23,10 +24,15 @@ class Attention(Explainer):
 
     facts = Facts(signed=False, needs=("attention",), machinery=("attention",))
 
+    max_bytes: int | None = None
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        with inspecting(model):
-            attention: Tensor = model(batch).attention
+        def work(_: Tensor, texts: Batch) -> Tensor:
+            attention: Tensor = model(texts).attention
             return attention
+
+        with inspecting(model):
+            return per_token(model, batch, work, max_bytes=self.max_bytes, weights=True)
 
 
 @dataclass(frozen=True)
@@ -46,14 +52,6 @@ class Random(Explainer):
         return torch.stack(rows).to(batch.tokens.device) * batch.mask
 
 
-TEXT_EXPLAINERS.add(
-    "attention",
-    Attention(),
-    "the model's own attention weights; of a transformer also attention[LAYER], attention[LAYER,HEAD]",
-)
-TEXT_EXPLAINERS.add("random", Random(), "random scores, fixed by a seed: the baseline")
-
-
 @dataclass(frozen=True)
 class TokenNumber(Explainer):
     """The number of each token in the vocabulary: known without any model.
@@ -65,9 +63,6 @@ class TokenNumber(Explainer):
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         return batch.tokens.to(model.embedding.weight.dtype) * batch.mask
-
-
-TEXT_EXPLAINERS.add("token-number", TokenNumber(), "a token's number in the vocabulary: a foil that sees no model")
 
 
 @dataclass(frozen=True)
@@ -82,9 +77,6 @@ class Rationale(Explainer):
         with inspecting(model):
             selected: Tensor = model(batch).attention
         return selected
-
-
-TEXT_EXPLAINERS.add("rationale", Rationale(), "what a rationale model selected")
 
 
 @dataclass(frozen=True)
@@ -104,11 +96,3 @@ class Blurred(Explainer):
         both = torch.stack([size * batch.mask, batch.mask.to(size.dtype)])[:, :, None]  # the sums, and their weights
         sums, weights = (torch.nn.functional.conv1d(one, kernel, padding=len(_KERNEL) // 2)[:, 0] for one in both)
         return torch.where(batch.mask, sums / weights.clamp(min=1e-9), 0.0)
-
-
-TEXT_EXPLAINERS.add_family(
-    r"blurred\[(.+)\]",
-    lambda name: Blurred(TEXT_EXPLAINERS[name]),
-    Blurred,
-    lambda one: f"blurred[{TEXT_EXPLAINERS.name_of(one.sharp)}]",
-)

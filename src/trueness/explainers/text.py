@@ -11,6 +11,7 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.errors import UserError
 from trueness.explainers.contract import Target
+from trueness.explainers.packing import logits_of
 from trueness.models.network import TextNetwork, inspecting
 
 Output = Literal["probability", "logit"]
@@ -32,29 +33,16 @@ def target_class(logits: Tensor, batch: Batch, target: Target) -> Tensor:
 
 def chosen_class(model: TextNetwork, batch: Batch, target: Target) -> Tensor:
     """(batch,) the class that is explained."""
+    if target != "predicted":
+        return target_class(batch.labels.new_empty(len(batch), model.classes), batch, target)
     with inspecting(model):
-        return target_class(model(batch).logits, batch, target)
+        return target_class(logits_of(model, batch), batch, target)
 
 
 def output_of(logits: Tensor, chosen: Tensor, output: Output) -> Tensor:
     """(batch,) the chosen class's logit or probability."""
     values = logits if output == "logit" else logits.softmax(dim=-1)
     return values.gather(1, chosen[:, None])[:, 0]
-
-
-def within_memory(each: int, max_bytes: int | None, device: torch.device) -> int:
-    """How many copies of so many bytes fit: by default into 256 MiB, on a GPU into a 16th of it; one at least."""
-    if max_bytes is None:
-        gpu = device.type == "cuda"
-        max_bytes = torch.cuda.get_device_properties(device).total_memory // 16 if gpu else 256 << 20
-    return max(1, max_bytes // each)
-
-
-def texts_at_once(model: TextNetwork, batch: Batch, max_bytes: int | None, *, gradients: bool = False) -> int:
-    """How many texts as wide as the batch a model can look at in so many bytes, see `within_memory`."""
-    width = batch.tokens.shape[1]
-    each = width * model.numbers_per_token(width, gradients=gradients) * model.embedding.weight.element_size()
-    return within_memory(each, max_bytes, batch.tokens.device)
 
 
 def generator_of(batch: Batch, seed: int) -> Iterator[tuple[int, torch.Generator]]:

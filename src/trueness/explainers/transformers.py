@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,8 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target
+from trueness.explainers.contract import Explainer, Facts, Target
+from trueness.explainers.packing import per_token
 from trueness.explainers.text import target_class
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.transformer import Transformer
@@ -32,11 +33,17 @@ def _transformer(model: TextNetwork, name: str) -> Transformer:
     return model
 
 
-def _layers(model: TextNetwork, batch: Batch, name: str) -> tuple[Tensor, ...]:
-    """(batch, heads, tokens, tokens) of every layer of a transformer."""
+def _from_layers(
+    model: TextNetwork, batch: Batch, name: str, read: Callable[[tuple[Tensor, ...]], Tensor], max_bytes: int | None
+) -> Tensor:
+    """(batch, tokens): what `read` says to (texts, heads, tokens, tokens) of every layer, some texts at a time."""
     network = _transformer(model, name)
+
+    def work(_: Tensor, texts: Batch) -> Tensor:
+        return read(network.attentions(texts)[1])
+
     with inspecting(network):
-        return network.attentions(batch)[1]
+        return per_token(network, batch, work, max_bytes=max_bytes, weights=True) * batch.mask
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,7 @@ class LayerAttention(Explainer):
 
     layer: int
     head: int | None = None
+    max_bytes: int | None = None
 
     @property
     def name(self) -> str:
@@ -54,13 +62,15 @@ class LayerAttention(Explainer):
         return f"attention[{self.layer}]" if self.head is None else f"attention[{self.layer},{self.head}]"
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        layers = _layers(model, batch, self.name)
+        return _from_layers(model, batch, self.name, self._read, self.max_bytes)
+
+    def _read(self, layers: tuple[Tensor, ...]) -> Tensor:
         if not 1 <= self.layer <= len(layers):
             raise Unsupported(f"{self.name}: the model has layers 1 to {len(layers)}.")
         row = layers[self.layer - 1][:, :, 0]
         if self.head is not None and not 1 <= self.head <= row.shape[1]:
             raise Unsupported(f"{self.name}: the model has heads 1 to {row.shape[1]}.")
-        return (row.mean(dim=1) if self.head is None else row[:, self.head - 1]) * batch.mask
+        return row.mean(dim=1) if self.head is None else row[:, self.head - 1]
 
 
 @dataclass(frozen=True)
@@ -73,13 +83,19 @@ class AttentionRollout(Explainer):
 
     facts = Facts(signed=False, needs=("layers",), machinery=("attention",))
 
+    max_bytes: int | None = None
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
-        layers = _layers(model, batch, "attention-rollout")
-        row = torch.zeros_like(layers[0][:, 0, 0])
-        row[:, 0] = 1
-        for attention in reversed(layers):
-            row = (torch.einsum("bt,btu->bu", row, attention.mean(dim=1)) + row) / 2
-        return row * batch.mask
+        return _from_layers(model, batch, "attention-rollout", _rolled, self.max_bytes)
+
+
+def _rolled(layers: tuple[Tensor, ...]) -> Tensor:
+    """(texts, tokens) the first token's row of the product of all layers."""
+    row = torch.zeros_like(layers[0][:, 0, 0])
+    row[:, 0] = 1
+    for attention in reversed(layers):
+        row = (torch.einsum("bt,btu->bu", row, attention.mean(dim=1)) + row) / 2
+    return row
 
 
 @dataclass(frozen=True)
@@ -91,16 +107,22 @@ class GradientXAttention(Explainer):
 
     facts = Facts(needs=("gradients", "layers"), machinery=("attention",))
 
+    max_bytes: int | None = None
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         network = _transformer(model, "gradient-x-attention")
-        with inspecting(network, gradients=True):
+
+        def work(_: Tensor, texts: Batch) -> Tensor:
             # Weights that are frozen for some other use do not matter: the embeddings carry the gradient.
-            embeddings = network.embed(batch).detach().requires_grad_()
-            logits, layers = network.attentions(batch, embeddings=embeddings)
-            chosen = target_class(logits.detach(), batch, target)
+            embeddings = network.embed(texts).detach().requires_grad_()
+            logits, layers = network.attentions(texts, embeddings=embeddings)
+            chosen = target_class(logits.detach(), texts, target)
             (gradient,) = torch.autograd.grad(logits.gather(1, chosen[:, None]).sum(), layers[-1])
-            scores: Tensor = (gradient * layers[-1]).detach()[:, :, 0].mean(dim=1)
-            return scores * batch.mask
+            return (gradient * layers[-1]).detach()[:, :, 0].mean(dim=1)
+
+        with inspecting(network, gradients=True):
+            scores = per_token(network, batch, work, max_bytes=self.max_bytes, gradients=True, weights=True)
+        return scores * batch.mask
 
 
 def attention_flow(layers: Floats) -> Floats:
@@ -153,6 +175,8 @@ class AttentionFlow(Explainer):
 
     facts = Facts(signed=False, slow=True, needs=("layers",), machinery=("attention",))
 
+    max_bytes: int | None = None
+
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:  # noqa: ARG002
         scores = torch.zeros(batch.mask.shape, dtype=torch.float64)
         for row, layers in enumerate(self._graphs(model, batch)):
@@ -172,19 +196,11 @@ class AttentionFlow(Explainer):
         return torch.tensor(shares)
 
     def _graphs(self, model: TextNetwork, batch: Batch) -> Iterator[Floats]:
-        layers = _layers(model, batch, "attention-flow")
-        mixed = [attention.mean(dim=1).double().cpu().numpy() for attention in layers]
+        network = _transformer(model, "attention-flow")
         for row, length in enumerate(batch.text.lengths.tolist()):
-            inside = np.stack([attention[row, :length, :length] for attention in mixed])
+            # One at a time: what is held is one text's attention, and its flow takes far longer.
+            text = batch.rows(torch.tensor([row], device=batch.tokens.device)).cut(length, full=True)
+            with inspecting(network):
+                layers = network.attentions(text)[1]
+            inside = np.stack([attention[0].mean(dim=0).double().cpu().numpy() for attention in layers])
             yield (inside + np.eye(length)) / 2
-
-
-TEXT_EXPLAINERS.add("attention-flow", AttentionFlow(), "the largest flow through all of a transformer's attention")
-TEXT_EXPLAINERS.add("attention-rollout", AttentionRollout(), "attention multiplied through a transformer's layers")
-TEXT_EXPLAINERS.add("gradient-x-attention", GradientXAttention(), "a transformer's last attention times its gradient")
-TEXT_EXPLAINERS.add_family(
-    r"attention\[(\d+)(?:,(\d+))?\]",
-    lambda layer, head: LayerAttention(int(layer), None if head is None else int(head)),
-    LayerAttention,
-    lambda one: one.name,
-)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -17,51 +16,9 @@ from trueness.models.cuda_graphs import CrossEntropy, Stepper
 from trueness.models.evaluation import Evaluation
 from trueness.models.loop import Checkpoint, Loop
 from trueness.models.pretrained import find_pretrained, longest_text, open_folder
-from trueness.models.recipes import Recipe
+from trueness.models.recipes import FINE_TUNINGS, FineTuning, Recipe
 from trueness.models.training import SplitView
 from trueness.models.transformer import Subwords, Transformer, TransformerModel
-from trueness.registry import Registry
-
-
-@dataclass(frozen=True)
-class FineTuning:
-    """How a transformer is fine-tuned."""
-
-    epochs: int = 3
-    batch_size: int = 16
-    learning_rate: float = 2e-5
-    betas: tuple[float, float] = (0.9, 0.999)
-    weight_decay: float = 0.01
-    """Of all but biases and layer norms."""
-    warm_up: float = 0.06
-    """Share of the steps over which the learning rate rises; then it falls linearly to 0."""
-    decay: bool = True
-    clip: float | None = 1.0
-    select: Literal["accuracy", "macro-f1", "auc", "loss"] = "accuracy"
-    patience: int | None = None
-    """Stop after so many epochs without improvement."""
-    stop_at: float | None = None
-    """Stop once accuracy on the development split reaches this, and keep that epoch."""
-
-
-FINE_TUNINGS: Registry[FineTuning] = Registry("fine-tuning recipe")
-FINE_TUNINGS.add("fine-tune", FineTuning(), "a pretrained transformer: AdamW 2e-5, warm-up, linear decay, 3 epochs")
-FINE_TUNINGS.add(
-    "fine-tune@madsen2022",
-    FineTuning(betas=(0.9, 0.98), clip=None),
-    "a pretrained transformer as RoBERTa in Madsen et al. 2022",
-)
-FINE_TUNINGS.add(
-    "fine-tune@court2022",
-    FineTuning(40, 64, 1e-5, weight_decay=0.01, warm_up=0.0, decay=False, clip=None, patience=5),
-    "a pretrained transformer as DistilBERT in Order in the Court 2022",
-)
-
-FINE_TUNINGS.add(
-    "planted",
-    FineTuning(10, learning_rate=1e-4, patience=4, stop_at=0.97),
-    "until planted evidence is learned: development accuracy 0.97, within 10 epochs",
-)
 
 LARGEST = 1 << 13
 """Tokens of a batch whose step is still recorded: with more a GPU is busy anyway, and would hold much for each."""

@@ -69,6 +69,10 @@ class TextNetwork(nn.Module):
         outputs = sum(len(weight) for weight in self.parameters() if weight is not self.embedding.weight)
         return (8 if gradients else 4) * (self.embedding.embedding_dim + outputs)
 
+    def numbers_for_logits(self, width: int, *, gradients: bool = False) -> int:
+        """The same of `logits`, which may hold less."""
+        return self.numbers_per_token(width, gradients=gradients)
+
     @torch.no_grad()
     def take_vectors(self, table: npt.NDArray[np.float32]) -> None:
         """Begin with these vectors (words, size) of the vocabulary."""
@@ -85,6 +89,10 @@ class TextNetwork(nn.Module):
     def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
         """Predict; given embeddings or attention take the place of the model's own."""
         raise NotImplementedError
+
+    def logits(self, batch: Batch, *, embeddings: Tensor | None = None) -> Tensor:
+        """(batch, classes) and nothing else: where nobody reads attention, a model may compute it in a faster way."""
+        return self(batch, embeddings=embeddings).logits  # type: ignore[no-any-return]
 
 
 def check_outputs(model: TextNetwork, outputs: Tensor) -> Tensor:
@@ -107,13 +115,16 @@ def inspecting(model: TextNetwork, *, gradients: bool = False) -> Iterator[None]
     """
     was_training = model.training
     learned = [parameter for parameter in model.parameters() if gradients and parameter.requires_grad]
-    model.train(gradients and model.recurrent)
+    wanted = gradients and model.recurrent
+    if any(module.training is not wanted for module in model.modules()):
+        model.train(wanted)
     for parameter in learned:
         parameter.requires_grad = False
     try:
         with torch.set_grad_enabled(gradients):
             yield
     finally:
-        model.train(was_training)
+        if was_training is not wanted:
+            model.train(was_training)
         for parameter in learned:
             parameter.requires_grad = True

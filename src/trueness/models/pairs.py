@@ -74,6 +74,10 @@ class BothTexts(TextNetwork):
         """As the model of two texts."""
         return self.model.numbers_per_token(width, gradients=gradients)
 
+    def numbers_for_logits(self, width: int, *, gradients: bool = False) -> int:
+        """As the model of two texts."""
+        return self.model.numbers_for_logits(width, gradients=gradients)
+
     def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
         """Predict from the joined sequence; given embeddings take the place of the model's own."""
         if attention is not None:

@@ -1,4 +1,4 @@
-"""Training recipes are data: optimiser, loss, selection, and what they say of the model's shape."""
+"""Recipes of training and fine-tuning are data: optimiser, loss, selection, what they say of the model's shape."""
 
 from __future__ import annotations
 
@@ -113,4 +113,45 @@ RECIPES.add(
     "court2022-pair",
     replace(_COURT, shape={**_COURT.shape, "head": "concat"}),
     "Order in the Court 2022, pairs of texts",
+)
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """How a transformer is fine-tuned."""
+
+    epochs: int = 3
+    batch_size: int = 16
+    learning_rate: float = 2e-5
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.01
+    """Of all but biases and layer norms."""
+    warm_up: float = 0.06
+    """Share of the steps over which the learning rate rises; then it falls linearly to 0."""
+    decay: bool = True
+    clip: float | None = 1.0
+    select: Literal["accuracy", "macro-f1", "auc", "loss"] = "accuracy"
+    patience: int | None = None
+    """Stop after so many epochs without improvement."""
+    stop_at: float | None = None
+    """Stop once accuracy on the development split reaches this, and keep that epoch."""
+
+
+FINE_TUNINGS: Registry[FineTuning] = Registry("fine-tuning recipe")
+FINE_TUNINGS.add("fine-tune", FineTuning(), "a pretrained transformer: AdamW 2e-5, warm-up, linear decay, 3 epochs")
+FINE_TUNINGS.add(
+    "fine-tune@madsen2022",
+    FineTuning(betas=(0.9, 0.98), clip=None),
+    "a pretrained transformer as RoBERTa in Madsen et al. 2022",
+)
+FINE_TUNINGS.add(
+    "fine-tune@court2022",
+    FineTuning(40, 64, 1e-5, weight_decay=0.01, warm_up=0.0, decay=False, clip=None, patience=5),
+    "a pretrained transformer as DistilBERT in Order in the Court 2022",
+)
+
+FINE_TUNINGS.add(
+    "planted",
+    FineTuning(10, learning_rate=1e-4, patience=4, stop_at=0.97),
+    "until planted evidence is learned: development accuracy 0.97, within 10 epochs",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -35,9 +35,10 @@ device on the way whether all is real: it would have to finish first, and no ste
 
 
 class Transformer(TextNetwork):
-    """Any `AutoModelForSequenceClassification`, with eager attention, looked at in evaluation mode.
+    """Any `AutoModelForSequenceClassification`, looked at in evaluation mode.
 
-    `attention` of a prediction is the first token's row of the last layer, averaged over heads.
+    `attention` of a prediction is the first token's row of the last layer, averaged over heads. Weights exist in eager
+    attention only; `logits` needs none, and takes the fused one where the family has it.
     """
 
     attends = "layers"
@@ -56,7 +57,9 @@ class Transformer(TextNetwork):
         self._reads_types = "token_type_ids" in accepted and getattr(model.config, "type_vocab_size", 0) > 1
         # A decoder would have to see what comes later hidden, too.
         self.recorded = model.config.model_type in PREPARED and not getattr(model.config, "is_decoder", False)
-        if getattr(model.config, "_attn_implementation", "eager") != "eager":
+        loaded = getattr(model.config, "_attn_implementation", None) or "eager"
+        self._fused = loaded if loaded != "eager" or not getattr(model, "_supports_sdpa", False) else "sdpa"
+        if loaded != "eager":
             model.set_attn_implementation("eager")
         self.eval()
 
@@ -73,6 +76,14 @@ class Transformer(TextNetwork):
         work = 24 * state + 3 * row  # the wide layer has four times the state
         return int(layers * (state + row + work) if gradients else layers * (state + row) + work)
 
+    def numbers_for_logits(self, width: int, *, gradients: bool = False) -> int:
+        """One layer's work, without attention weights where it is fused; with gradients every layer's."""
+        if self._attention != "fused":
+            return self.numbers_per_token(width, gradients=gradients)
+        config = self.model.config
+        state, wide = config.hidden_size, getattr(config, "intermediate_size", 4 * config.hidden_size)
+        return int(config.num_hidden_layers * (9 * state + 2 * wide) if gradients else 5 * state + 2 * wide)
+
     def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
         """Predict; given embeddings of the words take the place of the model's own."""
         if attention is not None:
@@ -81,12 +92,33 @@ class Transformer(TextNetwork):
         row = found.attentions[-1][:, :, 0].mean(dim=1) * batch.mask
         return Prediction(found.logits, row / row.sum(dim=-1, keepdim=True).clamp(min=1e-12), found.hidden_states[-1])
 
+    def logits(self, batch: Batch, *, embeddings: Tensor | None = None) -> Tensor:
+        """The logits alone."""
+        found: Tensor = self._run(batch, embeddings, weights=False).logits
+        return found
+
     def attentions(self, batch: Batch, *, embeddings: Tensor | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The logits, and of every layer (batch, heads, tokens, tokens)."""
         found = self._run(batch, embeddings)
         return found.logits, tuple(found.attentions)
 
-    def _run(self, batch: Batch, embeddings: Tensor | None) -> Any:
+    @property
+    def _attention(self) -> Literal["fused", "eager"]:
+        """How attention is computed where its weights are not read; equal weights are made in eager attention."""
+        return "eager" if self._uniform or self._fused == "eager" else "fused"
+
+    @contextlib.contextmanager
+    def _computing_attention(self, how: str) -> Iterator[None]:
+        """With the implementation of that name; then as it was."""
+        config = self.model.config
+        before = config._attn_implementation
+        config._attn_implementation = how
+        try:
+            yield
+        finally:
+            config._attn_implementation = before
+
+    def _run(self, batch: Batch, embeddings: Tensor | None, *, weights: bool = True) -> Any:
         text = batch.text
         # Always by embeddings, so that a prediction and its explanation are the same computation.
         values = self.embed(batch) if embeddings is None else embeddings
@@ -97,10 +129,13 @@ class Transformer(TextNetwork):
             least = torch.finfo(values.dtype).min
             added = torch.zeros_like(inside, dtype=values.dtype).masked_fill(~inside, least)
             inputs["attention_mask"] = added[:, None, None]
+            if not weights and text.full:
+                del inputs["attention_mask"]  # nothing is hidden, and kernels without a mask are faster
         if self._reads_types and text.types is not None:
             inputs["token_type_ids"] = text.types
-        with UniformAttention() if self._uniform else contextlib.nullcontext():
-            return self.model(**inputs, output_attentions=True, output_hidden_states=True, return_dict=True)
+        how = "eager" if weights or self._attention == "eager" else self._fused
+        with UniformAttention() if self._uniform else contextlib.nullcontext(), self._computing_attention(how):
+            return self.model(**inputs, output_attentions=weights, output_hidden_states=weights, return_dict=True)
 
 
 class UniformAttention(TorchFunctionMode):

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch, EncodedSplit
-from trueness.explainers.text import texts_at_once
+from trueness.explainers.packing import logits_of
 from trueness.models.network import TextNetwork, inspecting
 from trueness.protocols.levels import LEVELS
 from trueness.protocols.result import Result
@@ -167,6 +167,4 @@ def _looks(network: TextNetwork, split: EncodedSplit, hidden: Sequence[Bools]) -
 
 
 def _probability(network: TextNetwork, batch: Batch) -> Tensor:
-    parts = torch.split(torch.arange(len(batch), device=batch.mask.device), texts_at_once(network, batch, None))
-    logits = [network(batch if len(parts) == 1 else batch.rows(part)).logits for part in parts]
-    return torch.cat(logits).double().softmax(dim=-1).gather(1, batch.labels[:, None])[:, 0]
+    return logits_of(network, batch).double().softmax(dim=-1).gather(1, batch.labels[:, None])[:, 0]

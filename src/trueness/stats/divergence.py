@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import rel_entr
 
 from trueness.stats.rows import Pair, pair_rows
 from trueness.stats.undefined import Bools, Floats, Measured, Reason
@@ -36,6 +35,8 @@ def kl_divergence(p: Any, q: Any, mask: Any = None) -> Measured:
     """
     pair, reasons = _distributions(p, q, mask)
     infinite = ((pair.b == 0) & (pair.a > 0)).any(axis=1)
+    from scipy.special import rel_entr  # a slow import, needed for computing only
+
     terms = rel_entr(pair.a, np.where(infinite[:, None], 1.0, pair.b))
     return Measured(np.maximum(terms.sum(axis=1), 0.0), {**reasons, Reason.INFINITE: infinite})
 

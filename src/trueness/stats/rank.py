@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from trueness.stats.rows import Ints, Pair, pair_rows, rank_rows, row_chunks, runs
 from trueness.stats.undefined import Bools, Floats, Measured, Reason
@@ -165,6 +164,8 @@ def _p_value(size: Ints, surplus: Floats, counts: _Counts) -> Floats:
     variance += 2 * tied_a * tied_b / m
     third = cubic_a * cubic_b
     variance += np.where(third > 0, third / np.where(n > 2, 9 * m * (n - 2), 1.0), 0.0)
+    from scipy.special import ndtr  # a slow import, needed for computing only
+
     p = 2 * ndtr(-np.abs(surplus) / np.sqrt(variance))
 
     fewest = np.minimum(counts.discordant, counts.total - counts.discordant)

@@ -40,7 +40,7 @@ AnyModel = Annotated[str, known(TEXT_MODELS), AfterValidator(_any_model)]
 
 
 def _fine_tuning(name: str) -> str:
-    from trueness.models.finetuning import FINE_TUNINGS  # loads torch
+    from trueness.models.recipes import FINE_TUNINGS
 
     with refused():
         return FINE_TUNINGS.reference(name)

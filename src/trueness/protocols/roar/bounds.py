@@ -16,7 +16,8 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.explainers import Target
-from trueness.explainers.text import target_class, within_memory
+from trueness.explainers.packing import in_batches
+from trueness.explainers.text import target_class
 from trueness.models.network import TextNetwork, inspecting
 from trueness.stats.undefined import Floats
 
@@ -33,25 +34,27 @@ class Drops:
         self._places = batch.mask[0].nonzero()[:, 0]
         self.size = len(self._places)
         with inspecting(network):
-            logits = network(batch).logits
+            logits = network.logits(batch)
         self._chosen = int(target_class(logits, batch, target)[0])
         self._whole = float(logits.softmax(dim=-1)[0, self._chosen])
 
     def __call__(self, sets: npt.NDArray[np.bool_]) -> Floats:
         """(sets,) from truth values (sets, tokens that may be hidden)."""
-        width = self._batch.mask.shape[1]
-        each = 4 * width * self._network.numbers_per_token(width)
-        step = within_memory(each, None, self._batch.mask.device)
-        found = []
+        chosen = torch.from_numpy(sets).to(self._batch.mask.device)
+        rows = torch.zeros(len(sets), dtype=torch.long, device=chosen.device)
+        found = np.zeros(len(sets))
+
+        def work(places: Tensor, texts: Batch) -> Floats:
+            where = torch.zeros_like(texts.mask)
+            where[:, self._places] = chosen[places]
+            logits = self._network.logits(texts.masked(where))
+            probability: Floats = logits.double().softmax(dim=-1)[:, self._chosen].cpu().numpy()
+            return probability
+
         with inspecting(self._network):
-            for begin in range(0, len(sets), step):
-                some = torch.from_numpy(sets[begin : begin + step]).to(self._batch.mask.device)
-                where = torch.zeros(len(some), width, dtype=torch.bool, device=some.device)
-                where[:, self._places] = some
-                rows: Tensor = torch.zeros(len(some), dtype=torch.long, device=some.device)
-                logits = self._network(self._batch.rows(rows).masked(where)).logits
-                found.append(self._whole - logits.double().softmax(dim=-1)[:, self._chosen].cpu().numpy())
-        return np.concatenate(found)
+            for places, said in in_batches(self._network, self._batch, rows, work):
+                found[places.cpu().numpy()] = self._whole - said
+        return found
 
     def along(self, order: npt.NDArray[np.intp]) -> float:
         """A(order)."""

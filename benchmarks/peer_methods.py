@@ -1,0 +1,233 @@
+"""The same explanation by us and by other libraries: one text, one class, a transformer with random weights.
+
+Peers get the model as transformers loads it (fused attention, no padding) and several sizes of their batches; the best counts.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trueness.data.batches import Batch
+from trueness.data.sequences import Sequences
+from trueness.explainers import Gradient, IntegratedGradients, KernelShap, LeaveOneOut, Lime, SmoothGradient
+from trueness.explainers.packing import in_batches
+from trueness.models.network import inspecting
+from trueness.models.transformer import Transformer
+
+SHAPES = {
+    "tiny": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128},
+    "minilm": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
+    "bert-base": {},
+}
+MASK = 103
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One model, one text; how often each method looks."""
+
+    shape: str
+    tokens: int
+    device: str
+    steps: int
+    samples: int
+    sizes: tuple[int, ...]
+    """Copies per call that peers may take."""
+    network: Transformer = field(repr=False)
+    batch: Batch = field(repr=False)
+
+    @property
+    def model(self) -> Any:
+        """The transformer itself."""
+        return self.network.model
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Ours against peers; all return (tokens,) scores."""
+
+    name: str
+    ours: Callable[[], Any]
+    peers: dict[str, Callable[[], Any]]
+    equal: bool
+    """Whether the values must be the same."""
+    passes: int
+    """Forward passes of the text that the method needs."""
+
+
+def setting(shape: str, tokens: int, device: str, steps: int, samples: int, sizes: tuple[int, ...]) -> Setting:
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(0)
+    network = Transformer(BertForSequenceClassification(BertConfig(num_labels=2, **SHAPES[shape]))).to(device)
+    numbers = torch.randint(1000, 30_000, (1, tokens), device=device)
+    inside = torch.ones(1, tokens, dtype=torch.bool, device=device)
+    inside[:, 0] = inside[:, -1] = False
+    text = Sequences(numbers, torch.tensor([tokens], device=device), inside, mask_token=MASK)
+    batch = Batch(text, torch.zeros(1, dtype=torch.long, device=device))
+    return Setting(shape, tokens, device, steps, samples, sizes, network, batch)
+
+
+class Peer:
+    """The model as a peer calls it: fused attention, frozen weights, (copies, tokens, embedding) to (copies, classes).
+
+    Begin and end are not explained, as by us.
+    """
+
+    def __init__(self, one: Setting) -> None:
+        self.one = one
+        whole = one.network.embed(one.batch).detach()
+        self.begin, self.embeddings, self.end = whole[:, :1], whole[:, 1:-1], whole[:, -1:]
+        self.mask = one.network.embedding.weight[MASK].detach().expand_as(self.embeddings)
+        self.features = torch.arange(one.tokens - 2, device=one.device)[None, :, None].expand_as(self.embeddings)
+
+    def __enter__(self) -> "Peer":
+        self.one.model.config._attn_implementation = "sdpa"
+        for weight in self.one.model.parameters():
+            weight.requires_grad = False
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.one.model.config._attn_implementation = "eager"
+        for weight in self.one.model.parameters():
+            weight.requires_grad = True
+
+    def logits(self, embeddings: Tensor) -> Tensor:
+        ends = [one.expand(len(embeddings), -1, -1) for one in (self.begin, self.end)]
+        found: Tensor = self.one.model(inputs_embeds=torch.cat([ends[0], embeddings, ends[1]], dim=1)).logits
+        return found
+
+    def probability(self, embeddings: Tensor) -> Tensor:
+        return self.logits(embeddings).softmax(dim=-1)
+
+    def hidden(self, keep: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+        """(masks,) probabilities with the tokens where `keep` (masks, tokens - 2) is 0 masked."""
+        found = []
+        with torch.no_grad(), self:
+            for some in np.array_split(keep, max(1, -(-len(keep) // size))):
+                inside = torch.from_numpy(some.astype(bool)).to(self.one.device)[..., None]
+                found.append(self.probability(torch.where(inside, self.embeddings, self.mask))[:, 0].cpu().numpy())
+        return np.concatenate(found)
+
+
+def contests(one: Setting) -> list[Contest]:
+    """Every method."""
+    peer, count = Peer(one), one.tokens - 2
+    network, batch, sizes = one.network, one.batch, one.sizes
+
+    def ours(explainer: Any) -> Callable[[], Tensor]:
+        return lambda: explainer.attribute(network, batch, 0)[0, 1:-1]
+
+    def captum(kind: str, size: str, most: int, *, reduce: str = "sum", **options: Any) -> dict[str, Callable[[], Any]]:
+        from captum import attr  # type: ignore[import-untyped]
+
+        def run(at_once: int | None) -> Tensor:
+            masking = kind in ("FeatureAblation", "Lime", "KernelShap")
+            with peer, torch.set_grad_enabled(not masking):
+                made = getattr(attr, kind)(peer.probability if masking else peer.logits)
+                if kind == "Saliency" and "nt_samples" in options:
+                    made = attr.NoiseTunnel(made)
+                given = dict(options)
+                if masking:
+                    given |= {"baselines": peer.mask, "feature_mask": peer.features}
+                if size:
+                    given[size] = at_once
+                found = made.attribute(peer.embeddings, target=0, **given)[0].detach()
+            return found.norm(dim=-1) if reduce == "norm" else found[:, 0] if masking else found.sum(dim=-1)
+
+        some = sorted({min(number, most) for number in sizes}) if size else [None]
+        return {
+            f"captum{f' {number} at once' if number else ''}": (lambda number=number: run(number)) for number in some
+        }
+
+    found = [
+        Contest("gradient", ours(Gradient()), captum("Saliency", "", 1, reduce="norm", abs=False), True, 1),
+        Contest(
+            "integrated gradients",
+            ours(IntegratedGradients(one.steps)),
+            captum("IntegratedGradients", "internal_batch_size", one.steps, n_steps=one.steps),
+            True,
+            one.steps,
+        ),
+        Contest(
+            "smooth gradient",
+            ours(SmoothGradient(one.steps)),
+            captum(
+                "Saliency",
+                "nt_samples_batch_size",
+                one.steps,
+                reduce="norm",
+                abs=False,
+                nt_samples=one.steps,
+                stdevs=0.01,
+            ),
+            False,
+            one.steps,
+        ),
+        Contest(
+            "leave-one-out (mask)",
+            ours(LeaveOneOut("mask")),
+            captum("FeatureAblation", "perturbations_per_eval", count),
+            True,
+            count + 1,
+        ),
+    ]
+    for name, made, kind in (
+        ("LIME", Lime(one.samples), "Lime"),
+        ("Kernel SHAP", KernelShap(one.samples), "KernelShap"),
+    ):
+        others = captum(kind, "perturbations_per_eval", one.samples, n_samples=one.samples)
+        others |= _other_masking(kind, peer, one, count)
+        found.append(Contest(name, ours(made), others, False, one.samples))
+    return found
+
+
+def _other_masking(kind: str, peer: Peer, one: Setting, count: int) -> dict[str, Callable[[], Any]]:
+    """The libraries shap and lime, where they are installed; their model functions take batches of the largest size."""
+    size = max(one.sizes)
+    if kind == "KernelShap" and _there("shap"):
+        shap = importlib.import_module("shap")
+
+        def kernel() -> Any:
+            explainer = shap.KernelExplainer(lambda keep: peer.hidden(keep, size), np.zeros((1, count)))
+            return explainer.shap_values(np.ones((1, count)), nsamples=one.samples, silent=True, l1_reg=False)[0]
+
+        return {"shap": kernel}
+    if kind == "Lime" and _there("lime"):
+        texts = importlib.import_module("lime.lime_text")
+
+        def lime() -> Any:
+            explainer = texts.LimeTextExplainer(split_expression=" ", bow=False, mask_string="-", random_state=0)
+
+            def predict(given: list[str]) -> Any:
+                keep = np.array([[word != "-" for word in text.split(" ")] for text in given])
+                found = peer.hidden(keep, size)
+                return np.stack([found, 1 - found], axis=1)
+
+            text = " ".join(f"w{number}" for number in range(count))
+            return explainer.explain_instance(
+                text, predict, labels=(0,), num_features=count, num_samples=one.samples
+            ).as_list(label=0)
+
+        return {"lime": lime}
+    return {}
+
+
+def _there(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def bare(one: Setting, passes: int) -> Callable[[], None]:
+    """So many fused forward passes of the text, and nothing else."""
+
+    def run() -> None:
+        rows = torch.zeros(passes, dtype=torch.long, device=one.device)
+        with inspecting(one.network):
+            list(in_batches(one.network, one.batch, rows, lambda _, texts: one.network.logits(texts)))
+
+    return run
