@@ -42,19 +42,9 @@ def output_of(logits: Tensor, chosen: Tensor, output: Output) -> Tensor:
     return values.gather(1, chosen[:, None])[:, 0]
 
 
-def within_memory(each: int, max_bytes: int | None, device: torch.device) -> int:
-    """How many copies of so many bytes fit: by default into 256 MiB, on a GPU into a 16th of it; one at least."""
-    if max_bytes is None:
-        gpu = device.type == "cuda"
-        max_bytes = torch.cuda.get_device_properties(device).total_memory // 16 if gpu else 256 << 20
-    return max(1, max_bytes // each)
-
-
 def texts_at_once(model: TextNetwork, batch: Batch, max_bytes: int | None, *, gradients: bool = False) -> int:
     """How many texts as wide as the batch a model can look at in so many bytes, see `within_memory`."""
-    width = batch.tokens.shape[1]
-    each = width * model.numbers_per_token(width, gradients=gradients) * model.embedding.weight.element_size()
-    return within_memory(each, max_bytes, batch.tokens.device)
+    return model.at_once(batch, max_bytes, gradients=gradients)
 
 
 def generator_of(batch: Batch, seed: int) -> Iterator[tuple[int, torch.Generator]]:

@@ -32,19 +32,22 @@ class Prediction:
     """What else the objective of this kind of model needs."""
 
 
-class TextNetwork(nn.Module):
-    """A text classifier: our attentive ones, a transformer, or anyone's, see `docs/models.md`."""
+def within_memory(each: int, max_bytes: int | None, device: torch.device) -> int:
+    """How many copies of so many bytes fit: by default into 256 MiB, on a GPU into a 16th of it; one at least."""
+    if max_bytes is None:
+        gpu = device.type == "cuda"
+        max_bytes = torch.cuda.get_device_properties(device).total_memory // 16 if gpu else 256 << 20
+    return max(1, max_bytes // each)
 
-    embedding: nn.Embedding
+
+class Network(nn.Module):
+    """A classifier of texts or images, as protocols know it: called with a batch it gives logits."""
+
     recurrent = False
     """Whether cuDNN must be in training mode to differentiate it."""
-    recorded = False
-    """Whether its training steps can be recorded, see `cuda_graphs`: none waits for the device."""
     attends: Attends = "none"
     differentiable = True
-    """Whether predictions can be differentiated by embeddings; a function that is only called cannot."""
-    pairs: bool | None = False
-    """Whether it reads pairs of texts; None: both pairs and single texts."""
+    """Whether predictions can be differentiated by what it reads; a function that is only called cannot."""
     family = ""
     """The name of the family that made it, and `shape` what it was made with."""
     shape: Mapping[str, Any]
@@ -53,6 +56,24 @@ class TextNetwork(nn.Module):
     def classes(self) -> int:
         """How many there are."""
         return int(self.shape["classes"])
+
+    def noisy(self, share: float, seed: int) -> contextlib.AbstractContextManager[None]:
+        """What it reads with normal noise of a share of its range; then as it was."""
+        raise NotImplementedError
+
+    def at_once(self, batch: Any, max_bytes: int | None = None, *, gradients: bool = False) -> int:
+        """How many examples like those of a batch it can look at in so many bytes, see `within_memory`."""
+        raise NotImplementedError
+
+
+class TextNetwork(Network):
+    """A text classifier: our attentive ones, a transformer, or anyone's, see `docs/models.md`."""
+
+    embedding: nn.Embedding
+    recorded = False
+    """Whether its training steps can be recorded, see `cuda_graphs`: none waits for the device."""
+    pairs: bool | None = False
+    """Whether it reads pairs of texts; None: both pairs and single texts."""
 
     @property
     def padding(self) -> int:
@@ -68,6 +89,28 @@ class TextNetwork(nn.Module):
         """About how many numbers a look at a text so long holds for each of its tokens: to bound memory."""
         outputs = sum(len(weight) for weight in self.parameters() if weight is not self.embedding.weight)
         return (8 if gradients else 4) * (self.embedding.embedding_dim + outputs)
+
+    def at_once(self, batch: Batch, max_bytes: int | None = None, *, gradients: bool = False) -> int:
+        """How many texts as wide as the batch it can look at in so many bytes."""
+        width = batch.tokens.shape[1]
+        each = width * self.numbers_per_token(width, gradients=gradients) * self.embedding.weight.element_size()
+        return within_memory(each, max_bytes, batch.tokens.device)
+
+    @contextlib.contextmanager
+    def noisy(self, share: float, seed: int) -> Iterator[None]:
+        """Embeddings with normal noise of a share of their range; then as they were."""
+        weight = self.embedding.weight
+        size = share * float((weight.max() - weight.min()).detach())
+        generator = torch.Generator().manual_seed(seed)
+
+        def add(_: nn.Module, __: object, output: Tensor) -> Tensor:
+            return output + size * torch.randn(output.shape, generator=generator).to(output)
+
+        hook = self.embedding.register_forward_hook(add)
+        try:
+            yield
+        finally:
+            hook.remove()
 
     @torch.no_grad()
     def take_vectors(self, table: npt.NDArray[np.float32]) -> None:
@@ -87,19 +130,19 @@ class TextNetwork(nn.Module):
         raise NotImplementedError
 
 
-def check_outputs(model: TextNetwork, outputs: Tensor) -> Tensor:
-    """The same (texts, classes) outputs; refuse NaN and infinity, from which all that follows would be made up."""
+def check_outputs(model: Network, outputs: Tensor) -> Tensor:
+    """The same (examples, classes) outputs; refuse NaN and infinity, from which all that follows would be made up."""
     wrong = int((~outputs.isfinite()).any(dim=-1).sum())
     if wrong:
         raise UserError(
             f"The outputs of the model {model.family or type(model).__name__} are NaN or infinite for {wrong} of "
-            f"{len(outputs)} texts; use another model, or train this one again with a smaller learning rate."
+            f"{len(outputs)} examples; use another model, or train this one again with a smaller learning rate."
         )
     return outputs
 
 
 @contextlib.contextmanager
-def inspecting(model: TextNetwork, *, gradients: bool = False) -> Iterator[None]:
+def inspecting(model: Network, *, gradients: bool = False) -> Iterator[None]:
     """Look at a model with or without gradients, never of its parameters; all is restored, also after an exception.
 
     cuDNN differentiates recurrent layers in training mode only; our recurrent models have no dropout, so that nothing

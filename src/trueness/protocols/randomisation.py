@@ -71,23 +71,6 @@ def randomised(layers: Sequence[Layer], seed: int) -> Iterator[None]:
                 weight.copy_(before)
 
 
-@contextlib.contextmanager
-def noisy(network: TextNetwork, share: float, seed: int) -> Iterator[None]:
-    """Embeddings with normal noise of a share of their range; then as they were."""
-    weight = network.embedding.weight
-    size = share * float((weight.max() - weight.min()).detach())
-    generator = torch.Generator().manual_seed(seed)
-
-    def add(_: nn.Module, __: object, output: Tensor) -> Tensor:
-        return output + size * torch.randn(output.shape, generator=generator).to(output)
-
-    hook = network.embedding.register_forward_hook(add)
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
 def explained(
     network: TextNetwork, split: EncodedSplit, explainer: Explainer, *, smooth: int = 0, noise: float = 0.05
 ) -> tuple[Floats, Bools]:
@@ -98,7 +81,7 @@ def explained(
     mask = mask_of(split)
     scores = np.zeros(mask.shape)
     for draw in range(max(smooth, 1)):
-        with noisy(network, noise, draw) if smooth else contextlib.nullcontext():
+        with network.noisy(noise, draw) if smooth else contextlib.nullcontext():
             for rows, batch in split.to_explain():
                 found = explainer.attribute(network, batch, "gold").double().cpu().numpy()
                 scores[rows, : found.shape[1]] += found / max(smooth, 1)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.explainers import Target
-from trueness.explainers.text import target_class, within_memory
+from trueness.explainers.text import target_class
 from trueness.models.network import TextNetwork, inspecting
 from trueness.stats.undefined import Floats
 
@@ -40,8 +40,7 @@ class Drops:
     def __call__(self, sets: npt.NDArray[np.bool_]) -> Floats:
         """(sets,) from truth values (sets, tokens that may be hidden)."""
         width = self._batch.mask.shape[1]
-        each = 4 * width * self._network.numbers_per_token(width)
-        step = within_memory(each, None, self._batch.mask.device)
+        step = self._network.at_once(self._batch)
         found = []
         with inspecting(self._network):
             for begin in range(0, len(sets), step):
