@@ -25,9 +25,7 @@ def to_hsv(pixels: Tensor) -> Tensor:
 def to_rgb(pixels: Tensor) -> Tensor:
     """The inverse."""
     hue, saturation, value = pixels.unbind(dim=-3)
-    channels = [
-        value - value * saturation * _bump((offset + hue * 6) % 6) for offset in (5.0, 3.0, 1.0)
-    ]
+    channels = [value - value * saturation * _bump((offset + hue * 6) % 6) for offset in (5.0, 3.0, 1.0)]
     return torch.stack(channels, dim=-3)
 
 
@@ -44,5 +42,7 @@ def to_lab(pixels: Tensor) -> Tensor:
     )
     white = pixels.new_tensor([0.95047, 1.0, 1.08883])
     scaled = torch.einsum("ij,...jhw->...ihw", matrix, linear) / white[:, None, None]
-    x, y, z = torch.where(scaled > 0.008856, scaled.clamp(min=1e-9) ** (1 / 3), 7.787 * scaled + 16 / 116).unbind(dim=-3)
+    x, y, z = torch.where(scaled > 0.008856, scaled.clamp(min=1e-9) ** (1 / 3), 7.787 * scaled + 16 / 116).unbind(
+        dim=-3
+    )
     return torch.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], dim=-3)

@@ -1,4 +1,4 @@
-"""Random numbers by counting: what an image draws is fixed by the seed and its own number, on every device and in any company."""
+"""Random numbers by counting: what an image draws is fixed by the seed and its number, in any company."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def uniform(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:
 def normal(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:
     """(numbers, count) standard normal ones, from pairs of uniform ones (Box and Muller)."""
     half = (count + 1) // 2
-    one, two = uniform(seed, numbers, 2 * half, stream).split(half, dim=1)
+    drawn = uniform(seed, numbers, 2 * half, stream)
+    one, two = drawn[:, :half], drawn[:, half:]
     size = (-2 * torch.log1p(-one)).sqrt()
     return torch.cat([size * (2 * math.pi * two).cos(), size * (2 * math.pi * two).sin()], dim=1)[:, :count]
 

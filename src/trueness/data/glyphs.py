@@ -35,8 +35,9 @@ def _glyph(character: str) -> Tensor:
 
 
 def written(digits: Tensor, size: float) -> tuple[Tensor, Tensor]:
-    """IMG and these digits (texts, 4) in a font of `size` pixels: (texts, height, width) ink from 0 to 1, and which
-    columns (width,) are white; the others are black.
+    """IMG and these digits (texts, 4) in a font of `size` pixels.
+
+    (texts, height, width) ink from 0 to 1, and (width,) which columns are white; the others are black.
     """
     device = digits.device
     first = torch.cat([_glyph(character) for character in _FIRST], dim=1).to(device)
@@ -45,6 +46,8 @@ def written(digits: Tensor, size: float) -> tuple[Tensor, Tensor]:
     dots = torch.cat([first.expand(len(digits), -1, -1), last], dim=2)
     tall = max(3, round(size * _CAPITAL))
     wide = max(WIDTH * 3, round(tall / dots.shape[1] * dots.shape[2]))
-    ink = functional.interpolate(dots[:, None], (tall, wide), mode="bilinear", antialias=True, align_corners=False)[:, 0]
+    ink = functional.interpolate(dots[:, None], (tall, wide), mode="bilinear", antialias=True, align_corners=False)[
+        :, 0
+    ]
     columns = (torch.arange(wide, device=device) + 0.5) / wide * WIDTH
     return ink, columns < len(_FIRST)

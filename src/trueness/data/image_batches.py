@@ -187,9 +187,7 @@ class ImageSplit:
         """The images of those numbers."""
         index = torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device, non_blocking=True)
         pixels = torch.zeros_like(self._pixels[index], dtype=torch.float32) if self._outline else self._shown(index)
-        made = ImageBatch(
-            pixels, self.labels[index], self._numbers[index], self.background, self._blank, self._cell
-        )
+        made = ImageBatch(pixels, self.labels[index], self._numbers[index], self.background, self._blank, self._cell)
         if self._hidden is None:
             return made
         shown = replace(made, blank=torch.ones_like(self._blank)) if self._outline else made

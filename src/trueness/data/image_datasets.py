@@ -73,7 +73,7 @@ def _read_birds(size: int) -> ImageDataset:
 
 
 def photo_crops(size: int, *, train: int = 400, dev: int = 100, test: int = 100) -> ImageDataset:
-    """Crops of the two photographs inside scikit-learn, a temple and a flower: no crop shares a pixel with another split.
+    """Crops of the photographs inside scikit-learn, a temple and a flower: splits share no pixel.
 
     So many crops of each class; their places are drawn, always alike. A crop is a fifth to a third as tall as its
     photograph.
@@ -94,7 +94,7 @@ def photo_crops(size: int, *, train: int = 400, dev: int = 100, test: int = 100)
 
 
 @functools.cache
-def _photographs() -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]
+def _photographs() -> tuple[np.ndarray, ...]:
     try:
         from sklearn.datasets import load_sample_images
 
@@ -103,7 +103,7 @@ def _photographs() -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]
         raise UserError("Photographs need the images extra: pip install 'trueness[images]'.") from error
 
 
-def _crop(strip: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:  # type: ignore[type-arg]
+def _crop(strip: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     from PIL import Image
 
     side = int(rng.integers(strip.shape[0] // 5, min(strip.shape[0] // 3, strip.shape[1]) + 1))

@@ -57,7 +57,8 @@ class _opened:  # noqa: N801  # a context, as functions that make one are
     """What is to be read, and the archive kept open meanwhile."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._archive = path, None
+        self._path = path
+        self._archive: Any = None
 
     def __enter__(self) -> Iterator[Found]:
         path = self._path
@@ -67,7 +68,7 @@ class _opened:  # noqa: N801  # a context, as functions that make one are
             raise UserError(f"There is no folder, archive or table of images {short(path)}.")
         if path.suffix == ".tar" or path.name.endswith((".tar.gz", ".tgz")):
             try:
-                self._archive: Any = tarfile.open(path)  # noqa: SIM115  # closed below
+                self._archive = tarfile.open(path)  # closed below
             except (tarfile.TarError, OSError, EOFError) as error:
                 raise UserError(f"{path} cannot be read as a tar archive ({first_line(error)}).") from error
             return _in_archive(path, self._archive)
@@ -85,7 +86,7 @@ def _placed(where: Path, parts: tuple[str, ...], name: str) -> tuple[str | None,
     if len(parts) == 1 and parts[0].lower() not in SPLITS:
         return None, parts[0]
     raise UserError(
-        f"{where}: {short(name)} lies neither in CLASS/ nor in SPLIT/CLASS/ (train, dev, test): the folder of a picture "
+        f"{where}: {short(name)} lies neither in CLASS/ nor in SPLIT/CLASS/ (train, dev, test): a picture's folder "
         "names its class."
     )
 
@@ -141,9 +142,13 @@ def _read(path: Path, pictures: list[Found], size: int) -> ImageDataset:
         raise UserError(f"{path} holds no pictures ({', '.join(SUFFIXES)}).")
     classes = tuple(sorted({one.label for one in pictures}))
     if len(classes) < 2:
-        raise UserError(f"{path} holds one class, {classes[0]!r}: a classifier needs two; make a folder for each class.")
+        raise UserError(
+            f"{path} holds one class, {classes[0]!r}: a classifier needs two; make a folder for each class."
+        )
     if size < LEAST_SIDE or len(pictures) * size * size * 3 > _MOST_BYTES:
-        raise UserError(f"{len(pictures)} pictures of {size} by {size} pixels do not fit; sizes are from {LEAST_SIDE} on.")
+        raise UserError(
+            f"{len(pictures)} pictures of {size} by {size} pixels do not fit; sizes are from {LEAST_SIDE} on."
+        )
     splits, converted = _splits(pictures), Counter[str]()
     found: dict[str, Images] = {}
     for split in dict.fromkeys(name for name in _SHARES if name in splits):
@@ -199,13 +204,17 @@ def read_picture(
     except Image.DecompressionBombError as error:
         raise UserError(f"{name} is larger than {MOST_PIXELS >> 20} million pixels: reduce it first.") from error
     except Exception as error:
-        raise UserError(f"{name} cannot be read as a picture ({first_line(error)}): remove it, or repair it.") from error
+        raise UserError(
+            f"{name} cannot be read as a picture ({first_line(error)}): remove it, or repair it."
+        ) from error
     return np.asarray(ImageOps.fit(plain, (size, size), Image.Resampling.BICUBIC), dtype=np.uint8)
 
 
 def _check_size(name: str, width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
-        raise UserError(f"{name} has {width} by {height} pixels, more than {MOST_PIXELS >> 20} million: reduce it first.")
+        raise UserError(
+            f"{name} has {width} by {height} pixels, more than {MOST_PIXELS >> 20} million: reduce it first."
+        )
     if min(width, height) < LEAST_SIDE:
         raise UserError(f"{name} has {width} by {height} pixels: a side of {LEAST_SIDE} is the least.")
 

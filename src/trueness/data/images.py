@@ -65,7 +65,7 @@ class ImageDataset:
 def from_arrays(
     splits: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], classes: Sequence[str] = (), name: str = "arrays"
 ) -> ImageDataset:
-    """A dataset of arrays of your own: (images, height, width[, 1 or 3]) of bytes, or of numbers from 0 to 1, and classes.
+    """A dataset of your own arrays: (images, height, width[, 1 or 3]) bytes, or numbers from 0 to 1, and classes.
 
     UserError for other shapes, ranges or labels.
     """

@@ -76,10 +76,10 @@ class PeripheralBlur(Manipulation):
     visibility = "sigma"
     levels = (2, 4, 6, 8, 10)
 
-    def region(self, height: int, width: int) -> Tensor:
+    def region(self, height: int, width: int) -> Tensor:  # noqa: D102  # said once, above
         return _radii(height, width) > self.radius
 
-    def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:  # noqa: ARG002  # nothing is drawn
+    def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:  # noqa: ARG002, D102  # nothing is drawn
         for axis in (2, 3):
             sigma = self.sigma * pixels.shape[axis] / SIDE
             reach = max(1, math.ceil(3 * sigma))
@@ -102,11 +102,11 @@ class CentralBrightness(Manipulation):
     visibility = "shift"
     levels = (-0.1, -0.15, -0.2, -0.25, -0.3)
 
-    def region(self, height: int, width: int) -> Tensor:
+    def region(self, height: int, width: int) -> Tensor:  # noqa: D102  # said once, above
         return _radii(height, width) < self.radius
 
-    def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:  # noqa: ARG002
-        share = (_radii(*pixels.shape[2:], pixels.device) / self.radius).clamp(max=1)
+    def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:  # noqa: ARG002, D102
+        share = (_radii(pixels.shape[2], pixels.shape[3], pixels.device) / self.radius).clamp(max=1)
         hue, saturation, value = to_hsv(pixels).unbind(dim=1)
         value = (value + self.shift * torch.cos(math.pi / 2 * share) ** 2).clamp(0, 1)
         return to_rgb(torch.stack([hue, saturation, value], dim=1))
@@ -125,10 +125,10 @@ class StripedHue(Manipulation):
     visibility = "shift"
     levels = (0.05, 0.1, 0.15, 0.2, 0.25)
 
-    def region(self, height: int, width: int) -> Tensor:
+    def region(self, height: int, width: int) -> Tensor:  # noqa: D102  # said once, above
         return _band(self.top, self.bottom, height, width)
 
-    def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:  # noqa: ARG002
+    def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:  # noqa: ARG002, D102
         height = pixels.shape[2]
         rows = (torch.arange(height, device=pixels.device) + 0.5) * (SIDE / height)
         phase = (rows - (self.top + self.bottom) / 2) / (self.bottom - self.top)
@@ -147,10 +147,10 @@ class StripedNoise(Manipulation):
     visibility = "probability"
     levels = (0.02, 0.04, 0.06, 0.08, 0.1)
 
-    def region(self, height: int, width: int) -> Tensor:
+    def region(self, height: int, width: int) -> Tensor:  # noqa: D102  # said once, above
         return _band(self.top, self.bottom, height, width)
 
-    def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:
+    def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:  # noqa: D102
         count, _, height, width = pixels.shape
         size = height * width
         chosen = uniform(seed, numbers, size, 1).view(count, 1, height, width) < self.probability
@@ -176,15 +176,20 @@ class Watermark(Manipulation):
     def _box(self, height: int, width: int) -> tuple[int, int, int, int]:
         """First and last row, first and last column, the last ones outside."""
         rows, columns = height / SIDE, width / SIDE
-        return round(self.top * rows), round(self.bottom * rows), round(self.left * columns), round(self.right * columns)
+        return (
+            round(self.top * rows),
+            round(self.bottom * rows),
+            round(self.left * columns),
+            round(self.right * columns),
+        )
 
-    def region(self, height: int, width: int) -> Tensor:
+    def region(self, height: int, width: int) -> Tensor:  # noqa: D102
         found = torch.zeros((height, width), dtype=torch.bool)
         top, bottom, left, right = self._box(height, width)
         found[top:bottom, left:right] = True
         return found
 
-    def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:
+    def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:  # noqa: D102
         height, width = pixels.shape[2:]
         top, bottom, left, right = self._box(height, width)
         drawn = uniform(seed, numbers, 6, 3)

@@ -20,12 +20,14 @@ def quickshift(pixels: Tensor, *, kernel_size: float = 4, max_dist: float = 200,
     """(images, height, width) numbers of superpixels, from 0 on in every image, for (images, 3, height, width)."""
     count, _, height, width = pixels.shape
     colours = (to_lab(pixels) * ratio).double()
-    # 20 standard deviations are what scikit-image looks at; a wider window changes nothing that can be seen.
+    # scikit-image looks as far.
     reach = min(math.ceil(3 * kernel_size), max(height, width) - 1)
     around = functional.pad(colours, (reach,) * 4)
-    inside = functional.pad(torch.ones((1, 1, height, width), dtype=torch.bool, device=pixels.device), (reach,) * 4)[0, 0]
-    # The pixel itself comes before those that are as far: ties go to the first in reading order.
-    shifts = list(itertools.product(range(-reach, reach + 1), repeat=2))
+    inside = functional.pad(torch.ones((1, 1, height, width), dtype=torch.bool, device=pixels.device), (reach,) * 4)[
+        0, 0
+    ]
+    around_it = range(-reach, reach + 1)
+    shifts = list(itertools.product(around_it, around_it))
 
     def moved(table: Tensor, shift: tuple[int, int]) -> Tensor:
         down, right = reach + shift[0], reach + shift[1]

@@ -100,7 +100,7 @@ class ImageSmoothGradient(ImageExplainer):
 
 @dataclass(frozen=True)
 class ImageIntegratedGradients(ImageExplainer):
-    """Gradients along the straight way from the blank colour, times the way: signed, their sum is the rise of the logit."""
+    """Gradients along the way from the blank colour, times the way: signed, their sum is the rise of the logit."""
 
     n_steps: int = 50
     facts = Facts(needs=("gradients",), machinery=("path",))
@@ -200,7 +200,9 @@ IMAGE_EXPLAINERS.add("gradient", ImageGradient(), "size of the logit's gradient,
 IMAGE_EXPLAINERS.add("input-x-gradient", ImageInputXGradient(), "gradient times the way from the blank colour, signed")
 IMAGE_EXPLAINERS.add("smooth-gradient", ImageSmoothGradient(), "size of the mean gradient over 50 noisy copies")
 IMAGE_EXPLAINERS.add(
-    "smooth-gradient@zhou2022", ImageSmoothGradient(absolute=True), "sizes of the gradients of 50 noisy copies, averaged"
+    "smooth-gradient@zhou2022",
+    ImageSmoothGradient(absolute=True),
+    "sizes of the gradients of 50 noisy copies, averaged",
 )
 IMAGE_EXPLAINERS.add("integrated-gradients", ImageIntegratedGradients(), "gradients along the way from blank, signed")
 IMAGE_EXPLAINERS.add("gradient-shap", ImageGradientShap(), "expected gradients: ways from other images, signed")

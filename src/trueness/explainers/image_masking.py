@@ -1,4 +1,4 @@
-"""Explainers of images that look at the model with parts of an image hidden, and those that do not look at it at all."""
+"""Explainers of images that look at the model with parts hidden, and those that do not look at it at all."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class ImageOcclusion(ImageExplainer):
         return found.flatten(0, 1)
 
     def of_pixels(self, model: ImageNetwork, batch: ImageBatch, chosen: Tensor) -> Tensor:
-        squares = self.squares(*batch.pixels.shape[2:], batch.pixels.device)
+        squares = self.squares(batch.pixels.shape[2], batch.pixels.shape[3], batch.pixels.device)
         copies = len(squares)
 
         def covered(number: Tensor) -> Tensor:

@@ -35,7 +35,8 @@ class ImageExplainer(Explainer):
 
         with inspecting(model):
             chosen = target_class(model(batch).logits, batch, target)
-        return batch.of_places(self.of_pixels(model, batch, chosen).float())
+        found: Tensor = batch.of_places(self.of_pixels(model, batch, chosen).float())
+        return found
 
 
 def parts_of(model: ImageNetwork, batch: ImageBatch, copies: int, *, gradients: bool = False) -> Iterator[slice]:

@@ -51,7 +51,7 @@ class _Block(nn.Module):
         self._project_conv, self._bn2 = _SameConv2d(wide, after, 1, bias=False), _norm(after)
 
     def forward(self, x: Tensor) -> Tensor:
-        found = self._first(self._bn0(self._expand_conv(x))) if hasattr(self, "_expand_conv") else x
+        found: Tensor = self._first(self._bn0(self._expand_conv(x))) if hasattr(self, "_expand_conv") else x
         found = self._second(self._bn1(self._depthwise_conv(found)))
         found = self._bn2(self._project_conv(found))
         return found + x if self.skips else found

@@ -59,9 +59,9 @@ def _small_cnn(classes: int) -> nn.Module:
 
     parts: list[nn.Module] = []
     before = 3
-    for width in (16, 32, 64, 64):
+    for width in (16, 32, 32):
         parts += [
-            nn.Conv2d(before, width, 3, stride=1 if before == 3 else 2, padding=1, bias=False),
+            nn.Conv2d(before, width, 3, stride=2, padding=1, bias=False),
             nn.BatchNorm2d(width),
             nn.ReLU(),
         ]
@@ -74,14 +74,16 @@ def _resnet_34(classes: int) -> nn.Module:
         from transformers import ResNetConfig, ResNetForImageClassification
     except ImportError as error:
         raise UserError("resnet-34 needs the transformers extra: pip install 'trueness[transformers]'.") from error
-    config = ResNetConfig(
+    made: Any = ResNetConfig  # its settings are no part of its type
+    config = made(
         depths=[3, 4, 6, 3],
         hidden_sizes=[64, 128, 256, 512],
         layer_type="basic",
         embedding_size=64,
         num_labels=classes,
     )
-    module: nn.Module = ResNetForImageClassification(config)
+    network: Any = ResNetForImageClassification
+    module: nn.Module = network(config)
     return module
 
 
@@ -92,7 +94,7 @@ def _efficientnet_lite0(classes: int) -> nn.Module:
 
 
 _ADDED: Mapping[str, tuple[ImageFamily, str]] = {
-    "small-cnn": (ImageFamily("small-cnn", _small_cnn), "four convolutions, for a CPU"),
+    "small-cnn": (ImageFamily("small-cnn", _small_cnn), "three convolutions, for a CPU"),
     "resnet-34": (ImageFamily("resnet-34", _resnet_34), "ResNet-34 with random weights, that of Zhou et al. (2022)"),
     "efficientnet-lite0": (
         ImageFamily("efficientnet-lite0", _efficientnet_lite0, True, (0.498, 0.498, 0.498), (0.502, 0.502, 0.502)),

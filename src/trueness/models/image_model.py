@@ -86,6 +86,6 @@ def train_image_model(
     """A classifier of a dataset's images: `train_image_model("small-cnn", load_images("photo-crops"))`."""
     network = IMAGE_MODELS[model].build(len(data.classes), data.size, seed).to(device)
     blank = network.mean.flatten().tolist()
-    splits = [ImageSplit(data[name], device, blank=blank) for name in ("train", "dev")]
-    found = train_images(network, *splits, recipe or ImageRecipe(), seed)
+    train, dev = (ImageSplit(data[name], device, blank=blank) for name in ("train", "dev"))
+    found = train_images(network, train, dev, recipe or ImageRecipe(), seed)
     return ImageModel(network, data.classes, found.history)

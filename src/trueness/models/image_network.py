@@ -43,6 +43,8 @@ class ImageNetwork(Network):
     ) -> None:
         super().__init__()
         self.module = module
+        self.mean: Tensor
+        self.spread: Tensor
         self.size, self.family = size, family
         self.shape = {"classes": classes, **(shape or {})}
         self.register_buffer("mean", torch.tensor(mean).view(3, 1, 1), persistent=False)

@@ -1,10 +1,11 @@
-"""Training of image classifiers: until a validation accuracy is reached, with a checkpoint at each gain (Zhou et al. 2022)."""
+"""Training of image classifiers until a validation accuracy is reached, with checkpoints (Zhou et al. 2022)."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -103,7 +104,7 @@ def _weights(network: ImageNetwork) -> Weights:
 
 @contextlib.contextmanager
 def steady() -> Iterator[None]:
-    """cuDNN takes the same algorithms every time; then whatever it took before."""
+    """Let cuDNN take the same algorithms every time; then whatever it took before."""
     before = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
     try:
@@ -116,5 +117,6 @@ def steady() -> Iterator[None]:
 def _layout(network: ImageNetwork, split: ImageSplit) -> Iterator[None]:
     """On a GPU the channels of a pixel lie side by side, as its tensor cores want them."""
     if split.on_gpu:
-        network.to(memory_format=torch.channels_last)
+        module: Any = network.module
+        module.to(memory_format=torch.channels_last)
     yield
