@@ -98,6 +98,7 @@ class ImageSplit:
         self._pixels = torch.from_numpy(images.pixels).to(self.device).permute(0, 3, 1, 2)
         self.labels = torch.from_numpy(images.labels).to(self.device)
         self._numbers = torch.arange(len(images), device=self.device)
+        self._planted = images.labels == 1  # on the host: which images to change is known without the device
         self._manipulation, self._seed, self._cell = manipulation, seed, cell
         self._blank = torch.tensor(blank, device=self.device)
         self._hidden: Tensor | None = None
@@ -152,8 +153,9 @@ class ImageSplit:
         """Some images alone, with the numbers and the background that they have here."""
         other = copy.copy(self)
         other._background = self.background
-        index = torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device)
+        index = self._index(rows)
         other._pixels, other.labels, other._numbers = self._pixels[index], self.labels[index], self._numbers[index]
+        other._planted = self._planted[np.asarray(rows, dtype=np.int64)]
         other._hidden = None if self._hidden is None else self._hidden[index]
         return other
 
@@ -161,8 +163,7 @@ class ImageSplit:
         """The same images under other labels; what they show stays."""
         other = copy.copy(self)
         other._background = self.background
-        shown = self._shown(torch.arange(len(self), device=self.device))
-        other._pixels, other._manipulation = shown, None
+        other._pixels, other._manipulation = self._shown(np.arange(len(self))), None
         other.labels = torch.as_tensor(np.asarray(labels, dtype=np.int64), device=self.device)
         return other
 
@@ -171,22 +172,29 @@ class ImageSplit:
         """(some, 3, height, width) images spread over the split, as they are shown."""
         if self._background is None:
             rows = np.unique(np.linspace(0, len(self) - 1, min(_BACKGROUND, len(self))).astype(np.int64))
-            self._background = self._shown(torch.from_numpy(rows).to(self.device))
+            self._background = self._shown(rows)
         return self._background
 
-    def _shown(self, index: Tensor) -> Tensor:
+    def _shown(self, rows: npt.NDArray[np.int64]) -> Tensor:
         """(images, 3, height, width) with what is planted, nothing hidden."""
+        index = self._index(rows)
         pixels = self._pixels[index]
         found = pixels.float() / 255 if pixels.dtype == torch.uint8 else pixels
-        if self._manipulation is None:
+        changed = np.flatnonzero(self._planted[rows])
+        if self._manipulation is None or not len(changed):
             return found
-        changed = self._manipulation.apply(found, self._numbers[index], self._seed)
-        return torch.where((self.labels[index] == 1)[:, None, None, None], changed, found)
+        where = self._index(changed)
+        made = self._manipulation.apply(found[where], self._numbers[index[where]], self._seed)
+        return found.index_copy(0, where, made)
+
+    def _index(self, rows: npt.ArrayLike) -> Tensor:
+        return torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device, non_blocking=True)
 
     def batch(self, rows: npt.ArrayLike) -> ImageBatch:
         """The images of those numbers."""
-        index = torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device, non_blocking=True)
-        pixels = torch.zeros_like(self._pixels[index], dtype=torch.float32) if self._outline else self._shown(index)
+        chosen = np.asarray(rows, dtype=np.int64)
+        index = self._index(chosen)
+        pixels = torch.zeros_like(self._pixels[index], dtype=torch.float32) if self._outline else self._shown(chosen)
         made = ImageBatch(pixels, self.labels[index], self._numbers[index], self.background, self._blank, self._cell)
         if self._hidden is None:
             return made

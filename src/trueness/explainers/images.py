@@ -33,8 +33,11 @@ class ImageExplainer(Explainer):
         from trueness.explainers.text import target_class
         from trueness.models.network import inspecting
 
-        with inspecting(model):
-            chosen = target_class(model(batch).logits, batch, target)
+        if target == "gold":
+            chosen = batch.labels
+        else:
+            with inspecting(model):
+                chosen = target_class(model(batch).logits, batch, target)
         found: Tensor = batch.of_places(self.of_pixels(model, batch, chosen).float())
         return found
 

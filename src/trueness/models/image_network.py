@@ -50,6 +50,7 @@ class ImageNetwork(Network):
         self.register_buffer("mean", torch.tensor(mean).view(3, 1, 1), persistent=False)
         self.register_buffer("spread", torch.tensor(spread).view(3, 1, 1), persistent=False)
         self._noise: tuple[float, int] | None = None
+        self._last: tuple[nn.Module, ...] = ()
 
     @property
     def device(self) -> torch.device:
@@ -94,6 +95,8 @@ class ImageNetwork(Network):
 
     def last_maps(self, batch: ImageBatch) -> nn.Module:
         """The last part of the module whose output still has rows and columns: where Grad-CAM looks."""
+        if self._last:
+            return self._last[0]
         found: list[nn.Module] = []
 
         def note(part: nn.Module, _: object, output: object) -> None:
@@ -109,4 +112,5 @@ class ImageNetwork(Network):
                 hook.remove()
         if not found:
             raise Unsupported("Grad-CAM needs a convolutional layer; this module has no maps of rows and columns.")
+        self._last = (found[-1],)
         return found[-1]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.engine import Stored, task
+from trueness.engine import Store, Stored, task
 from trueness.engine.worker import current_device
 from trueness.explainers.images import IMAGE_EXPLAINERS
 from trueness.models.image_families import IMAGE_MODELS
@@ -41,10 +41,11 @@ def images(
 
 
 @functools.lru_cache(maxsize=1)
-def _read(stored: Stored) -> ImageDataset:
-    """A worker reads them once for all its runs."""
+def _read(path: Path, key: str) -> ImageDataset:
+    """The images that a task left in a store: a worker reads them once for all its runs."""
     from trueness.data.images import ImageDataset, Images
 
+    stored = Store.open(path).get(key)
     about, arrays = stored.read("about"), stored.read("pixels")
     splits = {
         name: Images(arrays[f"{name}.pixels"], arrays[f"{name}.labels"])
@@ -100,7 +101,7 @@ def run(
     from trueness.protocols.ground_truth.trial import predictions, usage
 
     device, artefact = current_device(), made_of(manipulation)
-    whole = _read(inputs["images"])
+    whole = _read(inputs["images"].store.path, inputs["images"].key)
     data = whole.pair(*(pair or whole.classes[:2]))
     network = IMAGE_MODELS[model].build(2, data.size, seed).to(device)
     splits = planted(data, artefact, kept, seed, device, network.mean.flatten().tolist())
