@@ -55,8 +55,9 @@ class ImageLime(ImageExplainer):
         count = segments.flatten(1).amax(dim=1) + 1
         most = int(count.max())
         hidden = self._hidden(batch.pixels, segments, most)
-        drawn = uniform(self.seed, batch.numbers, self.n_samples * most).view(len(batch), self.n_samples, most)
-        shown = drawn < 0.5
+        # A sequence for each copy: that another image has more superpixels must not matter.
+        copies = batch.numbers[:, None] * self.n_samples + torch.arange(self.n_samples, device=batch.numbers.device)
+        shown = uniform(self.seed, copies.flatten(), most).view(len(batch), self.n_samples, most) < 0.5
         shown[:, 0] = True  # the first is the image as it is
         flat = segments.flatten(1)
 
