@@ -18,6 +18,7 @@ NAMES = (
     "explainers",
     "roar",
     "audit",
+    "images",
 )
 
 for name in sys.argv[1:] or NAMES:

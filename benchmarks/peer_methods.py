@@ -15,8 +15,8 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.data.sequences import Sequences
 from trueness.explainers import Gradient, IntegratedGradients, KernelShap, LeaveOneOut, Lime, SmoothGradient
-from trueness.explainers.packing import in_batches
 from trueness.models.network import inspecting
+from trueness.models.packing import in_batches
 from trueness.models.transformer import Transformer
 
 SHAPES = {

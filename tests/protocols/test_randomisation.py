@@ -20,7 +20,6 @@ from trueness.protocols.randomisation import (
     explained,
     layers_of,
     mask_of,
-    noisy,
     randomisation,
     randomised,
     redrawn,
@@ -157,13 +156,13 @@ def test_a_layer_twice_is_restored_too():
 def test_noise_is_gone_afterwards_also_after_an_error():
     network, batch = attentive(), EncodedSplit(TEXTS, VOCABULARY).batch(range(4))
     plain = network.embed(batch)
-    with noisy(network, 0.1, 0):
+    with network.noisy(0.1, 0):
         first = network.embed(batch)
-    with noisy(network, 0.1, 0):
+    with network.noisy(0.1, 0):
         assert torch.equal(network.embed(batch), first)
-    with noisy(network, 0.1, 1):
+    with network.noisy(0.1, 1):
         assert not torch.equal(network.embed(batch), first)
-    with pytest.raises(ZeroDivisionError), noisy(network, 0.1, 1):
+    with pytest.raises(ZeroDivisionError), network.noisy(0.1, 1):
         raise ZeroDivisionError
     assert not network.embedding._forward_hooks
     assert torch.equal(network.embed(batch), plain)
@@ -175,7 +174,7 @@ def test_noise_has_the_size_that_was_asked_for():
     weight = model.network.embedding.weight
     size = (weight.max() - weight.min()).item()
     _, batch = next(split.to_explain())
-    with noisy(model.network, 0.05, 0):
+    with model.network.noisy(0.05, 0):
         found = model.network.embed(batch)
     assert (found - model.network.embed(batch)).std().item() == pytest.approx(0.05 * size, rel=0.1)
 

@@ -84,7 +84,7 @@ def audit_command(
 
     Exit status with --gate: 0 it holds, 1 it does not, 2 bad input, 3 cannot tell. Running again continues.
     """
-    from trueness.api.audit import explainers_of
+    from trueness.api.audits import explainers_of
     from trueness.audits import exports
     from trueness.audits.gate import apply, check_names, read_gate
     from trueness.audits.saved import read_audit

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from trueness.data.batches import Batch
-    from trueness.models.network import TextNetwork
+    from trueness.data.places import AnyBatch
+    from trueness.models.network import Network, TextNetwork
 
 Thing = TypeVar("Thing", bound=Callable[..., Any])
 Target = Literal["predicted", "gold"] | int
@@ -52,18 +53,18 @@ class Explainer:
         if "attribute" in cls.__dict__:
             cls.attribute = _checked(cls.__dict__["attribute"])  # type: ignore[method-assign]
 
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: Any, batch: Any, target: Target = "predicted") -> Tensor:
         """(batch, tokens) scores, 0 outside `batch.mask`; the model is left as it was."""
         raise NotImplementedError
 
-    def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:  # noqa: ARG002
+    def checks(self, model: Any, batch: Any, target: Target = "predicted") -> dict[str, Tensor]:  # noqa: ARG002
         """By name, (batch,) what the method can tell of its own error; nothing, for most."""
         return {}
 
 
 def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
     @functools.wraps(attribute)
-    def checked(self: Explainer, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+    def checked(self: Explainer, model: Network, batch: AnyBatch, target: Target = "predicted") -> Tensor:
         import torch
 
         name = type(self).__name__
@@ -80,7 +81,7 @@ def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return checked
 
 
-def _check_needs(facts: Facts, model: TextNetwork, name: str) -> None:
+def _check_needs(facts: Facts, model: Network, name: str) -> None:
     """Refuse a model that does not have what an explainer looks at."""
     if "gradients" in facts.needs and not model.differentiable:
         raise Unsupported(f"{name} needs gradients; this model is a function that can only be called.")

@@ -19,10 +19,10 @@ from torch.overrides import TorchFunctionMode
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Facts, Target
-from trueness.explainers.packing import every_text, in_batches
 from trueness.explainers.paths import Baseline, ends
 from trueness.explainers.text import chosen_class, generator_of
 from trueness.models.network import TextNetwork, inspecting
+from trueness.models.packing import every_text, in_batches
 
 _NEAR = 1e-3  # inputs and (relatively) outputs nearer than this: the quotient of two roundings would be noise
 _COPIES = 3  # of every text in a batch: itself, its baseline, and about as much again for the rules

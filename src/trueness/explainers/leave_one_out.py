@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from trueness.data.batches import Batch
 from trueness.explainers.contract import Explainer, Facts, Target
-from trueness.explainers.packing import every_text, in_batches, logits_of, memory_for_batches
 from trueness.explainers.text import target_class
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM
 from trueness.models.network import TextNetwork, inspecting
+from trueness.models.packing import every_text, in_batches, logits_of, memory_for_batches
 from trueness.models.recurrence import reversal
 
 

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.explainers.contract import Explainer, Facts, Target
-from trueness.explainers.packing import in_batches
 from trueness.explainers.text import Output, chosen_class, generator_of, output_of
 from trueness.models.network import TextNetwork, inspecting
+from trueness.models.packing import in_batches
 
 HiddenToken = Literal["mask", "pad"]
 """The token in the place of a hidden one."""

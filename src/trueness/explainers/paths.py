@@ -12,9 +12,9 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.explainers.contract import Explainer, Facts, Target
-from trueness.explainers.packing import every_text, in_batches
 from trueness.explainers.text import Output, chosen_class, generator_of, output_of
 from trueness.models.network import TextNetwork, inspecting
+from trueness.models.packing import every_text, in_batches
 
 Place = Callable[[Tensor, Tensor, int], Tensor]
 """From the numbers of rows, those of points, and a width: the first embeddings of each of those rows at its point."""

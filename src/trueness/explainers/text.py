@@ -11,8 +11,8 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.errors import UserError
 from trueness.explainers.contract import Target
-from trueness.explainers.packing import logits_of
 from trueness.models.network import TextNetwork, inspecting
+from trueness.models.packing import logits_of
 
 Output = Literal["probability", "logit"]
 """What of that class is explained."""

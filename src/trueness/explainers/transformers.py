@@ -15,9 +15,9 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Facts, Target
-from trueness.explainers.packing import per_token
 from trueness.explainers.text import target_class
 from trueness.models.network import TextNetwork, inspecting
+from trueness.models.packing import per_token
 from trueness.models.transformer import Transformer
 
 Floats = npt.NDArray[np.float64]

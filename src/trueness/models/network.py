@@ -32,19 +32,14 @@ class Prediction:
     """What else the objective of this kind of model needs."""
 
 
-class TextNetwork(nn.Module):
-    """A text classifier: our attentive ones, a transformer, or anyone's, see `docs/models.md`."""
+class Network(nn.Module):
+    """A classifier of texts or images, as protocols know it: called with a batch it gives logits."""
 
-    embedding: nn.Embedding
     recurrent = False
     """Whether cuDNN must be in training mode to differentiate it."""
-    recorded = False
-    """Whether its training steps can be recorded, see `cuda_graphs`: none waits for the device."""
     attends: Attends = "none"
     differentiable = True
-    """Whether predictions can be differentiated by embeddings; a function that is only called cannot."""
-    pairs: bool | None = False
-    """Whether it reads pairs of texts; None: both pairs and single texts."""
+    """Whether predictions can be differentiated by what it reads; a function that is only called cannot."""
     family = ""
     """The name of the family that made it, and `shape` what it was made with."""
     shape: Mapping[str, Any]
@@ -53,6 +48,24 @@ class TextNetwork(nn.Module):
     def classes(self) -> int:
         """How many there are."""
         return int(self.shape["classes"])
+
+    def noisy(self, share: float, seed: int) -> contextlib.AbstractContextManager[None]:
+        """What it reads with normal noise of a share of its range; then as it was."""
+        raise NotImplementedError
+
+    def all_logits(self, batch: Any, max_bytes: int | None = None) -> Tensor:
+        """(examples, classes) of all examples of a batch, looked at in parts that fit into so many bytes."""
+        raise NotImplementedError
+
+
+class TextNetwork(Network):
+    """A text classifier: our attentive ones, a transformer, or anyone's, see `docs/models.md`."""
+
+    embedding: nn.Embedding
+    recorded = False
+    """Whether its training steps can be recorded, see `cuda_graphs`: none waits for the device."""
+    pairs: bool | None = False
+    """Whether it reads pairs of texts; None: both pairs and single texts."""
 
     @property
     def padding(self) -> int:
@@ -72,6 +85,28 @@ class TextNetwork(nn.Module):
     def numbers_for_logits(self, width: int, *, gradients: bool = False) -> int:
         """The same of `logits`, which may hold less."""
         return self.numbers_per_token(width, gradients=gradients)
+
+    def all_logits(self, batch: Any, max_bytes: int | None = None) -> Tensor:
+        """(texts, classes), the shortest texts first and as many at a time as memory holds."""
+        from trueness.models.packing import logits_of  # which knows networks
+
+        return logits_of(self, batch, max_bytes)
+
+    @contextlib.contextmanager
+    def noisy(self, share: float, seed: int) -> Iterator[None]:
+        """Embeddings with normal noise of a share of their range; then as they were."""
+        weight = self.embedding.weight
+        size = share * float((weight.max() - weight.min()).detach())
+        generator = torch.Generator().manual_seed(seed)
+
+        def add(_: nn.Module, __: object, output: Tensor) -> Tensor:
+            return output + size * torch.randn(output.shape, generator=generator).to(output)
+
+        hook = self.embedding.register_forward_hook(add)
+        try:
+            yield
+        finally:
+            hook.remove()
 
     @torch.no_grad()
     def take_vectors(self, table: npt.NDArray[np.float32]) -> None:
@@ -95,19 +130,19 @@ class TextNetwork(nn.Module):
         return self(batch, embeddings=embeddings).logits  # type: ignore[no-any-return]
 
 
-def check_outputs(model: TextNetwork, outputs: Tensor) -> Tensor:
-    """The same (texts, classes) outputs; refuse NaN and infinity, from which all that follows would be made up."""
+def check_outputs(model: Network, outputs: Tensor) -> Tensor:
+    """The same (examples, classes) outputs; refuse NaN and infinity, from which all that follows would be made up."""
     wrong = int((~outputs.isfinite()).any(dim=-1).sum())
     if wrong:
         raise UserError(
             f"The outputs of the model {model.family or type(model).__name__} are NaN or infinite for {wrong} of "
-            f"{len(outputs)} texts; use another model, or train this one again with a smaller learning rate."
+            f"{len(outputs)} examples; use another model, or train this one again with a smaller learning rate."
         )
     return outputs
 
 
 @contextlib.contextmanager
-def inspecting(model: TextNetwork, *, gradients: bool = False) -> Iterator[None]:
+def inspecting(model: Network, *, gradients: bool = False) -> Iterator[None]:
     """Look at a model with or without gradients, never of its parameters; all is restored, also after an exception.
 
     cuDNN differentiates recurrent layers in training mode only; our recurrent models have no dropout, so that nothing

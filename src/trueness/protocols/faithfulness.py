@@ -20,9 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch, EncodedSplit
-from trueness.explainers.packing import logits_of
-from trueness.models.network import TextNetwork, inspecting
+from trueness.data.places import AnyBatch, AnySplit
+from trueness.models.network import Network, inspecting
 from trueness.protocols.levels import LEVELS
 from trueness.protocols.result import Result
 from trueness.protocols.scoring import Cell, Quantity
@@ -68,7 +67,7 @@ SOFT_COST = Quantity("cost of hiding, soft", "higher is better", null=0.0, least
 
 
 def faithfulness(
-    network: TextNetwork, split: EncodedSplit, explained: Mapping[str, tuple[Floats, Bools]], cell: Cell
+    network: Network, split: AnySplit, explained: Mapping[str, tuple[Floats, Bools]], cell: Cell
 ) -> Result:
     """Every method's comprehensiveness, sufficiency and cost of hiding on one model, with intervals over texts.
 
@@ -125,8 +124,8 @@ def chances(scores: Floats, mask: Bools, share: float) -> Floats:
 
 
 def removal(
-    network: TextNetwork,
-    split: EncodedSplit,
+    network: Network,
+    split: AnySplit,
     scores: Floats,
     mask: Bools,
     *,
@@ -154,7 +153,7 @@ def removal(
     return Removal(whole, hard[:, 0::2], hard[:, 1::2], soft[:, :, 0], soft[:, :, 1])
 
 
-def _looks(network: TextNetwork, split: EncodedSplit, hidden: Sequence[Bools]) -> list[Floats]:
+def _looks(network: Network, split: AnySplit, hidden: Sequence[Bools]) -> list[Floats]:
     """For each way to hide (texts, tokens) the probabilities (texts,) of the labelled classes."""
     found = [np.zeros(len(split)) for _ in hidden]
     with inspecting(network):
@@ -166,5 +165,5 @@ def _looks(network: TextNetwork, split: EncodedSplit, hidden: Sequence[Bools]) -
     return found
 
 
-def _probability(network: TextNetwork, batch: Batch) -> Tensor:
-    return logits_of(network, batch).double().softmax(dim=-1).gather(1, batch.labels[:, None])[:, 0]
+def _probability(network: Network, batch: AnyBatch) -> Tensor:
+    return network.all_logits(batch).double().softmax(dim=-1).gather(1, batch.labels[:, None])[:, 0]

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from trueness.data.batches import EncodedSplit
+from trueness.data.places import AnySplit
 from trueness.explainers import Explainer
-from trueness.models.network import TextNetwork, inspecting
+from trueness.models.network import Network, inspecting
 from trueness.protocols.similarity import similarity
 from trueness.stats.undefined import Bools, Floats
 
@@ -40,7 +40,7 @@ class Layer:
     weights: tuple[nn.Parameter, ...]
 
 
-def layers_of(network: TextNetwork) -> list[Layer]:
+def layers_of(network: Network) -> list[Layer]:
     """The layers of a network from bottom to top: numbered blocks, and the modules around them."""
     found: dict[str, list[nn.Parameter]] = {}
     for name, weight in network.named_parameters():
@@ -71,25 +71,8 @@ def randomised(layers: Sequence[Layer], seed: int) -> Iterator[None]:
                 weight.copy_(before)
 
 
-@contextlib.contextmanager
-def noisy(network: TextNetwork, share: float, seed: int) -> Iterator[None]:
-    """Embeddings with normal noise of a share of their range; then as they were."""
-    weight = network.embedding.weight
-    size = share * float((weight.max() - weight.min()).detach())
-    generator = torch.Generator().manual_seed(seed)
-
-    def add(_: nn.Module, __: object, output: Tensor) -> Tensor:
-        return output + size * torch.randn(output.shape, generator=generator).to(output)
-
-    hook = network.embedding.register_forward_hook(add)
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
 def explained(
-    network: TextNetwork, split: EncodedSplit, explainer: Explainer, *, smooth: int = 0, noise: float = 0.05
+    network: Network, split: AnySplit, explainer: Explainer, *, smooth: int = 0, noise: float = 0.05
 ) -> tuple[Floats, Bools]:
     """(texts, tokens) scores of the classes that the split is labelled with, and the mask.
 
@@ -98,14 +81,14 @@ def explained(
     mask = mask_of(split)
     scores = np.zeros(mask.shape)
     for draw in range(max(smooth, 1)):
-        with noisy(network, noise, draw) if smooth else contextlib.nullcontext():
+        with network.noisy(noise, draw) if smooth else contextlib.nullcontext():
             for rows, batch in split.to_explain():
                 found = explainer.attribute(network, batch, "gold").double().cpu().numpy()
                 scores[rows, : found.shape[1]] += found / max(smooth, 1)
     return scores, mask
 
 
-def mask_of(split: EncodedSplit) -> Bools:
+def mask_of(split: AnySplit) -> Bools:
     """(texts, tokens) which tokens are explained."""
     mask = np.zeros((len(split), int(split.sizes.max())), dtype=bool)
     for rows, batch in split.in_order():
@@ -113,7 +96,7 @@ def mask_of(split: EncodedSplit) -> Bools:
     return mask
 
 
-def _outputs(network: TextNetwork, split: EncodedSplit) -> Floats:
+def _outputs(network: Network, split: AnySplit) -> Floats:
     """(texts, classes) probabilities."""
     found = np.zeros((len(split), network.classes))
     with inspecting(network):
@@ -143,8 +126,8 @@ def complexity(scores: Floats, mask: Bools) -> Floats:
 
 
 def randomisation(
-    network: TextNetwork,
-    split: EncodedSplit,
+    network: Network,
+    split: AnySplit,
     explainer: Explainer,
     *,
     orders: Sequence[Order] = ORDERS,

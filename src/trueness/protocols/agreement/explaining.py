@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from trueness.data.batches import EncodedSplit
+from trueness.data.places import AnySplit
 from trueness.errors import Unsupported
 from trueness.explainers import Explainer, Target
 from trueness.explainers.masking import MaskingExplainer, explain_together
-from trueness.models.network import TextNetwork, check_outputs, inspecting
+from trueness.models.network import Network, check_outputs, inspecting
 from trueness.stats.undefined import Bools, Floats
 
 
@@ -27,8 +27,8 @@ class Explained:
 
 
 def explain_all(
-    network: TextNetwork,
-    split: EncodedSplit,
+    network: Network,
+    split: AnySplit,
     explainers: Mapping[str, Explainer],
     target: Target = "predicted",
     *,
@@ -61,7 +61,8 @@ def explain_all(
         inside = batch.mask.cpu().numpy()
         mask[rows, : inside.shape[1]] = inside
         masking = {name: method for name, method in asked.items() if isinstance(method, MaskingExplainer)}
-        shared = explain_together(list(masking.values()), network, batch, target) if masking else []
+        reader: Any = network  # of texts, where there are methods of this kind
+        shared = explain_together(list(masking.values()), reader, batch, target) if masking else []
         together = dict(zip(masking, shared, strict=True))
         for name, method in list(asked.items()):
             try:

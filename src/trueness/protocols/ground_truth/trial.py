@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
 from trueness.data.examples import TextExample
+from trueness.data.places import AnySplit
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.classifier import Classifier
-from trueness.models.network import check_outputs, inspecting
-from trueness.protocols.agreement.explaining import explain_all
+from trueness.models.network import Network, check_outputs, inspecting
+from trueness.protocols.agreement.explaining import Explained, explain_all
 from trueness.protocols.ground_truth.summary import LEVEL, PLANTED
 from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at
 from trueness.stats.undefined import Bools
@@ -64,11 +66,7 @@ def trial(
     with their words.
     """
     network, coder = model.network, model.coder
-    whole = EncodedSplit(test, coder, model.device)
-    predicted = np.zeros(len(test), dtype=int)
-    with inspecting(network):
-        for rows, batch in whole.in_order():
-            predicted[rows] = check_outputs(network, network(batch).logits).argmax(dim=-1).cpu().numpy()
+    predicted = predictions(network, EncodedSplit(test, coder, model.device))
     gold = np.array([example.label for example in test])
     facts = {**usage(int((predicted == gold).sum()), len(test), bound), "refused": {}}
     if not facts["proven"]:
@@ -92,10 +90,30 @@ def trial(
         }
         for row in range(min(shown, len(examples)))
     ]
+    return measured(found, evidence, decoys, predicted, gold), facts
+
+
+def predictions(network: Network, split: AnySplit) -> npt.NDArray[np.intp]:
+    """(examples,) the classes that a network gives."""
+    predicted = np.zeros(len(split), dtype=np.intp)
+    with inspecting(network):
+        for rows, batch in split.in_order():
+            predicted[rows] = check_outputs(network, network(batch).logits).argmax(dim=-1).cpu().numpy()
+    return predicted
+
+
+def measured(
+    found: Explained,
+    evidence: Bools,
+    decoys: Bools,
+    predicted: npt.NDArray[np.intp],
+    gold: npt.NDArray[np.intp],
+) -> pd.DataFrame:
+    """One row per explainer and example: how well its scores find the evidence (examples, places), and the decoys."""
     sizes = found.mask.sum(axis=1)
     frames = []
     for name, scores in found.scores.items():
-        measured = {
+        measures = {
             "attribution share": attribution_share(scores, evidence, found.mask),
             "AUROC": detection_auc(scores, evidence, found.mask),
             "precision": precision_at(scores, evidence, found.mask),
@@ -103,13 +121,13 @@ def trial(
             "mean rank": mean_rank(scores, evidence, found.mask),
             "decoy share": attribution_share(scores, decoys, found.mask),
         }
-        columns = {key: values.values.filled(np.nan) for key, values in measured.items()}
+        columns = {key: values.values.filled(np.nan) for key, values in measures.items()}
         if name == "rationale":
             marked = (evidence & found.mask).sum(axis=1)
             columns["selected"] = (scores > 0).sum(axis=1) / np.maximum(sizes, 1)
             columns["recall"] = ((scores > 0) & evidence).sum(axis=1) / np.where(marked > 0, marked, np.nan)
         about = {
-            "instance": np.arange(len(examples)),
+            "instance": np.arange(len(gold)),
             "method": name,
             "label": gold,
             "right": predicted == gold,
@@ -118,4 +136,4 @@ def trial(
             "decoy size": (decoys & found.mask).sum(axis=1) / np.maximum(sizes, 1),
         }
         frames.append(pd.DataFrame({**about, **columns}))
-    return pd.concat(frames, ignore_index=True), facts
+    return pd.concat(frames, ignore_index=True)

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.explainers import Target
-from trueness.explainers.packing import in_batches
 from trueness.explainers.text import target_class
 from trueness.models.network import TextNetwork, inspecting
+from trueness.models.packing import in_batches
 from trueness.stats.undefined import Floats
 
 EXACT = 10

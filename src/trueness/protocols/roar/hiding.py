@@ -11,9 +11,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.data.batches import EncodedSplit
+from trueness.data.places import AnySplit
 from trueness.explainers import Explainer, Target
-from trueness.models.network import TextNetwork
+from trueness.models.network import Network
 from trueness.stats.undefined import Floats
 
 Unit = Literal["share", "tokens"]
@@ -51,9 +51,9 @@ def choose(scores: Tensor, mask: Tensor, hidden: Tensor, count: Tensor) -> Tenso
 
 
 def hide(
-    network: TextNetwork,
+    network: Network,
     explainer: Explainer,
-    split: EncodedSplit,
+    split: AnySplit,
     hidden: Tensor,
     amounts: Sequence[Amount],
     *,
@@ -77,9 +77,9 @@ def hide(
 
 
 def accumulated(
-    network: TextNetwork,
+    network: Network,
     explainer: Explainer,
-    split: EncodedSplit,
+    split: AnySplit,
     amounts: Sequence[Amount],
     target: Target = "gold",
 ) -> Floats:
@@ -104,7 +104,7 @@ def packed(hidden: Tensor) -> npt.NDArray[np.uint8]:
     return np.packbits(hidden.cpu().numpy())
 
 
-def unpacked(bits: npt.NDArray[np.uint8], split: EncodedSplit) -> Tensor:
+def unpacked(bits: npt.NDArray[np.uint8], split: AnySplit) -> Tensor:
     """The inverse, for the split it was made of."""
     flags = np.unpackbits(bits, count=split.tokens).astype(bool)
     return torch.from_numpy(flags).to(split.device)

@@ -1,0 +1,41 @@
+"""Random numbers by counting: what an image draws is fixed by the seed and its number, in any company."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+_STEP, _FIRST, _SECOND = -7046029254386353131, -4658895280553007687, -7723592293110705685  # of SplitMix64, signed
+_BITS = 24
+"""Of a number between 0 and 1: all that single precision holds."""
+
+
+def uniform(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:
+    """(numbers, count) from [0, 1): for each of the numbers its own sequence; streams of one seed are independent."""
+    first = _mixed(numbers.long() + _mixed(torch.tensor(seed * 1000 + stream, device=numbers.device)))
+    places = torch.arange(count, device=numbers.device) * _STEP
+    return ((_mixed(first[:, None] + places[None]) >> (64 - _BITS)) & ((1 << _BITS) - 1)).float() / (1 << _BITS)
+
+
+def normal(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:
+    """(numbers, count) standard normal ones, from pairs of uniform ones (Box and Muller)."""
+    half = (count + 1) // 2
+    drawn = uniform(seed, numbers, 2 * half, stream)
+    one, two = drawn[:, :half], drawn[:, half:]
+    size = (-2 * torch.log1p(-one)).sqrt()
+    return torch.cat([size * (2 * math.pi * two).cos(), size * (2 * math.pi * two).sin()], dim=1)[:, :count]
+
+
+def _mixed(values: Tensor) -> Tensor:
+    """SplitMix64 (Steele et al. 2014) on 64-bit integers, which wrap around."""
+    values = values + _STEP
+    values = (values ^ _shifted(values, 30)) * _FIRST
+    values = (values ^ _shifted(values, 27)) * _SECOND
+    return values ^ _shifted(values, 31)
+
+
+def _shifted(values: Tensor, places: int) -> Tensor:
+    """To the right, zeros coming in: torch shifts the sign."""
+    return (values >> places) & ((1 << (64 - places)) - 1)

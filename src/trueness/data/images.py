@@ -1,0 +1,106 @@
+"""Datasets of images: arrays of one size with their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from trueness.errors import UserError
+
+
+@dataclass(frozen=True)
+class Images:
+    """The images of one split: red, green and blue of every pixel, and a class each."""
+
+    pixels: npt.NDArray[np.uint8]
+    """(images, height, width, 3)"""
+    labels: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def pick(self, rows: npt.ArrayLike) -> Images:
+        """Some of them."""
+        return Images(self.pixels[np.asarray(rows)], self.labels[np.asarray(rows)])
+
+
+@dataclass(frozen=True)
+class ImageDataset:
+    """Named splits of images of one size, and what was converted or left out on the way."""
+
+    name: str
+    classes: tuple[str, ...]
+    splits: Mapping[str, Images] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, split: str) -> Images:
+        if split not in self.splits:
+            raise UserError(f"{self.name} has no split {split!r}, only {', '.join(self.splits)}.")
+        return self.splits[split]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of every image."""
+        first = next(iter(self.splits.values()))
+        return int(first.pixels.shape[1]), int(first.pixels.shape[2])
+
+    def pair(self, first: str, second: str) -> ImageDataset:
+        """The images of two classes, numbered 0 and 1 in the order given."""
+        for name in (first, second):
+            if name not in self.classes:
+                raise UserError(f"{self.name} has no class {name!r}, only {', '.join(self.classes)}.")
+        if first == second:
+            raise UserError(f"A pair of classes needs two different ones, not {first!r} twice.")
+        numbers = [self.classes.index(first), self.classes.index(second)]
+        splits = {}
+        for name, images in self.splits.items():
+            some = images.pick(np.isin(images.labels, numbers))
+            splits[name] = Images(some.pixels, (some.labels == numbers[1]).astype(np.int64))
+        return ImageDataset(f"{self.name}, {first} or {second}", (first, second), splits, self.notes)
+
+
+def from_arrays(
+    splits: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], classes: Sequence[str] = (), name: str = "arrays"
+) -> ImageDataset:
+    """A dataset of your own arrays: (images, height, width[, 1 or 3]) bytes, or numbers from 0 to 1, and classes.
+
+    UserError for other shapes, ranges or labels.
+    """
+    found: dict[str, Images] = {}
+    for split, (pixels, labels) in splits.items():
+        where = f"{name}, split {split}"
+        found[split] = Images(_bytes(np.asarray(pixels), where), _numbers(np.asarray(labels), where))
+        if len(found[split].pixels) != len(found[split]):
+            raise UserError(f"{where}: there are {len(found[split].pixels)} images and {len(found[split])} labels.")
+    if not found:
+        raise UserError(f"{name} has no split of images.")
+    sizes = {images.pixels.shape[1:] for images in found.values()}
+    if len(sizes) > 1:
+        raise UserError(f"{name}: the splits hold images of different sizes.")
+    count = max(int(images.labels.max()) + 1 for images in found.values())
+    named = tuple(classes) or tuple(str(number) for number in range(count))
+    if count > len(named) or len(named) < 2:
+        raise UserError(f"{name}: labels up to {count - 1} and {len(named)} classes; give two classes or more.")
+    return ImageDataset(name, named, found)
+
+
+def _bytes(pixels: npt.NDArray[np.generic], where: str) -> npt.NDArray[np.uint8]:
+    if pixels.ndim == 3:
+        pixels = pixels[..., None]
+    if pixels.ndim != 4 or pixels.shape[-1] not in (1, 3) or 0 in pixels.shape:
+        raise UserError(f"{where}: images need the shape (images, height, width, 3), not {pixels.shape}.")
+    if pixels.dtype != np.uint8:
+        values = pixels.astype(np.float64)
+        if not np.isfinite(values).all() or values.min() < 0 or values.max() > 1:
+            raise UserError(f"{where}: pixels are neither bytes nor numbers from 0 to 1; divide them by their largest.")
+        pixels = np.round(255 * values).astype(np.uint8)
+    return np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:3], 3)), dtype=np.uint8)
+
+
+def _numbers(labels: npt.NDArray[np.generic], where: str) -> npt.NDArray[np.int64]:
+    if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer) or (len(labels) and labels.min() < 0):
+        raise UserError(f"{where}: labels are whole numbers from 0 on, one for each image.")
+    return labels.astype(np.int64)

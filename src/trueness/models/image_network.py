@@ -1,0 +1,123 @@
+"""Classifiers of images: any module that gives logits from normalised pixels."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trueness.data.image_batches import BLANK, ImageBatch
+from trueness.errors import Unsupported, UserError
+from trueness.models.network import Network
+from trueness.models.packing import memory_for_batches
+
+SPREAD = (0.229, 0.224, 0.225)
+"""Standard deviations of the colours of ImageNet's photographs, whose mean is `BLANK`."""
+_BYTES = 4 * 400
+"""About what a network holds for a pixel of an image that it looks at."""
+
+
+@dataclass(frozen=True)
+class ImagePrediction:
+    """What a forward pass gives."""
+
+    logits: Tensor
+
+
+class ImageNetwork(Network):
+    """A module behind the questions that explainers and protocols ask."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        classes: int,
+        size: tuple[int, int],
+        *,
+        mean: Sequence[float] = BLANK,
+        spread: Sequence[float] = SPREAD,
+        family: str = "",
+        shape: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self.mean: Tensor
+        self.spread: Tensor
+        self.size, self.family = size, family
+        self.shape = {"classes": classes, **(shape or {})}
+        self.register_buffer("mean", torch.tensor(mean).view(3, 1, 1), persistent=False)
+        self.register_buffer("spread", torch.tensor(spread).view(3, 1, 1), persistent=False)
+        self._noise: tuple[float, int] | None = None
+        self._last: tuple[nn.Module, ...] = ()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def forward(self, batch: ImageBatch, *, pixels: Tensor | None = None) -> ImagePrediction:
+        """Predict; given pixels take the place of the batch's own."""
+        shown = batch.pixels if pixels is None else pixels
+        if tuple(shown.shape[2:]) != self.size:
+            found, wanted = (" by ".join(map(str, size)) for size in (shown.shape[2:], self.size))
+            raise UserError(f"The model reads images of {wanted} pixels, not {found}: load them with that size.")
+        if self._noise is not None:
+            share, seed = self._noise
+            generator = torch.Generator().manual_seed(seed)
+            shown = shown + share * torch.randn(shown.shape, generator=generator).to(shown)
+        return ImagePrediction(self.logits((shown - self.mean) / self.spread))
+
+    def logits(self, normalised: Tensor) -> Tensor:
+        """(images, classes) from what the module reads; UserError where it gives something else."""
+        found = self.module(normalised)
+        found = getattr(found, "logits", found)  # a transformers model says more
+        if not isinstance(found, Tensor) or found.ndim != 2 or found.shape[1] != self.classes:
+            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise UserError(f"The module gives {shape} for {len(normalised)} images and {self.classes} classes.")
+        return found
+
+    @contextlib.contextmanager
+    def noisy(self, share: float, seed: int) -> Iterator[None]:
+        """Pixels with normal noise of a share of their range; then as they were."""
+        self._noise = (share, seed)
+        try:
+            yield
+        finally:
+            self._noise = None
+
+    def at_once(self, batch: Any, max_bytes: int | None = None, *, gradients: bool = False) -> int:
+        """How many images it can look at in so many bytes."""
+        height, width = batch.pixels.shape[2:]
+        each = height * width * _BYTES * (2 if gradients else 1)
+        limit = memory_for_batches(batch.pixels.device) if max_bytes is None else max_bytes
+        return int(min(max(1, limit // each), 1024))
+
+    def all_logits(self, batch: Any, max_bytes: int | None = None) -> Tensor:
+        """(images, classes), as many images at a time as memory holds."""
+        parts = torch.split(torch.arange(len(batch), device=batch.pixels.device), self.at_once(batch, max_bytes))
+        return torch.cat([self(batch if len(parts) == 1 else batch.rows(part)).logits for part in parts])
+
+    def last_maps(self, batch: ImageBatch) -> nn.Module:
+        """The last part of the module whose output still has rows and columns: where Grad-CAM looks."""
+        if self._last:
+            return self._last[0]
+        found: list[nn.Module] = []
+
+        def note(part: nn.Module, _: object, output: object) -> None:
+            if isinstance(output, Tensor) and output.ndim == 4 and output.shape[2] * output.shape[3] > 1:
+                found.append(part)
+
+        hooks = [part.register_forward_hook(note) for part in self.module.modules()]
+        try:
+            with torch.no_grad():
+                self(batch.rows(torch.zeros(1, dtype=torch.long, device=batch.pixels.device)))
+        finally:
+            for hook in hooks:
+                hook.remove()
+        if not found:
+            raise Unsupported("Grad-CAM needs a convolutional layer; this module has no maps of rows and columns.")
+        self._last = (found[-1],)
+        return found[-1]
