@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from trueness.api.arrays import recursive_roar as recursive_roar
     from trueness.api.audits import AuditPlan as AuditPlan
     from trueness.api.audits import audit as audit
-    from trueness.api.catalogue import list_names as list  # noqa: A004, F401  # as the command
+    from trueness.api.catalogue import list as list  # noqa: A004  # as the command
     from trueness.api.studies import Plan as Plan
     from trueness.api.studies import StudyRun as StudyRun
     from trueness.api.studies import compare as compare
@@ -46,5 +46,5 @@ else:
 
         for module, names in _HOME.items():
             if name in names:
-                return getattr(import_module(f"trueness.{module}"), "list_names" if name == "list" else name)
+                return getattr(import_module(f"trueness.{module}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

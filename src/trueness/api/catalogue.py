@@ -29,3 +29,6 @@ def list_names() -> dict[str, dict[str, str]]:
     for kind, registries in kinds.items():
         found[kind] = {name: registry.describe(name) for registry in registries for name in registry}
     return found
+
+
+list = list_names  # noqa: A001  # as the command
