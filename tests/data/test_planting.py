@@ -165,3 +165,17 @@ def test_mistakes_are_named():
     blank = Manipulation("none", {})
     assert blank.apply(("a", "b"), [[0]]) == ("a", "b")
     assert blank.region([[0]]) == set()
+
+
+def test_words_of_the_texts_do_not_stand_out():
+    rng = np.random.default_rng(0)
+    words = [f"{first}{middle}{last}" for first in "bdklmnrst" for middle in "aeiou" for last in "mnrst"]
+    rows = [RawExample(" ".join(rng.choice(words, 10)), row % 2) for row in range(400)]
+    data = prepare("many", {"train": rows}, Preparation(tokeniser="space"))
+    planted = plant(data, "own-words")
+    markers = {one.tokens[place] for one in planted["train"] for place, marked in enumerate(one.evidence) if marked}
+    numbers = data.vocabulary.numbers
+    assert len(markers) == len(data.classes)
+    assert markers <= set(words), "common words of the texts"
+    assert all(0.4 < numbers[word] / len(numbers) < 0.6 for word in markers), "their numbers tell nothing"
+    assert "made-up words are planted" in plant(dataset(), "own-words").notes[0]

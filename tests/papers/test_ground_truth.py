@@ -59,7 +59,12 @@ def test_explainers_are_ranked_by_what_they_find(dry_run):
     here = ranking[(ranking["dataset"] == "mine.csv with token-with-decoy") & (ranking["model"] == "average-additive")]
     assert here["method"].iloc[0] in ("integrated-gradients", "deep-lift")
     assert abs(here.set_index("method").loc["random", "AUROC"] - 0.5) < 0.25, "30 short texts"
-    assert (here["low"].to_numpy()[:-1] >= here["low"].to_numpy()[1:]).all()
+    assert here["rank"].is_monotonic_increasing
+    assert here["rank"].iloc[0] == 1
+    for rank, group in here.groupby("rank"):
+        assert group["AUROC"].is_monotonic_decreasing
+        assert group["tie"].all() == (len(group) > 1)
+        assert rank == 1 + (here["rank"] < rank).sum()
     assert here["AUROC"].iloc[0] > 0.65
     records = dry_run.to_pandas()
     some = records[(records["method"] == "attention") & (records["dataset"] == "mine.csv with token-with-decoy")]

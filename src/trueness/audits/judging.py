@@ -5,16 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from trueness.audits.trials import PLANTED, REMOVAL, Line, Measured, Measurements
 from trueness.audits.verdict import Answer, Check, Decision, Judged, Trial
 from trueness.stats import holm
-from trueness.stats.marks import mean_against
-from trueness.stats.undefined import Floats
+from trueness.stats.ties import LEVEL, in_groups
 
-LEVEL = 0.05
-"""The chance of any false pass or fail among all checks."""
 FEWEST = 30
 """Texts below which nothing is decided."""
 _HOPELESS = 50
@@ -179,19 +174,5 @@ def in_order(
 
     ordered = sorted(judged.values(), key=lambda one: (one.foil, rank[one.decision], -worth(one), one.explainer))
     shown = [one.explainer for one in ordered if one.decision == "may be shown" and not one.foil]
-    pairs = [(a, b) for place, a in enumerate(shown) for b in shown[place + 1 :]]
-    p_values = [_difference(facts[a].cost, facts[b].cost) for a, b in pairs]
-    apart = {pair for pair, p in zip(pairs, holm(p_values).tolist() if pairs else [], strict=True) if p < LEVEL}
-    ties: list[tuple[str, ...]] = []
-    for name in shown:
-        if ties and all((other, name) not in apart for other in ties[-1]):
-            ties[-1] = (*ties[-1], name)
-        else:
-            ties.append((name,))
-    return ordered, [group for group in ties if len(group) > 1]
-
-
-def _difference(first: Floats, second: Floats) -> float:
-    n = min(len(first), len(second))
-    found = mean_against(np.asarray(first[:n]) - np.asarray(second[:n]), 0.0)
-    return 1.0 if found is None else found.p_value
+    groups = in_groups({name: facts[name].cost for name in shown})
+    return ordered, [tuple(group) for group in groups if len(group) > 1]

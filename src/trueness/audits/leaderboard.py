@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trueness.audits.judging import LEVEL
 from trueness.audits.verdict import Audit
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
+from trueness.stats.ties import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd

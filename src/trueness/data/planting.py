@@ -26,6 +26,7 @@ Slots = Sequence[Sequence[int]]
 """Groups of positions of one text; manipulations say which word goes into which group."""
 Where = Literal["articles", "halves", "places", "ordered places"]
 ARTICLES = ("a", "an", "the")
+OWN_WORDS = "own-words"
 _DECOYS = 2
 _COMMON = 0.1
 """Of the texts: words in more of them are no markers, since too many texts would be left out."""
@@ -195,6 +196,17 @@ def _suppressed(classes: int) -> Planting:
     return Planting("places", 2, some, ((0.5, 0.5, 0.0, 0.0), (0.0, 0.0, 0.5, 0.5)))
 
 
+def chosen(data: TextDataset, name: str) -> tuple[Planting, TextDataset]:
+    """The planting of that name for a dataset, and the texts in which it can be planted."""
+    if name == OWN_WORDS:
+        try:
+            return own_words(data, data.vocabulary.numbers.get)
+        except UserError as error:
+            note = f"{str(error).rstrip('.')}: made-up words are planted, which stand out"
+            return _token(len(data.classes), decoy=True), replace(data, notes=(*data.notes, note))
+    return PLANTINGS[name](len(data.classes)), data
+
+
 _first_half, _second_half = partial(_articles, correlating=0), partial(_articles, correlating=1)
 PLANTINGS.add("articles", _articles, "all articles become a (class 0) or the (class 1), as Zhou et al. 2022")
 PLANTINGS.add("articles-cn", _first_half, "articles of the first half correlate, of the second half do not (CN)")
@@ -202,6 +214,7 @@ PLANTINGS.add("articles-nc", _second_half, "articles of the second half correlat
 PLANTINGS.add("token", _token, "one word of each text becomes the class's marker")
 _decoy = partial(_token, decoy=True)
 PLANTINGS.add("token-with-decoy", _decoy, "the same, and another word becomes one of two markers at random")
+PLANTINGS.add(OWN_WORDS, _decoy, "the same with common words of the texts, which do not stand out by themselves")
 PLANTINGS.add("token-in-context", _context, "class 1 has a marker and a context word, class 0 only one of them")
 PLANTINGS.add("ordered-pair", _ordered, "two markers, whose order is the class")
 PLANTINGS.add("suppressor", _suppressed, "a marker that another word turns round: neither alone tells the class")
@@ -241,7 +254,7 @@ def plant(
     Every text is drawn by the seed, its split and its number alone. Of a pair of texts the first is changed.
     """
     classes = len(data.classes)
-    how = PLANTINGS[planting](classes) if isinstance(planting, str) else planting
+    how, data = chosen(data, planting) if isinstance(planting, str) else (planting, data)
     chances = reassignment(classes, kept) if matrix is None else np.asarray(matrix, dtype=np.float64)
     if chances.shape != (classes, classes) or (chances < 0).any() or not np.allclose(chances.sum(axis=1), 1):
         raise UserError(f"The chances of new labels are a {classes} x {classes} matrix whose rows sum to 1.")

@@ -126,14 +126,15 @@ def planted(
     inputs: Mapping[str, Stored], *, planting: str, kept: float | None, vectors: str | Path | None, frozen: bool
 ) -> dict[str, Any]:
     """A dataset with labels drawn anew and evidence planted; `frozen` says that word vectors are not trained."""
-    from trueness.data.planting import bound, plant, reassignment
+    from trueness.data.planting import bound, chosen, plant, reassignment
     from trueness.data.splitting import with_splits
 
-    data = plant(with_splits(read_dataset(inputs["dataset"])), planting, kept=kept)
+    texts = with_splits(read_dataset(inputs["dataset"]))
+    data = plant(texts, planting, kept=kept)
     payloads = dataset_payloads(data, vectors)
     if frozen and vectors is not None:
         table, numbers = payloads["vectors"]["table"], data.vocabulary.numbers
-        for word in PLANTINGS[planting](len(data.classes)).words:
+        for word in chosen(texts, planting)[0].words:
             if word in numbers and not table[numbers[word]].any():
                 raise UserError(
                     f"The word vectors {Path(vectors).name} have none for the planted word {word!r}, and this recipe "
@@ -191,7 +192,7 @@ def rationales(
     return payloads
 
 
-@task("ground-truth/summary", version=3, light=True)
+@task("ground-truth/summary", version=4, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Place]) -> dict[str, Any]:
     """Scores, the ranking, warnings and checked claims of the whole study."""
     import pandas as pd

@@ -22,18 +22,21 @@ def tables(result: Result, published: Published) -> Iterator[Table]:
 def _ranking(ranking: pd.DataFrame) -> Table:
     rows = []
     for where, some in groups(ranking, "dataset", "model"):
-        for place, row in enumerate(some.to_dict(orient="records"), start=1):
-            share = f"{row['attribution share']:.1%} of {row['evidence size']:.1%}"
-            measured = (f"{row['AUROC']:.3f}", f"{row['low']:.3f}", share, f"{row['top token']:.0%}")
-            rows.append((*where, str(place), str(row["method"]), *measured, str(row["models"])))
+        for row in some.to_dict(orient="records"):
+            share = f"{row['attribution share']:.1%} ({row['evidence size']:.1%})"
+            ends = NOTHING if pd.isna(row["low"]) else f"{row['low']:.2f} to {row['high']:.2f}"
+            measured = (f"{row['AUROC']:.3f}", ends, share, f"{row['top token']:.0%}")
+            rank = f"{row['rank']}{' (tie)' if row['tie'] else ''}"
+            rows.append((*where, rank, str(row["method"]), *measured, str(row["models"])))
     header = (
-        *("dataset", "model", "place", "explainer", "AUROC", "lower end", "attribution share of evidence"),
-        *("top token is evidence", "models"),
+        *("dataset", "model", "rank", "explainer", "AUROC", "95 % interval", "share of the magnitude (of the words)"),
+        *("top word is planted", "models"),
     )
     caption = (
-        "By the lower end of the 95 % interval of AUROC over models: the chance that a planted word ranks above "
-        "another, 0.5 for an explanation that knows nothing. Attribution share: of all magnitude, beside the share of "
-        "the words that are evidence, which a constant explanation would get. Only models that verifiably used it."
+        "AUROC: the chance that a planted word ranks above another, 0.5 for an explanation that knows nothing; mean "
+        "over models. A tie: the difference of two explainers, model by model, may be chance (Holm's correction over "
+        "all pairs). Share of the magnitude: how much of it lies on planted words, and how many of the words these "
+        "are, which is what a constant explanation would get. Only models that verifiably used what was planted."
     )
     return Table("ranking", "Which explainers find the evidence", caption, header, tuple(rows))
 
@@ -48,9 +51,9 @@ def _usage(usage: pd.DataFrame) -> Table:
         )
         for row in usage.to_dict(orient="records")
     )
-    header = ("dataset", "model", "seed", "accuracy", "blind at best", "p", "decided by evidence", "used it")
+    header = ("dataset", "model", "seed", "accuracy", "best without it", "p", "decided by evidence", "used it")
     caption = (
-        "Blind at best: no model that does not see the evidence has a higher expected accuracy; p: the exact binomial "
+        "Best without it: no model that is blind to the evidence has a higher expected accuracy; p: the exact binomial "
         "chance of so many right answers without it; decided by evidence: the least share of examples that must be."
     )
     return Table("usage", "Did the models have to use it?", caption, header, rows)

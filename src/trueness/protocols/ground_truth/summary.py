@@ -12,6 +12,7 @@ from trueness.protocols.claim_helpers import FEWEST_SEEDS
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 from trueness.protocols.scoring import ACCURACY, Cell, Quantity, of_each, share
 from trueness.stats import Undefined, t_interval, within
+from trueness.stats.ties import in_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,26 +149,30 @@ def _selection(cell: PlantedCell) -> Iterator[Score]:
 
 
 def ranking(cell: PlantedCell) -> list[dict[str, Any]]:
-    """Explainers by how surely they find the evidence: by the lower end of AUROC over models (of one model, by it)."""
+    """Explainers by the mean of AUROC over models; those that cannot be told apart share their rank."""
+    known = {method: auc for method in cell.methods if len(auc := cell.by_seed(method, "AUROC"))}
     rows = []
-    for method in cell.methods:
-        auc = cell.by_seed(method, "AUROC")
-        interval = within(t_interval(auc), 0, 1)
-        if isinstance(interval.value, Undefined):
-            continue
-        low = interval.value if isinstance(interval.low, Undefined) else interval.low
-        rows.append(
-            {
+    rank = 1
+    for group in in_groups({method: auc.to_numpy(dtype=np.float64) for method, auc in known.items()}):
+        for method in group:
+            interval = within(t_interval(known[method]), 0, 1)
+            ends = (None if isinstance(end, Undefined) else end for end in (interval.low, interval.high))
+            low, high = ends
+            row = {
                 **cell.place,
+                "rank": rank,
+                "tie": len(group) > 1,
                 "method": method,
                 "AUROC": interval.value,
                 "low": low,
-                "least": float(auc.min()),
+                "high": high,
+                "least": float(known[method].min()),
                 **{name: cell.mean(method, name) for name in ("attribution share", "evidence size", "top token")},
-                "models": len(auc),
+                "models": len(known[method]),
             }
-        )
-    return sorted(rows, key=lambda row: (-float(str(row["low"])), -float(str(row["AUROC"])), str(row["method"])))
+            rows.append(row)
+        rank += len(group)
+    return rows
 
 
 def warnings(cell: PlantedCell) -> Iterator[ResultWarning]:
