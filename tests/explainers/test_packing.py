@@ -13,7 +13,7 @@ from trueness.explainers.packing import in_batches, memory_for_batches
 from trueness.models.network import inspecting
 from trueness.models.transformer import Transformer
 
-LIMIT = 21 << 20
+LIMIT = 24 << 20
 FIXED = {"random", "token-number", "rationale"}  # nothing is computed
 ONLY_ATTENTIVE = {"gradient@jw2019"}
 FEWER = {"lime": "n_samples", "kernel-shap": "n_samples", "gradient-shap": "n_samples", "deep-shap": "n_samples"}
@@ -51,12 +51,12 @@ def test_peak_memory_stays_within_max_bytes_at_512_tokens(name):
 
 
 def test_a_bilstm_keeps_to_it_within_one_text():
-    model, batch = build(), batch_of(examples(sizes=(90,), pairs=False))
+    model, batch = build(), batch_of(examples(sizes=(30,), pairs=False))
     whole = LeaveOneOut(max_bytes=1 << 30)
-    small = LeaveOneOut(max_bytes=1 << 20)
+    small = LeaveOneOut(max_bytes=256 << 10)
     assert torch.allclose(small.attribute(model, batch), whole.attribute(model, batch), atol=1e-9)
-    assert peak_bytes(lambda: small.attribute(model, batch, 0)) <= 1.2 * (1 << 20)
-    assert peak_bytes(lambda: whole.attribute(model, batch, 0)) > 2 * (1 << 20), "the bound did something"
+    assert peak_bytes(lambda: small.attribute(model, batch, 0)) <= 1.2 * (256 << 10)
+    assert peak_bytes(lambda: whole.attribute(model, batch, 0)) > 1.5 * (256 << 10), "the bound did something"
 
 
 def test_every_copy_once_shortest_first_and_cut():
