@@ -65,7 +65,7 @@ def companion(
     return {**kind.pack({"0": trained}), **({} if kind.built_in else {"family": {"name": like}})}
 
 
-@task("audit/companion-removed", version=1)
+@task("audit/companion-removed", version=2)
 def companion_removed(
     inputs: Mapping[str, Stored],
     *,
