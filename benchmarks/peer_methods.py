@@ -1,6 +1,7 @@
 """The same explanation by us and by other libraries: one text, one class, a transformer with random weights.
 
-Peers get the model as transformers loads it (fused attention, no padding) and several sizes of their batches; the best counts.
+Peers get the model as transformers loads it (fused attention, no padding) and several sizes of their batches; the best
+counts.
 """
 
 import importlib
