@@ -6,8 +6,8 @@ import sys
 ASKED = """
 import resource, sys
 from trueness.cli.main import main
-for given in (["--help"], ["list"], ["list", "nosuch"], ["explain", "nosuch", "--text", "a"], ["audit", "nosuch", "a.csv"],
-              ["run", "nosuch"], ["report", "nosuch"], ["data", "check", "nosuch"]):
+for given in (["--help"], ["list"], ["list", "nosuch"], ["explain", "nosuch", "--text", "a"],
+              ["audit", "nosuch", "a.csv"], ["run", "nosuch"], ["report", "nosuch"], ["data", "check", "nosuch"]):
     try:
         main(given)
     except SystemExit:

@@ -131,8 +131,8 @@ def _without_each(
     """States of a one-directional LSTM that reads a sequence without the token at each position from begin to end.
 
     Into `states` (deleted position, batch, position, hidden), with `reverse` the last deletion and the last position
-    first; the entry at the deleted position itself is meaningless. At step t only the deletions at earlier positions run on; the later ones
-    still share the states of the whole sequence.
+    first; the entry at the deleted position itself is meaningless. At step t only the deletions at earlier positions
+    run on; the later ones still share the states of the whole sequence.
     """
     rows, width, _ = inputs.shape
     hidden, number = lstm.hidden_size, end - begin
