@@ -7,6 +7,7 @@ Prints a table, writes it as JSON and Markdown with all versions, and fails wher
 import argparse
 import importlib.metadata
 import json
+import os
 import platform
 import sys
 import time
@@ -50,7 +51,12 @@ def main() -> None:
                     continue
                 rows.append(measure(one, contest, given.tries))
                 print(_line(rows[-1]), flush=True)
-    facts = {name: _version(name) for name in PACKAGES} | {"device": _device(given.device), "threads": 1}
+    facts = {name: _version(name) for name in PACKAGES} | {
+        "device": _device(given.device),
+        "threads": 1,
+        "tries": given.tries,
+        "load of the machine": round(os.getloadavg()[0], 1),
+    }
     if given.out is not None:
         given.out.mkdir(parents=True, exist_ok=True)
         name = f"peers-{given.device.split(':')[0]}"
