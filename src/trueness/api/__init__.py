@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from trueness.api.arrays import recursive_roar as recursive_roar
     from trueness.api.audits import AuditPlan as AuditPlan
     from trueness.api.audits import audit as audit
-    from trueness.api.catalogue import list_names as list  # noqa: A004, F401  # as the command
+    from trueness.api.catalogue import list_names
     from trueness.api.studies import Plan as Plan
     from trueness.api.studies import StudyRun as StudyRun
     from trueness.api.studies import compare as compare
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from trueness.api.texts import load_model as load_model
     from trueness.api.texts import train as train
     from trueness.studies import load_study as load_study
+
+    list = list_names  # noqa: A001  # as the command
 else:
     _HOME = {
         "api.arrays": ("recursive_roar",),

@@ -58,7 +58,7 @@ class LeaveOneOut(Explainer):
         """Deletion in a BiLSTM: some positions of some texts of one length at a time."""
         limit = memory_for_batches(batch.tokens.device) if self.max_bytes is None else self.max_bytes
         result = model.embedding.weight.new_zeros(*batch.tokens.shape, model.classes)
-        for length in batch.text.lengths.unique().tolist():
+        for length in sorted(set(batch.text.lengths.tolist())):
             # Of every deletion: states of both directions, what attention makes of them, and the step at hand.
             numbers = length * (3 * model.encoder.size + 8) + 16 * model.encoder.size
             fitting = max(1, limit // (numbers * model.embedding.weight.element_size()))

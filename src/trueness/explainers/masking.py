@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -121,7 +121,8 @@ def _sampled(explainer: MaskingExplainer, model: TextNetwork, batch: Batch, targ
         count = int(counts)
         few = explainer.few(count)
         if few is None:
-            every = replace(explainer, **{"n_samples": _MOST})
+            all_of_them: dict[str, Any] = {"n_samples": _MOST}
+            every = replace(explainer, **all_of_them)
             return Estimate(every.attribute(model, text, number), torch.zeros((), dtype=torch.float64))
         looks = (text, features, number, explainer.output, few)
         ends = _outputs(model, text, torch.tensor([[[True], [False]]]).expand(1, 2, count), *looks[1:])

@@ -316,10 +316,10 @@ def _sampled(
 
     def of_one(text: Batch, number: int) -> Estimate:
         def draw(which: int) -> Tensor:
-            few: Any = replace(explainer, seed=explainer.seed + 1_000_003 * (which + 1), **{count: _EACH_ROUND})
-            if isinstance(few, SmoothGradient):
-                return few.gradient(model, text, number) * text.mask[..., None]
-            return few.attribute(model, text, number)
+            changes: dict[str, Any] = {count: _EACH_ROUND, "seed": explainer.seed + 1_000_003 * (which + 1)}
+            if isinstance(explainer, SmoothGradient):
+                return replace(explainer, **changes).gradient(model, text, number) * text.mask[..., None]
+            return replace(explainer, **changes).attribute(model, text, number)
 
         return until_accurate(draw, combine, explainer.tolerance)
 
