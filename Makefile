@@ -7,7 +7,7 @@ LOCKED := $(PIP) --require-hashes --no-deps --requirement
 INSTALL := $(PIP) --constraint constraints.txt --no-build-isolation
 TOOLS := .venv/tools/bin
 
-.PHONY: demo test quick check bench fuzz kill-test mutate locks licences sbom results clean
+.PHONY: demo test quick check bench bench-peers fuzz kill-test mutate locks licences sbom results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -48,6 +48,16 @@ check: .venv/dev.stamp
 
 bench: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+# The same explanations by Captum, shap and lime, in an environment of their own; fails where one of them is ahead.
+bench-peers: .venv/dev.stamp .venv/peers/bin/python
+	OMP_NUM_THREADS=1 PYTHONPATH=src:. .venv/peers/bin/python -m benchmarks.peers --tokens 24,200 --out results/benchmarks
+
+# What conflicts with our versions stays there; torch and all else is ours.
+.venv/peers/bin/python:
+	$(BIN)/python -m venv .venv/peers
+	$(BIN)/python -c "import site; print(site.getsitepackages()[0])" > "$$(.venv/peers/bin/python -c 'import site; print(site.getsitepackages()[0])')/ours.pth"
+	.venv/peers/bin/pip install --quiet --disable-pip-version-check shap lime
 
 # Hostile input to every reader: FUZZ_INPUTS=20000, FUZZ_SECONDS=600, FUZZ_SEED=0. Fails where anything but a sentence comes.
 fuzz: .venv/dev.stamp

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from captum import attr  # type: ignore[import-untyped]
 
-from benchmarks.report import line, seconds
+from benchmarks.report import line, ratio
 from trueness.data import Vocabulary
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextExample
@@ -52,8 +52,8 @@ def main() -> None:
     def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object]) -> None:
         with torch.no_grad():
             ours()
-        ratio = seconds(theirs, 2) / seconds(ours)
-        line(f"{name}, {TEXTS} texts of {TOKENS} tokens, {device.type}, against Captum", ratio, "x", 1, at_least=True)
+        ahead = ratio(theirs, ours)
+        line(f"{name}, {TEXTS} texts of {TOKENS} tokens, {device.type}, against Captum", ahead, "x", 1, at_least=True)
 
     compare("integrated gradients, 50 steps", lambda: IntegratedGradients().attribute(model, batch), integrated)
     lime, shap = Lime(SAMPLES), KernelShap(SAMPLES)
@@ -63,6 +63,8 @@ def main() -> None:
         lambda: shap.attribute(model, batch),
         lambda: captum_masking(attr.KernelShap),
     )
-    both = seconds(lambda: (lime.attribute(model, batch), shap.attribute(model, batch)), 1)
-    together = seconds(lambda: explain_together([lime, shap], model, batch), 1)
-    line("LIME and Kernel SHAP from one pool, against one after the other", both / together, "x", 0.9, at_least=True)
+    both = ratio(
+        lambda: (lime.attribute(model, batch), shap.attribute(model, batch)),
+        lambda: explain_together([lime, shap], model, batch),
+    )
+    line("LIME and Kernel SHAP from one pool, against one after the other", both, "x", 0.9, at_least=True)

@@ -1,13 +1,12 @@
 """Kendall tau-b with p-values, 10,000 pairs of rankings, against a loop over scipy.stats.kendalltau."""
 
-import time
 import tracemalloc
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import kendalltau
 
-from benchmarks.report import line
+from benchmarks.report import line, ratio
 from trueness.stats import kendall
 
 Rows = npt.NDArray[np.float64]
@@ -34,16 +33,12 @@ def main() -> None:
 
 def _ratio(a: Rows, b: Rows) -> float:
     kendall(a[:LOOPED], b[:LOOPED])
-    ours, theirs = [], []
-    for _ in range(3):
-        begin = time.perf_counter()
-        kendall(a, b)
-        ours.append(time.perf_counter() - begin)
-        begin = time.perf_counter()
+
+    def loop() -> None:
         for x, y in zip(a[:LOOPED], b[:LOOPED], strict=True):
             kendalltau(x, y)
-        theirs.append((time.perf_counter() - begin) * len(a) / LOOPED)
-    return min(theirs) / min(ours)
+
+    return ratio(loop, lambda: kendall(a, b)) * len(a) / LOOPED
 
 
 def _peak(a: Rows, b: Rows, max_bytes: int) -> int:

@@ -2,7 +2,7 @@
 
 import torch
 
-from benchmarks.report import line, seconds
+from benchmarks.report import line, ratio
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.explainers.leave_one_out import LeaveOneOut
@@ -26,11 +26,11 @@ def main() -> None:
     model = AttentiveClassifier(config).to(device).eval()
     ours, theirs = LeaveOneOut().attribute(model, batch), _loop(model, batch)
     assert torch.allclose(ours, theirs, atol=1e-5)
-    ratio = seconds(lambda: _loop(model, batch)) / seconds(lambda: LeaveOneOut().attribute(model, batch))
+    ahead = ratio(lambda: _loop(model, batch), lambda: LeaveOneOut().attribute(model, batch))
     limit = 10.0 if device == "cuda" else 4.0
     line(
         f"leave-one-out, {TOKENS} tokens, batch {EXAMPLES}, {device}, against the loop",
-        ratio,
+        ahead,
         "x",
         limit,
         at_least=True,

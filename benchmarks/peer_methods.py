@@ -1,11 +1,13 @@
 """The same explanation by us and by other libraries: one text, one class, a transformer with random weights.
 
-Peers get the model as transformers loads it (fused attention, no padding) and several sizes of their batches; the best counts.
+Peers get the model as transformers loads it (fused attention, no padding) and several sizes of their batches; the best
+counts.
 """
 
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,7 +66,8 @@ def setting(shape: str, tokens: int, device: str, steps: int, samples: int, size
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(0)
-    network = Transformer(BertForSequenceClassification(BertConfig(num_labels=2, **SHAPES[shape]))).to(device)
+    sizes_of: Any = SHAPES[shape]
+    network = Transformer(BertForSequenceClassification(BertConfig(num_labels=2, **sizes_of))).to(device)
     numbers = torch.randint(1000, 30_000, (1, tokens), device=device)
     inside = torch.ones(1, tokens, dtype=torch.bool, device=device)
     inside[:, 0] = inside[:, -1] = False
@@ -137,12 +140,13 @@ def contests(one: Setting) -> list[Contest]:
                     given |= {"baselines": peer.mask, "feature_mask": peer.features}
                 if size:
                     given[size] = at_once
-                found = made.attribute(peer.embeddings, target=0, **given)[0].detach()
+                found: Tensor = made.attribute(peer.embeddings, target=0, **given)[0].detach()
             return found.norm(dim=-1) if reduce == "norm" else found[:, 0] if masking else found.sum(dim=-1)
 
-        some = sorted({min(number, most) for number in sizes}) if size else [None]
+        if not size:
+            return {"captum": partial(run, None)}
         return {
-            f"captum{f' {number} at once' if number else ''}": (lambda number=number: run(number)) for number in some
+            f"captum {number} at once": partial(run, number) for number in sorted({min(one, most) for one in sizes})
         }
 
     found = [

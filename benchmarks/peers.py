@@ -1,12 +1,13 @@
 """Ours against the best setting of every peer on the same model and text: `make bench-peers`.
 
-Tries are interleaved, so that load does not decide; on a CPU seconds are CPU time, on a GPU time with the device waited for.
+Tries are interleaved, so that load does not decide; on a CPU seconds are CPU time, on a GPU the device is waited for.
 Prints a table, writes it as JSON and Markdown with all versions, and fails where a peer is ahead by more than 5 %.
 """
 
 import argparse
 import importlib.metadata
 import json
+import os
 import platform
 import sys
 import time
@@ -50,7 +51,12 @@ def main() -> None:
                     continue
                 rows.append(measure(one, contest, given.tries))
                 print(_line(rows[-1]), flush=True)
-    facts = {name: _version(name) for name in PACKAGES} | {"device": _device(given.device), "threads": 1}
+    facts = {name: _version(name) for name in PACKAGES} | {
+        "device": _device(given.device),
+        "threads": 1,
+        "tries": given.tries,
+        "load of the machine": round(os.getloadavg()[0], 1),
+    }
     if given.out is not None:
         given.out.mkdir(parents=True, exist_ok=True)
         name = f"peers-{given.device.split(':')[0]}"
@@ -124,7 +130,8 @@ def _line(row: dict[str, Any]) -> str:
     more = "" if row["to_bare"] is None else f", {row['to_bare']:.2f} of the bare passes"
     apart = "" if row["apart"] is None else f", values differ by {row['apart']:.0e}"
     return (
-        f"{mark}  {row['shape']}, {row['tokens']} tokens, {row['method']}: {row['ours_s']:.3f} s, {row['ours_mb']:.0f} MB; "
+        f"{mark}  {row['shape']}, {row['tokens']} tokens, {row['method']}: "
+        f"{row['ours_s']:.3f} s, {row['ours_mb']:.0f} MB; "
         f"{row['peer']} {row['peer_s']:.3f} s, {row['peer_mb']:.0f} MB: {row['ratio']:.2f}{more}{apart}"
     )
 
@@ -132,11 +139,11 @@ def _line(row: dict[str, Any]) -> str:
 def _table(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     versions = ", ".join(f"{name} {value}" for name, value in facts.items())
     lines = [
-        "Seconds and peak memory of one text, ours against the best setting of the best peer; a ratio below 1: ours is faster.",
+        "One text, ours against the best setting of the best peer; a ratio below 1: ours is faster.",
         "",
         f"{versions}.",
         "",
-        "| model | tokens | method | ours, s | peer, s | ratio | ours, MB | peer, MB | best peer | largest difference |",
+        "| model | tokens | method | ours, s | peer, s | ratio | ours, MB | peer, MB | best peer | values differ by |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from benchmarks.report import line, seconds
+from benchmarks.report import line, ratio
 from trueness.data.sequences import Sequences
 from trueness.models.encoders import BiLSTM
 from trueness.models.recurrence import _back_token_by_token, _token_by_token, recurrence
@@ -33,8 +33,8 @@ def _explained(texts: int) -> None:
         torch.autograd.grad(states.sum(), values)
 
     gradient(ours(values, text))  # compiles
-    ratio = seconds(lambda: gradient(theirs(values)[0])) / seconds(lambda: gradient(ours(values, text)))
-    line(f"gradient of a BiLSTM's input, {texts} texts of {TOKENS} tokens, against cuDNN", ratio, "x", 1, at_least=True)
+    ahead = ratio(lambda: gradient(theirs(values)[0]), lambda: gradient(ours(values, text)))
+    line(f"gradient of a BiLSTM's input, {texts} texts of {TOKENS} tokens, against cuDNN", ahead, "x", 1, at_least=True)
 
 
 def _stacked(models: int, batch: int, hidden: int) -> None:
@@ -55,4 +55,4 @@ def _stacked(models: int, batch: int, hidden: int) -> None:
 
     what = f"{models} BiLSTMs of {hidden} units at once, batch {batch}, there and back, against token by token"
     ours()
-    line(what, seconds(token_by_token) / seconds(ours), "x", 2, at_least=True)
+    line(what, ratio(token_by_token, ours), "x", 2, at_least=True)

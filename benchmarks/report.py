@@ -18,15 +18,23 @@ def line(what: str, measured: float, unit: str, limit: float, *, at_least: bool)
 
 
 def seconds(work: Callable[[], object], tries: int = 3) -> float:
-    """The least of several tries; a GPU is waited for."""
-    taken = []
-    for _ in range(tries):
-        _wait()
-        begin = time.perf_counter()
-        work()
-        _wait()
-        taken.append(time.perf_counter() - begin)
-    return min(taken)
+    """The least of several tries: CPU time, which others' load does not change; a GPU is waited for."""
+    return min(_once(work) for _ in range(tries))
+
+
+def ratio(theirs: Callable[[], object], ours: Callable[[], object], tries: int = 3) -> float:
+    """How many times as long theirs takes: the least of several tries of each, which alternate."""
+    taken = [(_once(theirs), _once(ours)) for _ in range(tries)]
+    return min(pair[0] for pair in taken) / min(pair[1] for pair in taken)
+
+
+def _once(work: Callable[[], object]) -> float:
+    clock = time.perf_counter if torch.cuda.is_available() else time.process_time
+    _wait()
+    begin = clock()
+    work()
+    _wait()
+    return clock() - begin
 
 
 def _wait() -> None:

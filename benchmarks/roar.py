@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import torch
 
-from benchmarks.report import line, seconds
+from benchmarks.report import line, ratio
 from trueness.data import TextDataset, TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.data.preparation import Preparation
@@ -45,7 +45,7 @@ def main() -> None:
     ours()
     line(
         f"masking {TEXTS} texts by gradients, {device}, against text by text",
-        seconds(text_by_text) / seconds(ours),
+        ratio(text_by_text, ours),
         "x",
         5,
         at_least=True,
@@ -69,7 +69,7 @@ def _together(texts: list[TextExample], vocabulary: Vocabulary, device: str) -> 
     step(SEEDS)
     line(
         "a step of five seeds together, against one by one",
-        seconds(one_by_one) / seconds(lambda: step(SEEDS)),
+        ratio(one_by_one, lambda: step(SEEDS)),
         "x",
         1.2,
         at_least=True,

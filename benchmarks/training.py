@@ -13,9 +13,9 @@ from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation
-from trueness.models.finetuning import LARGEST, FineTuning, Steps
+from trueness.models.finetuning import LARGEST, Steps
 from trueness.models.loop import Loop
-from trueness.models.recipes import RECIPES
+from trueness.models.recipes import RECIPES, FineTuning
 from trueness.models.stack import Stack
 from trueness.models.transformer import Transformer
 

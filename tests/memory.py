@@ -7,7 +7,7 @@ import torch
 
 
 def peak_bytes(work: Callable[[], Any]) -> int:
-    """The most that tensors on the CPU took at any time during `work`, beyond those there before: exact, in any process."""
+    """The most that tensors on the CPU took at any time during `work`, beyond those there before: exact."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         work()
     held = most = 0

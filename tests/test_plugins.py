@@ -42,7 +42,7 @@ def registry(**more):
 
     found = Registry("function", adapt=adapt, **more)
     found.add("same", lambda value: value, "the same")
-    found.add_family(r"twice\[(.+)\]", lambda name: lambda value: found[name](found[name](value)), type(None), str)
+    found.add_family(r"twice\[(.+)\]", lambda name: lambda value: found[name](found[name](value)), "none", str)
     return found
 
 

@@ -8,7 +8,8 @@ from trueness.data.dataset import prepare
 from trueness.data.preparation import Preparation
 from trueness.errors import UserError
 from trueness.models.cuda_graphs import GraphStepper
-from trueness.models.finetuning import FINE_TUNINGS, FineTuning, _rate, fine_tune
+from trueness.models.finetuning import _rate, fine_tune
+from trueness.models.recipes import FINE_TUNINGS, FineTuning
 from trueness.models.transformer import PREPARED
 
 

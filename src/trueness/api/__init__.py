@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from trueness.api.texts import load_model as load_model
     from trueness.api.texts import train as train
     from trueness.studies import load_study as load_study
+
+    list = list_names  # noqa: A001  # as the command
 else:
     _HOME = {
         "api.arrays": ("recursive_roar",),

@@ -77,7 +77,7 @@ def texts(
     return {"texts": table, "about": about, "said": said}
 
 
-@task("audit/explained", version=1)
+@task("audit/explained", version=2)
 def explained(
     inputs: Mapping[str, Stored],
     *,
@@ -123,7 +123,7 @@ def explained(
     }
 
 
-@task("audit/randomised", version=1)
+@task("audit/randomised", version=2)
 def randomised(
     inputs: Mapping[str, Stored],
     *,
@@ -164,7 +164,7 @@ def randomised(
     return {"records": small(pd.concat(frames, ignore_index=True))}
 
 
-@task("audit/removed", version=1)
+@task("audit/removed", version=2)
 def removed(
     inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, levels: Sequence[float]
 ) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def attention(
     return {}
 
 
-@task("audit/bounded", version=1)
+@task("audit/bounded", version=2)
 def bounded(
     inputs: Mapping[str, Any], *, model: Path | str, family: str | None, explainers: Sequence[str], texts: int
 ) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from trueness.explainers.text import target_class
 from trueness.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.models.encoders import BiLSTM
 from trueness.models.network import TextNetwork, inspecting
-from trueness.models.packing import every_text, in_batches, logits_of, memory_for_batches
-from trueness.models.recurrence import reversal
+from trueness.models.packing import in_batches, logits_of, memory_for_batches
 
 
 @dataclass(frozen=True)
@@ -56,19 +55,19 @@ class LeaveOneOut(Explainer):
         return self._rerun(model, batch) if shared is None else self._shared(shared, batch)
 
     def _shared(self, model: AttentiveClassifier, batch: Batch) -> Tensor:
-        """Deletion in a BiLSTM, some positions of some texts at a time."""
-        rows, width = batch.tokens.shape
+        """Deletion in a BiLSTM: some positions of some texts of one length at a time."""
         limit = memory_for_batches(batch.tokens.device) if self.max_bytes is None else self.max_bytes
-        each = 3 * width * model.numbers_per_token(width) * model.embedding.weight.element_size()
-        some = max(1, limit // (each * width))
-        if some > 1 or limit // each >= width:
-            return torch.cat([_shared_states(model, batch.rows(part)) for part in torch.split(every_text(batch), some)])
-        result = model.embedding.weight.new_zeros(rows, width, model.classes)
-        for row, length in enumerate(batch.text.lengths.tolist()):
-            text = batch.rows(torch.tensor([row])).cut(length, full=True)
-            for begin in range(0, length, max(1, limit // each)):
-                end = min(length, begin + max(1, limit // each))
-                result[row, begin:end] = _shared_states(model, text, (begin, end))[0]
+        result = model.embedding.weight.new_zeros(*batch.tokens.shape, model.classes)
+        for length in sorted(set(batch.text.lengths.tolist())):
+            # Of every deletion: states of both directions, what attention makes of them, and the step at hand.
+            numbers = length * (3 * model.encoder.size + 8) + 16 * model.encoder.size
+            fitting = max(1, limit // (numbers * model.embedding.weight.element_size()))
+            at_once = min(length, fitting)
+            for rows in torch.split((batch.text.lengths == length).nonzero()[:, 0], max(1, fitting // length)):
+                texts = batch.rows(rows).cut(length, full=True)
+                for begin in range(0, length, at_once):
+                    end = min(length, begin + at_once)
+                    result[rows, begin:end] = _shared_states(model, texts, begin, end)
         return result
 
     def _rerun(self, model: TextNetwork, batch: Batch) -> Tensor:
@@ -98,29 +97,22 @@ class LeaveOneOutJW2019(LeaveOneOut):
         return change.abs().sum(dim=-1) / 2
 
 
-def _shared_states(model: AttentiveClassifier, batch: Batch, deleted: tuple[int, int] | None = None) -> Tensor:
-    """Deletion in a BiLSTM: (batch, positions, classes) logits without the token at each position.
+def _shared_states(model: AttentiveClassifier, batch: Batch, begin: int, end: int) -> Tensor:
+    """Deletion in a BiLSTM: (batch, positions, classes) logits without the token at each position from begin to end.
 
-    Forward states before the deleted token and backward states after it are those of the whole text. With `deleted`
-    only the positions from the first to before the second one, of texts of one length.
+    Forward states before the deleted token and backward states after it are those of the whole text. The texts have one
+    length.
     """
     encoder = model.encoder
     assert isinstance(encoder, BiLSTM)
     embeddings = model.embed(batch)
     rows, width = batch.tokens.shape
-    order = reversal(batch.text.lengths, width)
-    reverse = embeddings.gather(1, order[..., None].expand_as(embeddings))
-    row = torch.arange(rows, device=order.device)
-    begin, end = deleted or (0, width)
-    there = _without_each(encoder.forwards, embeddings, begin, end)
-    mirrored = _without_each(
-        encoder.backwards, reverse, *((0, width) if deleted is None else (width - end, width - begin))
-    )
-    # Back from reversed coordinates, both of the deleted token and of the states.
-    back = mirrored[order.T[:, :, None], row[None, :, None], order[None]] if deleted is None else mirrored.flip(0, 2)
-    number = end - begin
-    states = torch.cat([there, back], dim=-1).reshape(number * rows, width, -1)
-    left = batch.mask[None] & ~torch.eye(width, dtype=torch.bool, device=order.device)[begin:end, None]
+    number, hidden = end - begin, encoder.forwards.hidden_size
+    states = embeddings.new_empty(number, rows, width, 2 * hidden)
+    _without_each(encoder.forwards, embeddings, begin, end, states[..., :hidden])
+    _without_each(encoder.backwards, embeddings.flip(1), width - end, width - begin, states[..., hidden:], reverse=True)
+    states = states.view(number * rows, width, -1)
+    left = batch.mask[None] & ~torch.eye(width, dtype=torch.bool, device=states.device)[begin:end, None]
     mask = left.reshape(number * rows, width)
     auxiliary = model.auxiliary(batch)
     if auxiliary is not None:
@@ -128,37 +120,46 @@ def _shared_states(model: AttentiveClassifier, batch: Batch, deleted: tuple[int,
         auxiliary = Auxiliary(auxiliary.summary.repeat(number, 1), context)
     query = auxiliary.summary if auxiliary is not None and model.config.head == "query" else None
     weights = model.weigh(states, mask, query)
-    logits = model.decode(states, weights, batch.rows(row.repeat(number)), auxiliary=auxiliary)
+    row = torch.arange(rows, device=states.device).repeat(number)
+    logits = model.decode(states, weights, batch.rows(row), auxiliary=auxiliary)
     return logits.reshape(number, rows, -1).transpose(0, 1)
 
 
-def _without_each(lstm: nn.LSTM, inputs: Tensor, begin: int, end: int) -> Tensor:
+def _without_each(
+    lstm: nn.LSTM, inputs: Tensor, begin: int, end: int, states: Tensor, *, reverse: bool = False
+) -> None:
     """States of a one-directional LSTM that reads a sequence without the token at each position from begin to end.
 
-    (deleted position, batch, position, hidden); the entry at the deleted position itself is meaningless. At step t only
-    the deletions at earlier positions run on; the later ones still share the states of the whole sequence.
+    Into `states` (deleted position, batch, position, hidden), with `reverse` the last deletion and the last position
+    first; the entry at the deleted position itself is meaningless. At step t only the deletions at earlier positions
+    run on; the later ones still share the states of the whole sequence.
     """
     rows, width, _ = inputs.shape
-    hidden = lstm.hidden_size
+    hidden, number = lstm.hidden_size, end - begin
     weights: dict[str, Tensor] = dict(lstm.named_parameters())
-    projected = inputs @ weights["weight_ih_l0"].T + (weights["bias_ih_l0"] + weights["bias_hh_l0"])
-    recurrent = weights["weight_hh_l0"].T
-    # The last slot is the whole sequence, where nothing is deleted.
-    number = end - begin
+    # The three sigmoid gates stand together, so that one call computes them.
+    order = torch.arange(4 * hidden, device=inputs.device).view(4, hidden)[[0, 1, 3, 2]].flatten()
+    projected = inputs @ weights["weight_ih_l0"][order].T + (weights["bias_ih_l0"] + weights["bias_hh_l0"])[order]
+    recurrent = weights["weight_hh_l0"][order].T.contiguous()
+    # First the whole sequence, where nothing is deleted, then the deletions in the order in which they begin.
     h = inputs.new_zeros(number + 1, rows, hidden)
     c = torch.zeros_like(h)
-    states = inputs.new_empty(number, rows, width, hidden)
+    gates = inputs.new_empty(number + 1, rows, 4 * hidden)
     for t in range(width):
-        # Deletions before t, then the whole sequence; a deletion at t starts from the whole sequence's present state.
         n = min(max(t - begin, 0), number)
-        if begin <= t < end:
-            h[n], c[n] = h[number], c[number]
-        active = torch.cat([h[:n], h[number:]])
-        gates = active @ recurrent + projected[:, t]
-        i, f, g, o = gates.chunk(4, dim=-1)
-        cell = torch.sigmoid(f) * torch.cat([c[:n], c[number:]]) + torch.sigmoid(i) * torch.tanh(g)
-        now = torch.sigmoid(o) * torch.tanh(cell)
-        h[:n], c[:n], h[number], c[number] = now[:n], cell[:n], now[n], cell[n]
-        states[:n, :, t] = now[:n]
-        states[n:, :, t] = now[n]
-    return states
+        if begin <= t < end:  # a deletion starts from the whole sequence's present state
+            h[n + 1], c[n + 1] = h[0], c[0]
+        active, now, cell = gates[: n + 1], h[: n + 1], c[: n + 1]
+        torch.mm(now.view(-1, hidden), recurrent, out=active.view(-1, 4 * hidden))
+        active += projected[:, t]
+        i, f, o = active[..., : 3 * hidden].sigmoid_().chunk(3, dim=-1)
+        g = active[..., 3 * hidden :].tanh_()
+        cell.mul_(f).addcmul_(i, g)
+        torch.tanh(cell, out=now)
+        now.mul_(o)
+        if reverse:
+            states[number - n :, :, width - 1 - t] = now[1:].flip(0)
+            states[: number - n, :, width - 1 - t] = now[0]
+        else:
+            states[:n, :, t] = now[1:]
+            states[n:, :, t] = now[0]

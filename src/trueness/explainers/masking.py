@@ -6,8 +6,8 @@ A feature is a position. Masks are drawn per text, from a seed and the text alon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -15,9 +15,12 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.text import Output, chosen_class, generator_of, output_of
+from trueness.explainers.tolerance import Count, Estimate, number_of, texts_of, together, until_accurate
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.packing import in_batches
 
+_ROUND = 32  # copies of one round of an accurate sample
+_MOST = 1024  # all coalitions of so few are taken instead
 HiddenToken = Literal["mask", "pad"]
 """The token in the place of a hidden one."""
 
@@ -36,9 +39,24 @@ class MaskingExplainer(Explainer):
     """Of the masks."""
     max_bytes: int | None = None
     """Bound of what a batch of masked copies takes."""
+    tolerance: float = 0.05
+    """The relative error at which `n_samples="auto"` stops, between 256 and 4,096 copies."""
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         return explain_together([self], model, batch, target)[0]
+
+    def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:
+        """Where copies are made until it is small: the relative error."""
+        return {"relative error": _sampled(self, model, batch, target).error} if self.auto else {}
+
+    @property
+    def auto(self) -> bool:
+        """Whether masks are drawn until the scores are accurate."""
+        return False
+
+    def few(self, count: int) -> MaskingExplainer | None:  # noqa: ARG002
+        """The same that draws one round of an accurate sample; None where so many features need no sample."""
+        return None
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """(masks, count) True where a token is kept."""
@@ -58,9 +76,12 @@ def explain_together(
 ) -> list[Tensor]:
     """The scores (batch, tokens) of each explainer; a mask that several of them ask for is computed once."""
     asked: dict[tuple[HiddenToken, bool], list[int]] = {}
-    for number, explainer in enumerate(explainers):
-        asked.setdefault((explainer.hiding, explainer.restart), []).append(number)
     found: dict[int, Tensor] = {}
+    for number, explainer in enumerate(explainers):
+        if explainer.auto:
+            found[number] = _sampled(explainer, model, batch, target).scores
+        else:
+            asked.setdefault((explainer.hiding, explainer.restart), []).append(number)
     for numbers in asked.values():
         scores = _explain_alike([explainers[number] for number in numbers], model, batch, target)
         found |= dict(zip(numbers, scores, strict=True))
@@ -88,6 +109,39 @@ def _explain_alike(
         whole = torch.where(batch.mask, scores.gather(1, features.clamp(min=0)), 0.0)
         found.append(whole.to(model.embedding.weight.dtype))
     return found
+
+
+def _sampled(explainer: MaskingExplainer, model: TextNetwork, batch: Batch, target: Target) -> Estimate:
+    """Rounds of few masks, each from a seed of its own, until their error is small; exact where all masks are few."""
+    chosen = chosen_class(model, batch, target).tolist()
+
+    def of_one(text: Batch, number: int) -> Estimate:
+        features = _features(text, restart=explainer.restart)
+        counts = features.amax(dim=-1) + 1
+        count = int(counts)
+        few = explainer.few(count)
+        if few is None:
+            all_of_them: dict[str, Any] = {"n_samples": _MOST}
+            every = replace(explainer, **all_of_them)
+            return Estimate(every.attribute(model, text, number), torch.zeros((), dtype=torch.float64))
+        looks = (text, features, number, explainer.output, few)
+        ends = _outputs(model, text, torch.tensor([[[True], [False]]]).expand(1, 2, count), *looks[1:])
+
+        def draw(which: int) -> tuple[Tensor, Tensor]:
+            ((_, generator),) = generator_of(text, explainer.seed + 1_000_003 * (which + 1))
+            keep = few.draw(count, generator)[None]
+            said = _outputs(model, text, keep, *looks[1:])
+            return keep.to(said), said
+
+        def combine(rounds: list[tuple[Tensor, Tensor]]) -> Tensor:
+            keep, said = (torch.cat(parts, dim=1) for parts in zip(*rounds, strict=True))
+            scores = few.solve(keep, said, ends[:, 0], ends[:, 1], counts.to(said))
+            return torch.where(text.mask, scores.gather(1, features.clamp(min=0)), 0.0)
+
+        scores, error = until_accurate(draw, combine, explainer.tolerance)
+        return Estimate(scores.to(model.embedding.weight.dtype), error.cpu())
+
+    return together(batch, [of_one(text, number) for text, number in zip(texts_of(batch), chosen, strict=True)])
 
 
 def _features(batch: Batch, *, restart: bool) -> Tensor:
@@ -164,18 +218,33 @@ class Lime(MaskingExplainer):
     """A ridge regression of the target's output on which tokens are kept, nearby copies counting more: signed.
 
     Masks keep each token with probability one half; the weight of a copy is exp(-d^2 / (2 width^2)) with d the cosine
-    distance to the whole text (Ribeiro et al. 2016).
+    distance to the whole text (Ribeiro et al. 2016). With `n_samples="auto"` as many copies as it takes for a relative
+    error of at most `tolerance`, against what infinitely many would give.
     """
 
     facts = Facts(random=True, machinery=("masking",))
 
-    n_samples: int = 1000
+    n_samples: Count = 1000
     width: float = 0.25
     ridge: float = 1.0
+    complements: bool = False
+    """Whether each mask comes with its complement: the limit is the same, and less is left to chance."""
+
+    @property
+    def auto(self) -> bool:
+        return self.n_samples == "auto"
+
+    def few(self, count: int) -> Lime:  # noqa: ARG002
+        # Among many copies the ridge does not count any more.
+        return replace(self, n_samples=_ROUND, complements=True, ridge=1e-6)
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """Each token kept or not, by a fair coin."""
-        return torch.rand(self.n_samples, count, generator=generator) < 0.5
+        number = number_of(self.n_samples)
+        if not self.complements:
+            return torch.rand(number, count, generator=generator) < 0.5
+        half = torch.rand(number // 2, count, generator=generator) < 0.5
+        return torch.cat([half, ~half])
 
     def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:  # noqa: ARG002
         """Ridge regression with a free intercept."""
@@ -198,14 +267,22 @@ class KernelShap(MaskingExplainer):
 
     They sum to the difference between the whole and the wholly masked text. With at most `samples` coalitions all are
     taken, and the values are exact; otherwise coalitions are drawn by the Shapley kernel, each with its complement.
+    With `n_samples="auto"` as many as it takes for a relative error of at most `tolerance`.
     """
 
     facts = Facts(random=True, machinery=("masking",))
 
-    n_samples: int = 1000
+    n_samples: Count = 1000
+
+    @property
+    def auto(self) -> bool:
+        return self.n_samples == "auto"
+
+    def few(self, count: int) -> KernelShap | None:
+        return None if 2**count - 2 <= _MOST else replace(self, n_samples=_ROUND)
 
     def _exact(self, count: int) -> bool:
-        return count < 62 and 2**count - 2 <= self.n_samples
+        return count < 62 and 2**count - 2 <= number_of(self.n_samples)
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """All coalitions but the empty and the whole one, or pairs of complements drawn by the kernel."""
@@ -216,8 +293,8 @@ class KernelShap(MaskingExplainer):
             return (numbers[:, None] >> torch.arange(count)) & 1 == 1
         sizes = torch.arange(1, count)
         chance = (1 / (sizes * (count - sizes))).double()
-        size = sizes[torch.multinomial(chance, self.n_samples // 2, replacement=True, generator=generator)]
-        rank = torch.rand(self.n_samples // 2, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
+        size = sizes[torch.multinomial(chance, number_of(self.n_samples) // 2, replacement=True, generator=generator)]
+        rank = torch.rand(number_of(self.n_samples) // 2, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
         half = rank < size[:, None]
         return torch.cat([half, ~half])
 

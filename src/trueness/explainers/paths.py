@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,6 +13,15 @@ from torch import Tensor
 from trueness.data.batches import Batch
 from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.text import Output, chosen_class, generator_of, output_of
+from trueness.explainers.tolerance import (
+    Count,
+    Estimate,
+    number_of,
+    texts_of,
+    together,
+    until_accurate,
+    until_integrated,
+)
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.packing import every_text, in_batches
 
@@ -36,24 +45,38 @@ def average_gradient(
     All (row, point) pairs are examples of large batches; `max_bytes` bounds what such a batch takes.
     """
     chosen = chosen_class(model, batch, target)
-    row = every_text(batch).repeat_interleave(len(weights))
-    point = torch.arange(len(weights), device=row.device).repeat(len(batch))
     total = model.embedding.weight.new_zeros(*batch.tokens.shape, model.embedding.embedding_dim)
+    for row, point, found, _ in _gradients(model, batch, chosen, place, len(weights), max_bytes, output):
+        # Copies of one text stand together. A product adds them up in the same order on every device.
+        texts, which = torch.unique_consecutive(row, return_inverse=True)
+        share = found.new_zeros(len(texts), len(row))
+        share[which, torch.arange(len(row), device=row.device)] = weights[point]
+        total[texts, : found.shape[1]] += (share @ found.flatten(1)).view(len(texts), *found.shape[1:])
+    return total
 
-    def work(places: Tensor, texts: Batch) -> Tensor:
+
+def _gradients(
+    model: TextNetwork,
+    batch: Batch,
+    chosen: Tensor,
+    place: Place,
+    points: int,
+    max_bytes: int | None,
+    output: Output,
+) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Of some copies at a time: the numbers of their rows and points, their gradients, and the target's outputs."""
+    row = every_text(batch).repeat_interleave(points)
+    point = torch.arange(points, device=row.device).repeat(len(batch))
+
+    def work(places: Tensor, texts: Batch) -> tuple[Tensor, Tensor]:
         text = row[places]
         given = place(text, point[places], texts.tokens.shape[1]).detach().requires_grad_()
-        logits = model.logits(texts, embeddings=given)
-        return torch.autograd.grad(output_of(logits, chosen[text], output).sum(), given)[0]
+        said = output_of(model.logits(texts, embeddings=given), chosen[text], output)
+        return torch.autograd.grad(said.sum(), given)[0], said.detach()
 
     with inspecting(model, gradients=True):
-        for places, found in in_batches(model, batch, row, work, max_bytes=max_bytes, gradients=True):
-            # Copies of one text stand together. A product adds them up in the same order on every device.
-            texts, which = torch.unique_consecutive(row[places], return_inverse=True)
-            share = found.new_zeros(len(texts), len(places))
-            share[which, torch.arange(len(places), device=row.device)] = weights[point[places]]
-            total[texts, : found.shape[1]] += (share @ found.flatten(1)).view(len(texts), *found.shape[1:])
-    return total
+        for places, (found, said) in in_batches(model, batch, row, work, max_bytes=max_bytes, gradients=True):
+            yield row[places], point[places], found, said
 
 
 def ends(model: TextNetwork, batch: Batch, baseline: Baseline) -> tuple[Tensor, Tensor]:
@@ -72,19 +95,23 @@ class IntegratedGradients(Explainer):
     """The gradient of the target's output averaged on the straight way from the baseline, times the way: signed.
 
     The scores of a text sum to the difference of the output between the text and the baseline (`completeness_error`
-    says how nearly). Gauss-Legendre points, as Captum.
+    says how nearly). Gauss-Legendre points, as Captum; with `n_steps="auto"` as many points (5 to 129) as it takes for
+    an error of the scores, over their sum of magnitudes, of at most `tolerance`.
     """
 
     facts = Facts(needs=("gradients",), machinery=("path", "rescale"))
 
-    n_steps: int = 50
+    n_steps: Count = 50
     baselines: Baseline = "zero"
     output: Output = "logit"
     max_bytes: int | None = None
+    tolerance: float = 0.01
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+        if self.n_steps == "auto":
+            return self._estimate(model, batch, target).scores
         end, start = ends(model, batch, self.baselines)
-        nodes, weights = np.polynomial.legendre.leggauss(self.n_steps)
+        nodes, weights = np.polynomial.legendre.leggauss(number_of(self.n_steps))
         share, weight = (end.new_tensor(values) for values in ((nodes + 1) / 2, weights / 2))
 
         def place(row: Tensor, point: Tensor, width: int) -> Tensor:
@@ -94,8 +121,32 @@ class IntegratedGradients(Explainer):
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
 
     def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:
-        """The error of completeness."""
+        """The error of completeness; where points are added until it is small, the relative error of the scores."""
+        if self.n_steps == "auto":
+            return {"relative error": self._estimate(model, batch, target).error}
         return {"completeness error": self.completeness_error(model, batch, target)}
+
+    def _estimate(self, model: TextNetwork, batch: Batch, target: Target) -> Estimate:
+        chosen = chosen_class(model, batch, target)
+        return together(
+            batch, [self._of_one(model, text, chosen[row : row + 1]) for row, text in enumerate(texts_of(batch))]
+        )
+
+    def _of_one(self, model: TextNetwork, text: Batch, chosen: Tensor) -> Estimate:
+        end, start = ends(model, text, self.baselines)
+
+        def values(shares: Tensor) -> tuple[Tensor, Tensor]:
+            def place(_: Tensor, point: Tensor, __: int) -> Tensor:
+                return torch.lerp(start, end, shares[point][:, None, None])
+
+            scores, said = end.new_zeros(len(shares), text.tokens.shape[1]), end.new_zeros(len(shares))
+            looks = _gradients(model, text, chosen, place, len(shares), self.max_bytes, self.output)
+            for _, point, gradient, outputs in looks:
+                scores[point] = (gradient * (end - start)).sum(dim=-1) * text.mask
+                said[point] = outputs
+            return scores, said
+
+        return until_integrated(values, end, self.tolerance)
 
     def completeness_error(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         """(batch,): by how much the scores miss the difference of the output between text and baseline."""
@@ -135,21 +186,30 @@ class IntegratedGradientsMadsen2022(Explainer):
 
 @dataclass(frozen=True)
 class GradientShap(Explainer):
-    """Expected gradients: as integrated gradients, at random points of the way, the input a little noisy: signed."""
+    """Expected gradients: as integrated gradients, at random points of the way, the input a little noisy: signed.
+
+    With `n_samples="auto"` as many (64 to 1,024) as it takes for a relative error of at most `tolerance`.
+    """
 
     facts = Facts(random=True, needs=("gradients",), machinery=("path",))
 
-    n_samples: int = 50
+    n_samples: Count = 50
     stdevs: float = 0.0
     """Standard deviation of the noise, in that of the text's embeddings."""
     baselines: Baseline = "zero"
     output: Output = "logit"
     seed: int = 0
     max_bytes: int | None = None
+    tolerance: float = 0.05
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+        if self.n_samples == "auto":
+            return _sampled(self, "n_samples", model, batch, target, _mean).scores
         end, start = ends(model, batch, self.baselines)
-        drawn = [torch.rand(self.n_samples, generator=generator) for _, generator in generator_of(batch, self.seed)]
+        drawn = [
+            torch.rand(number_of(self.n_samples), generator=generator)
+            for _, generator in generator_of(batch, self.seed)
+        ]
         share = torch.stack(drawn).to(end)
         noise = _noise(batch, end, self.stdevs, self.seed + 1) if self.stdevs else None
 
@@ -158,9 +218,16 @@ class GradientShap(Explainer):
             to = there if noise is None else there + noise(row, point, width)
             return back + share[row, point][:, None, None] * (to - back)
 
-        weights = end.new_full((self.n_samples,), 1 / self.n_samples)
+        number = number_of(self.n_samples)
+        weights = end.new_full((number,), 1 / number)
         gradient = average_gradient(model, batch, target, place, weights, self.max_bytes, self.output)
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
+
+    def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:
+        """Where samples are drawn until it is small: the relative error."""
+        if self.n_samples != "auto":
+            return {}
+        return {"relative error": _sampled(self, "n_samples", model, batch, target, _mean).error}
 
 
 @dataclass(frozen=True)
@@ -187,26 +254,76 @@ class DeepLiftCourt2022(Explainer):
 
 @dataclass(frozen=True)
 class SmoothGradient(Explainer):
-    """L2 norm of the gradient of the target's logit, averaged over noisy copies of the text: not negative."""
+    """L2 norm of the gradient of the target's logit, averaged over noisy copies of the text: not negative.
+
+    With `nt_samples="auto"` as many (64 to 1,024) as it takes for a relative error of at most `tolerance`.
+    """
 
     facts = Facts(signed=False, random=True, needs=("gradients",), machinery=("gradient",))
 
-    nt_samples: int = 30
+    nt_samples: Count = 30
     stdevs: float = 0.15
     """Standard deviation of the noise, in that of the text's embeddings."""
     seed: int = 0
     max_bytes: int | None = None
+    tolerance: float = 0.05
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+        if self.nt_samples == "auto":
+            return _sampled(self, "nt_samples", model, batch, target, _norm_of_mean).scores
+        return self.gradient(model, batch, target).square().sum(dim=-1).sqrt() * batch.mask
+
+    def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:
+        """Where copies are made until it is small: the relative error."""
+        if self.nt_samples != "auto":
+            return {}
+        return {"relative error": _sampled(self, "nt_samples", model, batch, target, _norm_of_mean).error}
+
+    def gradient(self, model: TextNetwork, batch: Batch, target: Target) -> Tensor:
+        """(batch, tokens, embedding): the average."""
+        number = number_of(self.nt_samples)
         embeddings = model.embed(batch).detach()
         noise = _noise(batch, embeddings, self.stdevs, self.seed)
-        weights = embeddings.new_full((self.nt_samples,), 1 / self.nt_samples)
+        weights = embeddings.new_full((number,), 1 / number)
 
         def place(row: Tensor, point: Tensor, width: int) -> Tensor:
             return embeddings[row, :width] + noise(row, point, width)
 
-        gradient = average_gradient(model, batch, target, place, weights, self.max_bytes)
-        return gradient.square().sum(dim=-1).sqrt() * batch.mask
+        return average_gradient(model, batch, target, place, weights, self.max_bytes)
+
+
+_EACH_ROUND = 8  # points or copies
+
+
+def _mean(rounds: list[Tensor]) -> Tensor:
+    return torch.stack(rounds).mean(dim=0)
+
+
+def _norm_of_mean(rounds: list[Tensor]) -> Tensor:
+    return _mean(rounds).square().sum(dim=-1).sqrt()
+
+
+def _sampled(
+    explainer: GradientShap | SmoothGradient,
+    count: str,
+    model: TextNetwork,
+    batch: Batch,
+    target: Target,
+    combine: Callable[[list[Tensor]], Tensor],
+) -> Estimate:
+    """Rounds of few samples, each from a seed of its own, until their error is small."""
+    chosen = chosen_class(model, batch, target).tolist()
+
+    def of_one(text: Batch, number: int) -> Estimate:
+        def draw(which: int) -> Tensor:
+            changes: dict[str, Any] = {count: _EACH_ROUND, "seed": explainer.seed + 1_000_003 * (which + 1)}
+            if isinstance(explainer, SmoothGradient):
+                return replace(explainer, **changes).gradient(model, text, number) * text.mask[..., None]
+            return replace(explainer, **changes).attribute(model, text, number)
+
+        return until_accurate(draw, combine, explainer.tolerance)
+
+    return together(batch, [of_one(text, number) for text, number in zip(texts_of(batch), chosen, strict=True)])
 
 
 def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:

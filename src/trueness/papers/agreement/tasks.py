@@ -16,7 +16,7 @@ PUBLISHED = "@court2022"
 """How explainers are named that compute what the paper's code does."""
 
 
-@task("agreement/explained", version=3)
+@task("agreement/explained", version=4)
 def explained(
     inputs: Mapping[str, Stored],
     *,
