@@ -4,6 +4,8 @@ from trueness.api.arrays import recursive_roar as recursive_roar
 from trueness.api.audit import AuditPlan as AuditPlan
 from trueness.api.audit import audit as audit
 from trueness.api.catalogue import list_names
+from trueness.api.images import explain_images as explain_images
+from trueness.api.images import recursive_roar_images as recursive_roar_images
 from trueness.api.studies import Plan as Plan
 from trueness.api.studies import StudyRun as StudyRun
 from trueness.api.studies import compare as compare
