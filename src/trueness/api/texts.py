@@ -105,10 +105,12 @@ def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> 
     A model of somebody else's `family` is loaded with it given: its name or its class.
     """
     from trueness.models import families
-    from trueness.models.image_model import is_image_model, load_image_model
+    from trueness.models.image_families import is_image_model
 
     check_device(device)
     if is_image_model(Path(path)):
+        from trueness.models.image_model import load_image_model
+
         return load_image_model(path, device, family=family)
     return families.load_model(path, device, family)
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save
 
-from trueness.boundary import is_file, quoted, read_json, reading
+from trueness.boundary import quoted, read_json, reading
 from trueness.data.image_batches import ImageSplit
 from trueness.data.images import ImageDataset, Images
 from trueness.engine import disk, write_atomically
@@ -64,14 +64,6 @@ class ImageModel:
             write_atomically(path / _WEIGHTS, save(weights))
             write_atomically(path / _CONFIG, json.dumps(config, ensure_ascii=False, indent=1).encode())
         return path
-
-
-def is_image_model(folder: Path) -> bool:
-    """Whether a folder holds an image classifier of ours."""
-    if not is_file(folder / _CONFIG):
-        return False
-    config = read_json(folder / _CONFIG)
-    return isinstance(config, Mapping) and str(config.get("format", "")).startswith("image-model")
 
 
 def load_image_model(folder: str | Path, device: str = "cpu", *, family: Any = None) -> ImageModel:
