@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from trueness.data import TEXT_DATASETS, VECTOR_DATASETS
+from trueness.data.image_datasets import IMAGE_DATASETS
 from trueness.data.planting import PLANTINGS
 from trueness.explainers import VECTOR_EXPLAINERS
+from trueness.explainers.images import IMAGE_EXPLAINERS
 from trueness.models import TEXT_MODELS, VECTOR_MODELS
+from trueness.models.image_families import IMAGE_MODELS
 from trueness.registry import Registry
 from trueness.studies import builtin_studies, load_study
 
 
 def list_names() -> dict[str, dict[str, str]]:
     """Everything that has a name: kind to name to description."""
+    from trueness.data.manipulations import MANIPULATIONS
     from trueness.explainers import TEXT_EXPLAINERS
     from trueness.models.finetuning import FINE_TUNINGS
     from trueness.models.recipes import RECIPES
@@ -24,6 +28,10 @@ def list_names() -> dict[str, dict[str, str]]:
         "recipe": (RECIPES, FINE_TUNINGS),
         "explainer": (VECTOR_EXPLAINERS, TEXT_EXPLAINERS),
         "planting": (PLANTINGS,),
+        "image dataset": (IMAGE_DATASETS,),
+        "image model": (IMAGE_MODELS,),
+        "image explainer": (IMAGE_EXPLAINERS,),
+        "artefact": (MANIPULATIONS,),
     }
     found = {"study": {name: load_study(name).title for name in builtin_studies()}}
     for kind, registries in kinds.items():
