@@ -13,6 +13,22 @@ from trueness.engine import Store
 SMALL = {"vectors": "none", "shape": {"hidden": 4, "embedding": 4}}
 PLANTED = {**SMALL, "plantings": ["token-with-decoy"], "models": ["average-additive"], "seeds": 2, "instances": 10}
 del PLANTED["vectors"]
+IMAGES = {
+    "datasets": "photo-crops",
+    "size": 16,
+    "models": ["small-cnn"],
+    "manipulations": ["brightness"],
+    "pairs": [["temple", "flower"]],
+    "distinct": [],
+    "correlated": 1,
+    "seeds": 2,
+    "level": 5,
+    "training": {"epochs": 3, "batch_size": 64, "learning_rate": 0.02},
+    "explainers": ["gradient", "grad-cam", "random"],
+    "watched": ["gradient", "random"],
+    "instances": 6,
+    "examples": 2,
+}
 
 MINIATURES = {
     "roar-synthetic": {"seeds": 2, "data": {"train": 60, "test": 60}},
@@ -49,6 +65,8 @@ MINIATURES = {
         "rationale_seeds": 1,
         "selections": {"token-with-decoy": [0.2]},
     },
+    "ground-truth-images": IMAGES,
+    "birds-images": {**IMAGES, "questions": ["region", "visibility", "correlation"], "groups": 1, "kept": [0.5, 1.0]},
     "recursive-roar": {
         **SMALL,
         "recipe": "dry-run",
@@ -70,7 +88,7 @@ with known[engine]() if engine in known else open_engine(engine) as executor:
     print("ready", flush=True)
     for name, settings in miniatures.items():
         datasets = {} if name == "roar-synthetic" else {"datasets": folder}
-        tn.run(name, store=store, executor=executor, **datasets, **settings)
+        tn.run(name, store=store, executor=executor, **{**datasets, **settings})
 """
 
 

@@ -131,9 +131,7 @@ def test_a_watermark_stays_in_its_box_wherever_it_falls():
 def test_colours_survive_the_round_trip():
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (1, 3, 60, 60))
-    pixels[0, :, 0, :8] = np.array(
-        [[0, 255, 0, 255, 0, 0, 255, 128], [0, 255, 0, 0, 255, 0, 255, 128]] + [[0, 255] * 4]
-    )
+    pixels[0, :, 0, :8] = [[0, 255, 0, 255, 0, 0, 255, 128], [0, 255, 0, 0, 255, 0, 255, 128], [0, 255] * 4]
     values = torch.from_numpy(pixels / 255).float()
     assert (to_rgb(to_hsv(values)) - values).abs().max() < 1 / 255 / 100
     hsv = to_hsv(values)[0].permute(1, 2, 0).reshape(-1, 3)[:50]

@@ -59,7 +59,7 @@ def test_every_study_file_has_a_miniature():
 @pytest.mark.parametrize("name", MINIATURES)
 def test_every_kind_is_planned_run_reported_compared_and_opened(name, folder, tmp_path):
     store = tmp_path / "store"
-    settings = {**MINIATURES[name], **({} if name == "roar-synthetic" else {"datasets": str(folder)})}
+    settings = {**({} if name == "roar-synthetic" else {"datasets": str(folder)}), **MINIATURES[name]}
     assert tn.plan(name, store=store, **settings).to_json()["cached"] == 0
     with ThreadPoolExecutor(1) as executor:
         run = tn.run(name, store=store, executor=executor, **settings)

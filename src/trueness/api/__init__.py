@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from trueness.api.audits import AuditPlan as AuditPlan
     from trueness.api.audits import audit as audit
     from trueness.api.catalogue import list as list  # noqa: A004  # as the command
+    from trueness.api.images import explain_images as explain_images
+    from trueness.api.images import recursive_roar_images as recursive_roar_images
     from trueness.api.studies import Plan as Plan
     from trueness.api.studies import StudyRun as StudyRun
     from trueness.api.studies import compare as compare
@@ -28,13 +30,12 @@ if TYPE_CHECKING:
     from trueness.api.texts import load_model as load_model
     from trueness.api.texts import train as train
     from trueness.studies import load_study as load_study
-
-    list = list_names  # noqa: A001  # as the command
 else:
     _HOME = {
         "api.arrays": ("recursive_roar",),
         "api.audits": ("AuditPlan", "audit"),
         "api.catalogue": ("list",),
+        "api.images": ("explain_images", "recursive_roar_images"),
         "api.studies": ("Plan", "StudyRun", "compare", "dry_run", "open_run", "plan", "run"),
         "api.texts": (
             *("adversarial_attention", "agreement", "attefa", "evaluate", "explain", "faithfulness", "fine_tune"),

@@ -25,6 +25,8 @@ from trueness.engine import Listener, Store, Summary, Task, TasksFailedError, wa
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
+from trueness.models.image_families import is_image_model
+from trueness.plugins import is_address
 from trueness.protocols.result import Result
 from trueness.registry import nearest
 from trueness.version import __version__
@@ -110,6 +112,8 @@ def audit(
     done; `planned` hears of it before the work starts. Other keywords are sizes of the study: `texts=300`, `seeds=4`.
     Running again continues.
     """
+    if isinstance(model, str | Path) and not is_address(str(model)) and is_image_model(Path(model)):
+        return _of_images(Path(model), data, explainers, devices, family, asked)
     begin = time.monotonic()
     seconds = None if budget is None else sizing.parse_budget(budget)
     place = Path(store)
@@ -159,6 +163,24 @@ def audit(
     shown = {name: getattr(study, name) for name in _SHOWN}
     took = {"seconds": time.monotonic() - begin, "settings": shown}
     return read_audit(stored, target, left_out).model_copy(update=took)
+
+
+def _of_images(
+    model: Path, data: Any, explainers: Sequence[AnyExplainer] | None, devices: Sequence[str], family: Any, asked: Any
+) -> Audit:
+    """The audit of a classifier of images, in this process; sizes are images, planted and epochs."""
+    from trueness.audits.image_audit import audit_images
+    from trueness.explainers.images import IMAGE_EXPLAINERS
+
+    known = ("images", "planted", "epochs")
+    for name in asked:
+        if name not in known:
+            raise UserError(f"An audit of images has no size {name!r}; {nearest(name, list(known))}")
+    names = None if explainers is None else [str(IMAGE_EXPLAINERS.name_of(one)) for one in explainers]
+    begin = time.monotonic()
+    found = audit_images(model, str(data), names, device=devices[0], family=family, **asked)
+    versions = {"trueness": __version__}
+    return found.model_copy(update={"seconds": time.monotonic() - begin, "versions": versions})
 
 
 def _check_sizes(common: Mapping[str, Any], chosen: Sequence[str], rows: int, asked: Mapping[str, Any]) -> None:

@@ -6,15 +6,19 @@ import tomllib
 from typing import Any
 
 from trueness.data import TEXT_DATASETS, VECTOR_DATASETS
+from trueness.data.image_datasets import IMAGE_DATASETS
 from trueness.data.planting import PLANTINGS
 from trueness.explainers import VECTOR_EXPLAINERS
+from trueness.explainers.images import IMAGE_EXPLAINERS
 from trueness.models import TEXT_MODELS, VECTOR_MODELS
+from trueness.models.image_families import IMAGE_MODELS
 from trueness.registry import Registry
 from trueness.studies import builtin_studies
 
 
 def list_names() -> dict[str, dict[str, str]]:
     """Everything that has a name: kind to name to description."""
+    from trueness.data.manipulations import MANIPULATIONS
     from trueness.explainers import TEXT_EXPLAINERS
     from trueness.models.recipes import FINE_TUNINGS, RECIPES
 
@@ -24,6 +28,10 @@ def list_names() -> dict[str, dict[str, str]]:
         "recipe": (RECIPES, FINE_TUNINGS),
         "explainer": (VECTOR_EXPLAINERS, TEXT_EXPLAINERS),
         "planting": (PLANTINGS,),
+        "image dataset": (IMAGE_DATASETS,),
+        "image model": (IMAGE_MODELS,),
+        "image explainer": (IMAGE_EXPLAINERS,),
+        "artefact": (MANIPULATIONS,),
     }
     found = {"study": {name: tomllib.loads(text)["title"] for name, text in builtin_studies().items()}}
     for kind, registries in kinds.items():

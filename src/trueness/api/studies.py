@@ -128,7 +128,10 @@ def dry_run(data: str | Path, **settings: Any) -> StudyRun:
     `data` is a dataset's name, a file or a folder; settings as of `run("dry-run")`: `models`, `plantings`,
     `explainers`, `seeds`, `store`, `workers`, `devices`.
     """
-    return run("dry-run", datasets=str(data), **settings)
+    from trueness.data.image_datasets import IMAGE_DATASETS, is_images
+
+    of_images = str(data) in IMAGE_DATASETS or is_images(Path(data))
+    return run("ground-truth-images" if of_images else "dry-run", datasets=str(data), **settings)
 
 
 def open_executor(

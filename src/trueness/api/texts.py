@@ -1,15 +1,16 @@
-"""Datasets and text models: load, train, evaluate, explain."""
+"""Datasets and models of texts and images: load, train, evaluate, explain."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.api.bar import bar
 from trueness.api.devices import check_device
 from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_dataset, load_text, with_splits
+from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
+from trueness.data.images import ImageDataset
 from trueness.errors import UserError
 from trueness.report.heatmap import AdversarialAttention, Explanation
 
@@ -17,20 +18,27 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from trueness.data import TextExample
+    from trueness.data.places import AnySplit
     from trueness.explainers import Explainer
     from trueness.models.classifier import Classifier
+    from trueness.models.image_model import ImageModel
+    from trueness.models.image_training import ImageRecipe
     from trueness.models.recipes import FineTuning, Recipe
     from trueness.models.transformer import TransformerModel
     from trueness.protocols.result import Result
 
     AnyExplainer = str | Explainer | Callable[..., Tensor]
+    AnyModel = Classifier | ImageModel
 
 
-def load_dataset(name: str, **options: Any) -> VectorDataset | TextDataset:
+def load_dataset(name: str, **options: Any) -> VectorDataset | TextDataset | ImageDataset:
     """A dataset by name, file, folder or hub name; see `docs/data.md`.
 
-    Options of vectors: `seed` and sizes; of text: `root` (where the papers' corpora lie) and parts of the preparation.
+    Options of vectors: `seed` and sizes; of text: `root` (where the papers' corpora lie) and parts of the preparation;
+    of images (`photo-crops`, `birds`, or a folder, archive or table of pictures): `size` in pixels.
     """
+    if name in IMAGE_DATASETS or "size" in options or is_images(Path(name)):
+        return load_images(name, **options)
     if name in VECTOR_DATASETS:
         return VECTOR_DATASETS[name](options.pop("seed", 0), **options)
     return load_text(name, **options)
@@ -40,7 +48,7 @@ def train(
     model: str,
     data: Any,
     *,
-    recipe: str | Recipe | None = None,
+    recipe: str | Recipe | ImageRecipe | None = None,
     seed: int = 0,
     root: str | Path | None = None,
     columns: Mapping[str, str] | None = None,
@@ -48,8 +56,10 @@ def train(
     device: str = "cpu",
     state: str | Path | None = None,
     **shape: Any,
-) -> Classifier:
-    """Train a text classifier: `tn.train("bilstm-additive", "movie-sentences")`.
+) -> Any:
+    """Train a classifier of texts or images: `tn.train("bilstm-additive", "movie-sentences")`.
+
+    An image model, `tn.train("small-cnn", "photo-crops")`, takes an `ImageRecipe`, a seed and a device.
 
     `data` is a dataset, its name, a file or folder, a DataFrame, a `datasets.Dataset`, or a list of texts and labels;
     `columns` names text_column, text_b_column, label_column where they cannot be guessed. Splits that are missing are
@@ -57,8 +67,18 @@ def train(
     (`hidden=32`). With `state`, a folder, an interrupted training continues where it stopped.
     """
     from trueness.models import families
+    from trueness.models.image_families import IMAGE_MODELS
 
     check_device(device)
+    if isinstance(data, ImageDataset) or model in IMAGE_MODELS:
+        from trueness.models.image_model import train_image_model
+
+        images = load_images(data) if isinstance(data, str) else data
+        if not isinstance(images, ImageDataset) or isinstance(recipe, str):
+            raise UserError(f"{model} is a model of images: it takes images, and an ImageRecipe if any.")
+        drawn: Any = recipe
+        with bar():
+            return train_image_model(model, images, recipe=drawn, seed=seed, device=device)
     loaded = _with_splits(data, root, columns)
     how: dict[str, Any] = {"recipe": recipe, "device": device, "vectors": vectors, **shape}
     with bar():
@@ -96,24 +116,28 @@ def _with_splits(data: Any, root: str | Path | None, columns: Mapping[str, str] 
     return with_splits(as_dataset(data, root=root, columns=columns_of(columns or {})))
 
 
-def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> Classifier:
-    """Any text classifier from its folder: what `save` wrote, or a transformer as `save_pretrained` leaves it.
+def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> Any:
+    """Any classifier from its folder: what `save` wrote, or a transformer as `save_pretrained` leaves it.
 
     A model of somebody else's `family` is loaded with it given: its name or its class.
     """
     from trueness.models import families
+    from trueness.models.image_families import is_image_model
 
     check_device(device)
+    if is_image_model(Path(path)):
+        from trueness.models.image_model import load_image_model
+
+        return load_image_model(path, device, family=family)
     return families.load_model(path, device, family)
 
 
-def evaluate(model: Classifier, data: TextDataset, split: str | None = None) -> dict[str, float]:
+def evaluate(model: AnyModel, data: TextDataset | ImageDataset, split: str | None = None) -> dict[str, float]:
     """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1."""
-    from trueness.data.batches import EncodedSplit
     from trueness.models import evaluation
 
-    coded = EncodedSplit(data.to_look_at(split), model.coder, model.device)
-    return evaluation.evaluate(model.network, coded, len(model.classes))
+    reader: Any = model
+    return evaluation.evaluate(reader.network, reader.coded(data.to_look_at(split)), len(model.classes))
 
 
 def explain(
@@ -135,7 +159,7 @@ def explain(
     from trueness.explainers.text import target_class
     from trueness.models.network import check_outputs, inspecting
 
-    name, method = _named(explainer)
+    name, method = _named(explainer, model)
     if device is not None:
         check_device(device)
         model.network.to(device)
@@ -167,9 +191,9 @@ def explain(
 
 
 def agreement(
-    model: Classifier,
-    data: TextDataset | Sequence[str],
-    explainers: Sequence[AnyExplainer] = ("attention", "input-x-gradient", "integrated-gradients", "leave-one-out"),
+    model: AnyModel,
+    data: TextDataset | ImageDataset | Sequence[str],
+    explainers: Sequence[AnyExplainer] | None = None,
     *,
     split: str | None = None,
     instances: int = 200,
@@ -183,19 +207,14 @@ def agreement(
     `repeat` methods that draw at random are also compared with themselves: no method can be expected to agree more with
     another. Agreement is not validity.
     """
-    from trueness.data.batches import EncodedSplit
     from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.agreement.summary import agreement as compare
 
-    methods = dict(map(_named, explainers))
+    methods = dict(_named(one, model) for one in explainers or _usual(model)[:-1])
     if len(methods) < 2:
         raise UserError("Agreement needs two different explainers.")
-    given = list(data.to_look_at(split)[:instances]) if isinstance(data, TextDataset) else list(data)
-    examples = _examples(model, given, None)
-    if not examples:
-        raise UserError("There is no text.")
+    coded, name = _looked_at(model, data, split, instances)
     chosen: Any = model.classes.index(target) if target in model.classes else target
-    coded = EncodedSplit(examples, model.coder, model.device)
     found = explain_all(model.network, coded, methods, chosen)
     again = explain_all(model.network, coded, methods, chosen, redraw=True).scores if repeat else {}
     return compare(
@@ -203,7 +222,7 @@ def agreement(
         found.mask,
         again=again,
         k=k,
-        dataset=data.name if isinstance(data, TextDataset) else f"{len(examples)} texts",
+        dataset=name,
         target="predicted class" if target == "predicted" else target,
         without_sign=[one for one, method in methods.items() if not method.facts.signed],
         machinery={one: method.facts.machinery for one, method in methods.items()},
@@ -211,37 +230,58 @@ def agreement(
 
 
 def faithfulness(
-    model: Classifier,
-    data: TextDataset | Sequence[str],
-    explainers: Sequence[AnyExplainer] = ("integrated-gradients", "leave-one-out", "random"),
+    model: AnyModel,
+    data: TextDataset | ImageDataset | Sequence[str],
+    explainers: Sequence[AnyExplainer] | None = None,
     *,
     split: str | None = None,
     instances: int = 200,
 ) -> Result:
-    """What hiding words costs a model as it is: comprehensiveness, sufficiency, and their difference, hard and soft.
+    """What hiding places (words, or squares of an image) costs a model as it is: comprehensiveness and sufficiency.
 
     `data` as in `agreement`. Nothing is retrained: a model may find texts with hidden words unusual, see `audit` and
     `recursive_roar`. The difference of a random explanation is 0 in expectation.
     """
-    from trueness.data.batches import EncodedSplit
-    from trueness.models.network import inspecting
     from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.faithfulness import faithfulness as measure
+    from trueness.protocols.ground_truth.trial import predictions
     from trueness.protocols.scoring import Cell
 
-    given = list(data.to_look_at(split)[:instances]) if isinstance(data, TextDataset) else list(data)
-    examples = _examples(model, given, None)
-    if not examples:
-        raise UserError("There is no text.")
-    batch = model.batch(examples)
-    with inspecting(model.network):
-        predicted = model.network(batch).logits.argmax(dim=-1).tolist()
-    labelled = [replace(one, label=int(label)) for one, label in zip(examples, predicted, strict=True)]
-    coded = EncodedSplit(labelled, model.coder, model.device)
-    found = explain_all(model.network, coded, dict(map(_named, explainers)), "gold")
-    name = data.name if isinstance(data, TextDataset) else f"{len(examples)} texts"
+    coded, name = _looked_at(model, data, split, instances)
+    coded = coded.labelled(predictions(model.network, coded))
+    methods = dict(_named(one, model) for one in explainers or _usual(model)[2:])
+    found = explain_all(model.network, coded, methods, "gold")
     explained = {method: (scores, found.mask) for method, scores in found.scores.items()}
     return measure(model.network, coded, explained, Cell(name, "the model"))
+
+
+def _usual(model: AnyModel) -> list[str]:
+    """Explainers to compare, the last one at random."""
+    if _of_images(model):
+        return ["gradient", "grad-cam", "integrated-gradients", "occlusion", "random"]
+    return ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out", "random"]
+
+
+def _of_images(model: AnyModel) -> bool:
+    from trueness.models.image_model import ImageModel
+
+    return isinstance(model, ImageModel)
+
+
+def _looked_at(
+    model: AnyModel, data: TextDataset | ImageDataset | Sequence[str], split: str | None, instances: int
+) -> tuple[AnySplit, str]:
+    """The examples that a protocol looks at, and what they are called."""
+    if isinstance(data, ImageDataset) != _of_images(model):
+        raise UserError("A model of images needs a dataset of images, and one of texts needs texts.")
+    reader: Any = model
+    if isinstance(data, ImageDataset):
+        return reader.coded(data.to_look_at(split).pick(slice(instances))), data.name
+    given = list(data.to_look_at(split)[:instances]) if isinstance(data, TextDataset) else list(data)
+    examples = _examples(reader, given, None)
+    if not examples:
+        raise UserError("There is no text.")
+    return reader.coded(examples), data.name if isinstance(data, TextDataset) else f"{len(examples)} texts"
 
 
 def adversarial_attention(
@@ -278,15 +318,17 @@ def attefa(base: Classifier, other: Classifier, data: TextDataset, split: str | 
     return compare(base, other, data.to_look_at(split))
 
 
-def _named(explainer: AnyExplainer) -> tuple[str, Explainer]:
+def _named(explainer: AnyExplainer, model: AnyModel) -> tuple[str, Explainer]:
     """An explainer and what it is called; one that only this process knows will do."""
     from trueness.explainers import TEXT_EXPLAINERS
     from trueness.explainers.contract import as_explainer
+    from trueness.explainers.images import IMAGE_EXPLAINERS
 
+    known = IMAGE_EXPLAINERS if _of_images(model) else TEXT_EXPLAINERS
     if isinstance(explainer, str):
-        return explainer, TEXT_EXPLAINERS[explainer]
+        return explainer, known[explainer]
     try:
-        name = TEXT_EXPLAINERS.name_of(explainer)
+        name = known.name_of(explainer)
     except UserError:
         name = str(getattr(explainer, "__name__", type(explainer).__name__))
     return name, as_explainer(explainer, name)

@@ -101,7 +101,7 @@ def gather(
         ),
         warnings=tuple(_warnings(judged, found, len(inputs["trials"]))),
         notes=tuple(told["notes"]),
-        curves=tuple(_curve(name, one, levels) for name, one in removed.items()),
+        curves=tuple(curve_of(name, one, levels) for name, one in removed.items()),
         examples=tuple(ExampleText(**one) for one in inputs["examples"][0].read("examples")),
     )
 
@@ -295,7 +295,8 @@ def _warnings(judged: Sequence[Any], found: Mapping[str, Measurements], models: 
     return notes
 
 
-def _curve(name: str, found: Removal, levels: Sequence[float]) -> Curve:
+def curve_of(name: str, found: Removal, levels: Sequence[float]) -> Curve:
+    """What is left of the probability as more is hidden."""
     whole = float(found.whole.mean())
     return Curve(
         explainer=name,

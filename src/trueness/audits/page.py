@@ -25,6 +25,7 @@ from trueness.audits.drawing import (
     numbers_of,
     panels,
 )
+from trueness.audits.image_words import page_of_images
 from trueness.audits.verdict import Answer, Audit, Check, Decision, Judged, Trial
 from trueness.audits.word_grid import laid_out
 from trueness.engine import disk, write_atomically
@@ -162,7 +163,7 @@ def page(audit: Audit) -> str:
     columns = [_column(name, judged) for name in names]
     cited = list(dict.fromkeys(paper for name in names if name in TRIALS for paper in TRIALS[name].papers))
     levels = sorted({check.level for one in judged for trial in one.trials for check in trial.checks})
-    return environment.get_template("audit.html").render(
+    made = environment.get_template("audit.html").render(
         audit=audit,
         symbols=SYMBOLS,
         kinds=KINDS,
@@ -188,6 +189,7 @@ def page(audit: Audit) -> str:
         style_hash=_hash(style),
         script_hash=_hash(script),
     )
+    return page_of_images(made) if audit.inputs == "images" else made
 
 
 def _file(name: str) -> str:

@@ -151,6 +151,8 @@ class Audit(_Frozen):
     examples: tuple[ExampleText, ...] = ()
     settings: Mapping[str, Any] = {}
     cost: tuple[Cost, ...] = ()
+    inputs: Literal["texts", "images"] = "texts"
+    """What the model reads; of images a word is a square, and a text an image."""
     seconds: float | None = None
     """From start to end by the clock; `cost` may be more, where workers share the work."""
     versions: Mapping[str, str] = {}

@@ -113,6 +113,12 @@ class EncodedSplit:
         other._text.flat = flat
         return other
 
+    def labelled(self, labels: npt.ArrayLike) -> EncodedSplit:
+        """The same texts under other labels."""
+        other = copy.copy(self)
+        other.labels = torch.as_tensor(np.asarray(labels, dtype=np.int64), device=self.device)
+        return other
+
     def hidden_at_random(self, seed: int) -> EncodedSplit:
         """Every second text as it is, of the others a random share of tokens masked; drawn anew for every pass."""
         return _HiddenAtRandom(self, seed)

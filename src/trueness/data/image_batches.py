@@ -99,7 +99,7 @@ class ImageSplit:
         self.labels = torch.from_numpy(images.labels).to(self.device)
         self._numbers = torch.arange(len(images), device=self.device)
         self._planted = images.labels == 1  # on the host: which images to change is known without the device
-        self._manipulation, self._seed, self._cell = manipulation, seed, cell
+        self._manipulation, self._seed, self.cell = manipulation, seed, cell
         self._blank = torch.tensor(blank, device=self.device)
         self._hidden: Tensor | None = None
         self._outline = False
@@ -195,7 +195,7 @@ class ImageSplit:
         chosen = np.asarray(rows, dtype=np.int64)
         index = self._index(chosen)
         pixels = torch.zeros_like(self._pixels[index], dtype=torch.float32) if self._outline else self._shown(chosen)
-        made = ImageBatch(pixels, self.labels[index], self._numbers[index], self.background, self._blank, self._cell)
+        made = ImageBatch(pixels, self.labels[index], self._numbers[index], self.background, self._blank, self.cell)
         if self._hidden is None:
             return made
         shown = replace(made, blank=torch.ones_like(self._blank)) if self._outline else made

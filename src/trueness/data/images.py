@@ -22,9 +22,10 @@ class Images:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def pick(self, rows: npt.ArrayLike) -> Images:
+    def pick(self, rows: npt.ArrayLike | slice) -> Images:
         """Some of them."""
-        return Images(self.pixels[np.asarray(rows)], self.labels[np.asarray(rows)])
+        chosen = rows if isinstance(rows, slice) else np.asarray(rows)
+        return Images(self.pixels[chosen], self.labels[chosen])
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class ImageDataset:
         if split not in self.splits:
             raise UserError(f"{self.name} has no split {split!r}, only {', '.join(self.splits)}.")
         return self.splits[split]
+
+    def to_look_at(self, split: str | None = None) -> Images:
+        """The split of that name; by default test, or the only one there is."""
+        (only, *others) = self.splits
+        return self[split or ("test" if others or "test" in self.splits else only)]
 
     @property
     def size(self) -> tuple[int, int]:

@@ -76,6 +76,10 @@ class AnySplit(Protocol):
         """Only which places are hidden."""
         ...
 
+    def labelled(self, labels: npt.ArrayLike) -> AnySplit:
+        """The same under other labels."""
+        ...
+
     def batch(self, rows: npt.ArrayLike) -> Any:
         """The examples of those numbers."""
         ...

@@ -37,7 +37,11 @@ class Classifier:
 
     def batch(self, examples: Sequence[TextExample]) -> Batch:
         """Examples as one batch on the model's device, in their order."""
-        return EncodedSplit(examples, self.coder, self.device).batch(range(len(examples)))
+        return self.coded(examples).batch(range(len(examples)))
+
+    def coded(self, examples: Sequence[TextExample]) -> EncodedSplit:
+        """Examples on the model's device, ready to be batched."""
+        return EncodedSplit(examples, self.coder, self.device)
 
     def read(self, texts: Sequence[str], others: Sequence[str] | None = None) -> list[TextExample]:
         """New texts (or pairs) as examples; their labels are unknown and set to 0."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trueness.boundary import is_file, read_json
 from trueness.errors import UserError
 from trueness.registry import Registry
 
@@ -54,6 +56,14 @@ def _as_family(thing: Any, name: str) -> ImageFamily:
 IMAGE_MODELS: Registry[ImageFamily] = Registry("image model", group="trueness.image_models", adapt=_as_family)
 
 
+def is_image_model(folder: Path) -> bool:
+    """Whether a folder holds an image classifier of ours."""
+    if not is_file(folder / "config.json"):
+        return False
+    config = read_json(folder / "config.json")
+    return isinstance(config, Mapping) and str(config.get("format", "")).startswith("image-model")
+
+
 def _small_cnn(classes: int) -> nn.Module:
     from torch import nn
 
@@ -62,7 +72,7 @@ def _small_cnn(classes: int) -> nn.Module:
     for width in (16, 32, 32):
         parts += [
             nn.Conv2d(before, width, 3, stride=2, padding=1, bias=False),
-            nn.BatchNorm2d(width),
+            nn.GroupNorm(4, width),  # small batches and few of them: running means would lag behind
             nn.ReLU(),
         ]
         before = width

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save
 
 from trueness.boundary import quoted, read_json, reading
 from trueness.data.image_batches import ImageSplit
-from trueness.data.images import ImageDataset
+from trueness.data.images import ImageDataset, Images
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
 from trueness.models.image_families import IMAGE_MODELS
@@ -22,6 +22,8 @@ from trueness.models.image_training import ImageRecipe, train_images
 from trueness.models.text_model import check_finite
 
 FORMAT = "image-model 1"
+_PLACES = 16
+"""Of a side, by default: pixels alone tell little, and there are many."""
 _CONFIG, _WEIGHTS = "config.json", "weights.safetensors"
 
 
@@ -37,6 +39,14 @@ class ImageModel:
     def device(self) -> torch.device:
         """Where the weights are."""
         return self.network.device
+
+    def coded(self, images: Images, cell: int | None = None) -> ImageSplit:
+        """Images on the model's device, ready to be batched; places are squares of a 16th of the side, or of `cell`."""
+        side = min(images.pixels.shape[1:3])
+        chosen = cell or max(1, side // _PLACES)
+        if cell is None and any(length % chosen for length in images.pixels.shape[1:3]):
+            chosen = 1
+        return ImageSplit(images, self.device, cell=chosen, blank=self.network.mean.flatten().tolist())
 
     def save(self, folder: str | Path) -> Path:
         """Write config.json and weights.safetensors; the config last, so that a folder with one is complete."""
@@ -54,11 +64,6 @@ class ImageModel:
             write_atomically(path / _WEIGHTS, save(weights))
             write_atomically(path / _CONFIG, json.dumps(config, ensure_ascii=False, indent=1).encode())
         return path
-
-
-def is_image_model(config: Mapping[str, Any]) -> bool:
-    """Whether a folder with this config.json holds an image classifier of ours."""
-    return str(config.get("format", "")).startswith("image-model")
 
 
 def load_image_model(folder: str | Path, device: str = "cpu", *, family: Any = None) -> ImageModel:

@@ -17,7 +17,7 @@ from trueness.models.packing import memory_for_batches
 
 SPREAD = (0.229, 0.224, 0.225)
 """Standard deviations of the colours of ImageNet's photographs, whose mean is `BLANK`."""
-_BYTES = 4 * 400
+_NUMBERS = 400
 """About what a network holds for a pixel of an image that it looks at."""
 
 
@@ -88,10 +88,14 @@ class ImageNetwork(Network):
         finally:
             self._noise = None
 
+    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # of a place
+        """About how many numbers a look at an image holds for each of its pixels."""
+        return _NUMBERS * (2 if gradients else 1)
+
     def at_once(self, batch: Any, max_bytes: int | None = None, *, gradients: bool = False) -> int:
         """How many images it can look at in so many bytes."""
         height, width = batch.pixels.shape[2:]
-        each = height * width * _BYTES * (2 if gradients else 1)
+        each = 4 * height * width * self.numbers_per_token(height * width, gradients=gradients)
         limit = memory_for_batches(batch.pixels.device) if max_bytes is None else max_bytes
         return int(min(max(1, limit // each), 1024))
 

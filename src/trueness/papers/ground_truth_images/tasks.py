@@ -141,8 +141,8 @@ def _explained(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Means of every explainer and class over images, and some images with their maps."""
     from trueness.protocols.agreement.explaining import explain_all
-    from trueness.protocols.ground_truth.panels import panels_of
     from trueness.protocols.ground_truth.trial import measured, predictions
+    from trueness.report.pictures import panels_of
 
     methods = {name: IMAGE_EXPLAINERS[name] for name in explainers}
     found = explain_all(network, shown, methods, refuse=False)

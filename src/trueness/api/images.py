@@ -1,0 +1,109 @@
+"""Images: maps of a model's images, and Recursive ROAR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from trueness.api.arrays import STEPS, recursive_roar
+from trueness.api.devices import check_device
+from trueness.data.image_datasets import load_images
+from trueness.data.images import ImageDataset, Images
+from trueness.errors import UserError
+
+if TYPE_CHECKING:
+    from trueness.explainers import Target
+    from trueness.models.image_model import ImageModel
+    from trueness.models.image_training import ImageRecipe
+    from trueness.protocols.result import Result
+    from trueness.protocols.roar.removal import Order
+
+
+def explain_images(
+    model: ImageModel, images: Images, explainer: str = "integrated-gradients", *, target: str | int = "predicted"
+) -> npt.NDArray[np.float64]:
+    """(images, height, width) the score of every pixel: `tn.explain_images(model, data["test"].pick([0, 1]))`."""
+    from trueness.explainers.images import IMAGE_EXPLAINERS
+    from trueness.protocols.agreement.explaining import explain_all
+
+    chosen = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
+    found = explain_all(
+        model.network, model.coded(images, 1), {explainer: IMAGE_EXPLAINERS[explainer]}, cast("Target", chosen)
+    )
+    return found.scores[explainer].reshape(images.pixels.shape[:3])
+
+
+def recursive_roar_images(
+    data: str | ImageDataset,
+    model: str = "small-cnn",
+    explainers: Sequence[str] = ("gradient", "grad-cam", "edges"),
+    *,
+    seeds: int | Sequence[int] = 3,
+    steps: Sequence[float] = STEPS,
+    orders: Sequence[Order] = ("recursive",),
+    recipe: ImageRecipe | None = None,
+    device: str = "cpu",
+    leak: bool = True,
+) -> Result:
+    """Is what a map calls important needed? Pixels are hidden everywhere, models are trained again: step by step.
+
+    The curves, scores and guards are those of texts and arrays, see `recursive_roar`. With `leak` other models learn
+    from the masks alone: where these tell the class, a curve says little. A tenth of the training images chooses the
+    epoch.
+    """
+    from trueness.data.image_batches import ImageSplit
+    from trueness.explainers.images import IMAGE_EXPLAINERS
+    from trueness.models.image_families import IMAGE_MODELS
+    from trueness.models.image_training import ImageRecipe as Recipe
+    from trueness.models.image_training import predicted, train_images
+
+    check_device(device)
+    loaded = load_images(data) if isinstance(data, str) else data
+    if "random" in explainers:
+        raise UserError("Random masks are always there as the baseline: leave out random.")
+    methods = {name: IMAGE_EXPLAINERS[name] for name in explainers}
+    size = loaded.size
+
+    def coded(pixels: npt.NDArray[Any], labels: npt.NDArray[Any]) -> ImageSplit:
+        return ImageSplit(Images(pixels.astype(np.float32), labels.astype(np.int64)), device)
+
+    def train(pixels: npt.NDArray[Any], labels: npt.NDArray[Any], seed: int) -> Any:
+        network = IMAGE_MODELS[model].build(len(loaded.classes), size, seed).to(device)
+        order = np.random.default_rng([seed, *b"roar"]).permutation(len(labels))
+        dev, rest = np.split(order, [max(2, len(order) // 10)])
+        splits = [coded(pixels[rows], labels[rows]) for rows in (rest, dev)]
+        train_images(network, splits[0], splits[1], recipe or Recipe(), seed)
+        return network
+
+    def predict(network: Any, pixels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = predicted(network, coded(pixels, np.zeros(len(pixels)))).cpu().numpy()
+        return found
+
+    def maps(name: str) -> Any:
+        def explain(network: Any, pixels: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            split = coded(pixels, labels)
+            found = np.zeros((len(pixels), split.places))
+            for rows, batch in split.to_explain():
+                found[rows] = methods[name].attribute(network, batch, "gold").cpu().numpy()
+            return found.reshape(len(pixels), *size)
+
+        return explain
+
+    splits = {name: (loaded[name].pixels.astype(np.float32) / 255, loaded[name].labels) for name in ("train", "test")}
+    return recursive_roar(
+        splits["train"],
+        splits["test"],
+        train=train,
+        predict=predict,
+        explainers={name: maps(name) for name in methods},
+        seeds=seeds,
+        steps=steps,
+        orders=orders,
+        channels="last",
+        leak=leak,
+        dataset=loaded.name,
+        model=model,
+    )

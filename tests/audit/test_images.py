@@ -1,0 +1,58 @@
+"""The audit of an image classifier: the rule of texts, on squares of images."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import trueness as tn
+from trueness.audits.image_words import of_images, page_of_images
+from trueness.data.images import ImageDataset, Images
+from trueness.errors import UserError
+from trueness.models.image_training import ImageRecipe
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """Noise, and in class 1 a bright square somewhere."""
+    folder = tmp_path_factory.mktemp("audit")
+    rng = np.random.default_rng(0)
+    splits = {}
+    for name, size in (("train", 160), ("dev", 40), ("test", 40)):
+        pixels, labels = rng.integers(60, 140, (size, 16, 16, 3), dtype=np.uint8), np.arange(size) % 2
+        for row in np.flatnonzero(labels):
+            top, left = rng.integers(0, 12, 2)
+            pixels[row, top : top + 4, left : left + 4] = 230
+        splits[name] = Images(pixels, labels.astype(np.int64))
+        for row, image in enumerate(pixels):
+            place = folder / "data" / name / ("plain", "square")[labels[row]]
+            place.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(image).save(place / f"{row}.png")
+    data = ImageDataset("squares", ("plain", "square"), splits)
+    model = tn.train("small-cnn", data, recipe=ImageRecipe(epochs=10, batch_size=32, learning_rate=0.01))
+    model.save(folder / "model")
+    names = ["gradient", "occlusion"]
+    found = tn.audit(folder / "model", folder / "data", explainers=names, images=36, planted=2, epochs=4)
+    return folder, found
+
+
+def test_foils_must_not_be_shown_and_the_page_speaks_of_images(audited, tmp_path):
+    folder, found = audited
+    assert found.accuracy > 0.9
+    assert {one.explainer for one in found.explainers} == {"gradient", "occlusion", "random", "edges"}
+    assert all(one.decision != "may be shown" for one in found.explainers if one.foil)
+    depends = found["edges"].trial("depends on the model")
+    assert depends.answer == "fail"
+    page = found.report(tmp_path / "audit.html").read_text()
+    assert "36 images" in page
+    assert "important squares first" in page
+    assert json.loads((tmp_path / "audit.json").read_text())["inputs"] == "images"
+    with pytest.raises(UserError, match="no size 'texts'"):
+        tn.audit(folder / "model", folder / "data", texts=3)
+
+
+def test_sentences_of_texts_are_said_of_images():
+    said = of_images("Words of a text: hiding words of 30 texts when a full stop is added or taken away.")
+    assert said == "Squares of an image: hiding squares of 30 images when every pixel becomes one level brighter."
+    assert page_of_images('<p class="words">words</p>') == '<p class="words">squares</p>'

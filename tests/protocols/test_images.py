@@ -1,0 +1,150 @@
+"""The protocols of texts on images: the same functions, which do not ask what they are given."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import trueness as tn
+from trueness.data.image_batches import ImageSplit
+from trueness.data.image_datasets import photo_crops
+from trueness.data.images import ImageDataset, Images
+from trueness.errors import UserError
+from trueness.explainers.images import IMAGE_EXPLAINERS
+from trueness.models.image_training import ImageRecipe
+from trueness.protocols.randomisation import randomisation
+from trueness.protocols.roar.hiding import Amount, hide
+from trueness.protocols.roar.step import everything
+
+PROTOCOLS = Path(__file__).parents[2] / "src" / "trueness" / "protocols"
+
+
+@pytest.fixture(scope="module")
+def squares():
+    """Images with noise; class 1 has a bright square in the upper left corner, which is all that tells."""
+    rng = np.random.default_rng(0)
+    splits = {}
+    for name, size in (("train", 160), ("dev", 40), ("test", 40)):
+        pixels, labels = rng.integers(60, 140, (size, 16, 16, 3), dtype=np.uint8), np.arange(size) % 2
+        pixels[labels == 1, 2:6, 2:6] = 230
+        splits[name] = Images(pixels, labels.astype(np.int64))
+    return ImageDataset("squares", ("plain", "square"), splits)
+
+
+@pytest.fixture(scope="module")
+def model(squares):
+    return tn.train("small-cnn", squares, recipe=ImageRecipe(epochs=8, batch_size=32, learning_rate=0.01))
+
+
+def test_a_model_is_trained_saved_and_loaded(model, squares, tmp_path):
+    assert tn.evaluate(model, squares)["accuracy"] > 0.9
+    again = tn.load_model(model.save(tmp_path / "model"))
+    some = squares["test"].pick([0, 1])
+    maps = [tn.explain_images(one, some, "gradient") for one in (model, again)]
+    assert np.array_equal(*maps)
+    assert maps[0].shape == (2, 16, 16)
+    (tmp_path / "model" / "weights.safetensors").write_bytes(b"broken")
+    with pytest.raises(UserError, match=r"weights\.safetensors is missing or unreadable"):
+        tn.load_model(tmp_path / "model")
+
+
+def test_agreement_and_hiding_cost_on_images(model, squares):
+    names = ["gradient", "integrated-gradients[n_steps=10]", "random"]
+    agreed = tn.agreement(model, squares, names, instances=20)
+    assert {score.dataset for score in agreed.scores} == {"squares"}
+    found = tn.faithfulness(model, squares, [*names, "occlusion"], instances=30)
+    cost = {score.method: score for score in found.scores if score.quantity == "cost of hiding"}
+    assert cost["occlusion"].value > 0.2
+    assert cost["random"].low < 0 < cost["random"].high
+    with pytest.raises(UserError, match="needs a dataset of images"):
+        tn.agreement(model, ["a text", "another"])
+
+
+def test_an_edge_detector_fails_the_randomisation_trial(model, squares):
+    split = model.coded(squares["test"].pick(slice(20)))
+    for name, depends in (("gradient", True), ("edges", False)):
+        table = randomisation(model.network, split, IMAGE_EXPLAINERS[name], orders=["all at once"])
+        assert table["output change"].mean() > 0.01
+        fall = float((table["ceiling"] - table["similarity"]).mean())
+        assert (fall > 0.25) if depends else fall == pytest.approx(0), name
+    smooth = randomisation(model.network, split, IMAGE_EXPLAINERS["gradient"], orders=["all at once"], smooth=2)
+    assert smooth["similarity"].notna().all()
+
+
+def test_what_is_hidden_next_is_what_is_important(model, squares):
+    split = ImageSplit(squares["test"].pick(slice(10)), cell=4)
+    method = IMAGE_EXPLAINERS["occlusion"]
+    nothing = torch.zeros(split.tokens, dtype=torch.bool)
+    (found,) = hide(model.network, method, split, nothing, [Amount(2, "tokens")], target="gold")
+    assert found.view(10, -1).sum(dim=1).tolist() == [2] * 10
+    scores = method.attribute(model.network, split.batch(range(10)), "gold").abs()
+    assert torch.equal(found.view(10, -1), scores >= scores.sort(dim=1, descending=True).values[:, 1:2])
+    shown = split.hidden(found).batch(range(10)).pixels
+    where = found.view(10, 4, 4).repeat_interleave(4, 1).repeat_interleave(4, 2)
+    assert torch.allclose(shown.permute(0, 2, 3, 1)[where], split.batch([0]).blank)
+    assert everything("test", split).all()
+    outline = split.outline(found).batch(range(10)).pixels
+    assert torch.equal(outline[:, 0] == 1, where)
+
+
+def test_recursive_roar_follows_images_and_its_guard_finds_the_leak(squares):
+    small = ImageDataset("squares", squares.classes, {name: squares[name] for name in ("train", "test")})
+    recipe = ImageRecipe(epochs=3, batch_size=32, learning_rate=0.02)
+    found = tn.recursive_roar_images(small, explainers=["edges"], seeds=3, steps=[0.1], recipe=recipe)
+    assert set(found.records["method"]) >= {"edges", "random", "nothing hidden", "all hidden"}
+    # Edges of the square are hidden in its class alone: the mask tells the label.
+    masks = found.records[found.records["method"] == "edges"]["mask-only"]
+    assert masks.mean() > 0.8
+
+
+def test_no_protocol_asks_for_the_kind_of_its_input():
+    """No module of the protocols knows images, and none tests what its split, batch or network is."""
+    kinds = {"EncodedSplit", "ImageSplit", "Batch", "ImageBatch", "TextNetwork", "ImageNetwork", "ImageModel"}
+    files = sorted(PROTOCOLS.rglob("*.py"))
+    assert len(files) > 30
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [getattr(node, "module", "") or "", *(alias.name for alias in node.names)]
+                assert not any("image" in name.lower() for name in names), (file, names)
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "type", "hasattr"):
+                used = {leaf.id for leaf in ast.walk(node) if isinstance(leaf, ast.Name)}
+                assert not used & kinds, (file, node.lineno)
+
+
+def test_both_kinds_of_split_answer_the_same_questions():
+    from trueness.data.batches import EncodedSplit
+    from trueness.data.places import AnySplit
+
+    asked = {name for name in vars(AnySplit) if not name.startswith("_")} | {"__len__"}
+    for kind in (EncodedSplit, ImageSplit):
+        assert asked <= {*dir(kind), "device", "labels"}, kind
+
+
+def test_a_dry_run_of_a_folder_of_images(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from PIL import Image
+
+    data = photo_crops(16, train=40, dev=2, test=2)
+    for row, (pixels, label) in enumerate(zip(data["train"].pixels, data["train"].labels, strict=True)):
+        place = tmp_path / "data" / data.classes[label]
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(place / f"{row}.png")
+    with ThreadPoolExecutor(1) as executor:
+        run = tn.dry_run(
+            tmp_path / "data",
+            store=tmp_path / "store",
+            executor=executor,
+            size=16,
+            seeds=1,
+            manipulations=["brightness"],
+            explainers=["gradient", "random"],
+            instances=4,
+            examples=0,
+            training={"epochs": 1, "batch_size": 16},
+        )
+    assert {score.quantity for score in run.scores} >= {"accuracy"}
+    assert run.study.kind == "ground-truth-images"
