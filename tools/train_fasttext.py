@@ -2,9 +2,8 @@
 
     TRUENESS_DATA=DATA python tools/train_fasttext.py FILE.npz sst@madsen2022 sst@jw2019 imdb@madsen2022 agnews@jw2019
 
-The papers' FastText vectors are in no package; these have their shape: frequent words get shorter vectors than with GloVe. The file has a
-vector for every word of their vocabularies, because fastText composes rare words of their letters. gensim is no dependency of the project:
-pip install gensim.
+The papers' FastText vectors are in no package. The file has a vector for every word of the vocabularies, because
+fastText composes rare words of their letters. gensim is no dependency of the project: pip install gensim.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueness.api.devices import check_device
 from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, load_text
+from trueness.data.dataset import drawn_examples
 from trueness.errors import UserError
 from trueness.report.heatmap import AdversarialAttention, Explanation
 
@@ -163,9 +164,9 @@ def agreement(
 ) -> Result:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance.
 
-    `data` is a dataset, of whose split (test, or the only one) the first `instances` are taken, or new texts. With
-    `repeat` methods that draw at random are also compared with themselves: no method can be expected to agree more with
-    another. Agreement is not validity.
+    `data` is a dataset, of whose split (test, or the only one) `instances` are drawn, evenly from its classes, or new
+    texts. With `repeat` methods that draw at random are also compared with themselves: no method can be expected to
+    agree more with another. Agreement is not validity.
     """
     from trueness.data.batches import EncodedSplit
     from trueness.protocols.agreement.explaining import explain_all
@@ -174,7 +175,7 @@ def agreement(
     methods = dict(map(_named, explainers))
     if len(methods) < 2:
         raise UserError("Agreement needs two different explainers.")
-    given = list(data.to_look_at(split)[:instances]) if isinstance(data, TextDataset) else list(data)
+    given = drawn_examples(data.to_look_at(split), instances) if isinstance(data, TextDataset) else list(data)
     examples = _examples(model, given, None)
     if not examples:
         raise UserError("There is no text.")
@@ -213,7 +214,7 @@ def faithfulness(
     from trueness.protocols.faithfulness import faithfulness as measure
     from trueness.protocols.scoring import Cell
 
-    given = list(data.to_look_at(split)[:instances]) if isinstance(data, TextDataset) else list(data)
+    given = drawn_examples(data.to_look_at(split), instances) if isinstance(data, TextDataset) else list(data)
     examples = _examples(model, given, None)
     if not examples:
         raise UserError("There is no text.")

@@ -105,8 +105,8 @@ RECIPES.add(
     replace(_JW, select_on="test", skip_first=False),
     "Wiegreffe and Pinter 2019 and AtteFa 2022: the best epoch is chosen on the test split",
 )
-# The paper's text says mean, the code it builds on (Wiegreffe and Pinter) sums. Adam forgets the scale of the loss, but weight
-# decay is added to its gradient: under the mean, 1e-5 is 32 times as strong, and twins of a BiLSTM give up the task.
+# The paper's text says mean, the code it builds on (Wiegreffe and Pinter) sums. Adam forgets the scale of the loss, but
+# weight decay is added to its gradient: under the mean, 1e-5 weighs 32 times as much, and twins give up the task.
 _TWIN = Recipe(epochs=80, patience=10, select="loss", loss="sum")
 RECIPES.add("twin", _TWIN, "an adversarial twin: 80 epochs at most, the least objective on the development split")
 RECIPES.add("twin@attefa2022", replace(_TWIN, select_on="test"), "the same on the test split, as AtteFa 2022")

@@ -141,7 +141,7 @@ def planted(
     return {**payloads, "bound": {"bound": bound(reassignment(len(data.classes), kept))}}
 
 
-@task("ground-truth/trial", version=1)
+@task("ground-truth/trial", version=2)
 def trial(
     inputs: Mapping[str, Stored], *, seed: int, explainers: Sequence[str], instances: int, examples: int
 ) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _payloads(
     return {**payloads, f"records{part}": small(records)} if len(records) else payloads
 
 
-@task("ground-truth/rationales", version=2)
+@task("ground-truth/rationales", version=3)
 def rationales(
     inputs: Mapping[str, Stored],
     *,
