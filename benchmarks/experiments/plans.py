@@ -139,7 +139,7 @@ def search(at: Setting) -> Iterator[Arm]:
 def babi(at: Setting) -> Iterator[Arm]:
     """Is the rise on bAbI what masks tell of the gold class?"""
     for number in (1,) if at.small else (1, 2):
-        name = f"babi-{number}" if at.small else f"babi-{number}@original"
+        name = f"babi-{number}@original"
         data = dataset_task(name, None)
         explainers = ("attention", "integrated-gradients", "gradient@madsen2022")
         for explainer, target in itertools.product(

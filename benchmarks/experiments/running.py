@@ -8,12 +8,18 @@ import json
 import multiprocessing
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.experiments.plans import EXPERIMENTS, Arm, Setting
 from trueness import engine, report
 from trueness.engine import LocalExecutor, Store
+from trueness.papers.attention_is_not_explanation.study import AttentionStudy
+from trueness.papers.recursive_roar.study import RecursiveRoarStudy
+from trueness.protocols.result import Result
+from trueness.protocols.roar.curves import cells_of
+from trueness.studies import Study
 
 SHOWN = ("quantity", "dataset", "model", "method", "variant", "value", "low", "high", "n")
 
@@ -69,4 +75,24 @@ def _rows(arm: Arm, store: Store) -> list[dict[str, Any]]:
     if arm.study is None:
         return [{**arm.about, **row} for row in stored.read("rows")]
     result = report.read_result(arm.study, stored)
-    return [{**arm.about, **{name: getattr(score, name) for name in SHOWN}} for score in result.scores]
+    scores = [{**arm.about, **{name: getattr(score, name) for name in SHOWN}} for score in result.scores]
+    return scores + [{**arm.about, **row} for row in _per_seed(arm.study, result)]
+
+
+def _per_seed(study: Study, result: Result) -> Iterator[dict[str, Any]]:
+    """What differences between arms and methods are paired by: values of every seed."""
+    if isinstance(study, RecursiveRoarStudy):
+        names = dict.fromkeys(study.datasets, "performance")
+        for cell in cells_of(result.records, study.steps, study.unit, names):
+            for method in cell.methods("recursive"):
+                for seed, value in zip(cell.seeds, cell.faithfulness("recursive", method), strict=True):
+                    yield _value("faithfulness", cell.model, method, seed, value)
+    elif isinstance(study, AttentionStudy):
+        for column in (name for name in result.records if str(name).startswith("tau: attention")):
+            for (model, seed), tau in result.records.groupby(["model", "seed"])[column].mean().items():
+                yield _value("tau", str(model), str(column).removeprefix("tau: "), int(seed), tau)
+
+
+def _value(quantity: str, model: str, method: str, seed: int, value: float) -> dict[str, Any]:
+    known = None if value != value else float(value)  # not a number
+    return {"quantity": quantity, "model": model, "method": method, "seed": int(seed), "value": known}
