@@ -27,7 +27,7 @@ def _twins(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lengths(rows: pd.DataFrame) -> pd.DataFrame:
-    """By arm: faithfulness and tau, mean over seeds, and the difference from GloVe with its interval, paired by seed."""
+    """By arm: faithfulness and tau, mean over seeds, and the difference from GloVe, paired by seed."""
     seeds = rows[rows["seed"].notna() & rows["value"].notna()]
     found = []
     for (quantity, model, method), some in seeds.groupby(["quantity", "model", "method"]):
@@ -47,7 +47,7 @@ def _lengths(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _integrated(rows: pd.DataFrame) -> pd.DataFrame:
     """The difference, correct less published, paired by seed."""
-    seeds = rows[rows["seed"].notna()].pivot_table(index="seed", columns="method", values="value")
+    seeds = rows[rows["seed"].notna()].pivot_table(index="seed", columns="method", values="value", dropna=False)
     apart = t_interval((seeds["integrated-gradients"] - seeds["integrated-gradients@madsen2022"]).dropna())
     return pd.DataFrame(
         [{**seeds.mean(), "difference": apart.value, "less": apart.low, "more": apart.high, "n": apart.n}]
