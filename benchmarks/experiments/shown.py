@@ -22,7 +22,14 @@ def _twins(rows: pd.DataFrame) -> pd.DataFrame:
         attefa=(rows["twin change"] / (rows["twin divergence"] / LN2)).clip(upper=1.0),
     )
     by = ["dataset", "model", "loss", "weight_decay"]
-    bases = rows.groupby([*by, "base"])[["collapsed", "attefa", "twin divergence", "twin performance"]].mean()
+    shown = [
+        "collapsed",
+        "attefa",
+        "twin divergence",
+        "twin performance",
+        *(name for name in rows if "informed" in name),
+    ]
+    bases = rows.groupby([*by, "base"])[shown].mean()
     return bases.groupby(by).mean().assign(twins=rows.groupby(by).size())
 
 

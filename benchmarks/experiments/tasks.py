@@ -13,13 +13,14 @@ import torch
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.dataset import drawn_examples
+from trueness.data.examples import TextExample
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.models import TEXT_MODELS
 from trueness.models.attentive import attentive
 from trueness.models.network import inspecting
 from trueness.models.recipes import RECIPES
-from trueness.models.twins import train_twins
+from trueness.models.twins import Reference, train_twins
 from trueness.protocols.attefa.comparisons import Base
 from trueness.protocols.attention.adversary import vertex_adversary
 from trueness.protocols.attention.search import Search, search
@@ -41,8 +42,26 @@ def twins(
     found = train_twins(model, data, jobs, recipe=how, vectors=read_vectors(inputs["dataset"]), device=current_device())
     measured = Base(model, data["test"])
     runs, _ = measured.measure([({"seed": twin.seed, "epoch": twin.epoch}, twin.model) for twin in found])
-    rows = [{**measured.facts(), **_named("twin", row)} for row in runs.to_dict(orient="records")]
-    return {"rows": [{"base": base, "loss": loss, "weight_decay": weight_decay, **row} for row in rows]}
+    about = {"base": base, "loss": loss, "weight_decay": weight_decay, **measured.facts()}
+    about |= _named("base", _informed(measured.look, data["test"]))
+    rows = []
+    for row, twin in zip(runs.to_dict(orient="records"), found, strict=True):
+        look = Reference.of(twin.model.network, measured.split)
+        rows.append({**about, **_named("twin", {**row, **_informed(look, data["test"])})})
+    return {"rows": rows}
+
+
+def _informed(look: Reference, examples: Sequence[TextExample]) -> dict[str, float]:
+    """By class: how much attention informative words get, where it is known which they are."""
+    if any(example.evidence is None for example in examples):
+        return {}
+    attention = look.attention.cpu().numpy()
+    mass = [
+        float(attention[row, 1 : len(example.tokens) + 1] @ np.array(example.evidence, dtype=float))
+        for row, example in enumerate(examples)
+    ]
+    labels = np.array([example.label for example in examples])
+    return {f"informed, class {label}": float(np.mean(np.array(mass)[labels == label])) for label in np.unique(labels)}
 
 
 def _named(prefix: str, row: Mapping[Any, Any]) -> dict[str, Any]:

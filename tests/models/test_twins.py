@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from tests.models.test_training import DATA, QUICK, SMALL
-from trueness.data.batches import EncodedSplit
 from trueness.data import mock as mocks
+from trueness.data.batches import EncodedSplit
 from trueness.data.dataset import prepare
 from trueness.data.preparation import Preparation
 from trueness.models.evaluation import evaluate
