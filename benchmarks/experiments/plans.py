@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,7 @@ def attefa(at: Setting) -> Iterator[Arm]:
         yield _study("attefa", {"dataset": dataset}, settings)
 
 
-EXPERIMENTS = {
+EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Arm]]] = {
     "twin-grid": twin_grid,
     "norms-sst": lambda at: norms(at, "sst@madsen2022"),
     "snli": pairs,

@@ -88,9 +88,9 @@ def _per_seed(study: Study, result: Result) -> Iterator[dict[str, Any]]:
                 for seed, value in zip(cell.seeds, cell.faithfulness("recursive", method), strict=True):
                     yield _value("faithfulness", cell.model, method, seed, value)
     elif isinstance(study, AttentionStudy):
-        for column in (name for name in result.records if str(name).startswith("tau: attention")):
-            for (model, seed), tau in result.records.groupby(["model", "seed"])[column].mean().items():
-                yield _value("tau", str(model), str(column).removeprefix("tau: "), int(seed), tau)
+        for column in (name for name in map(str, result.records) if name.startswith("tau: attention")):
+            for (model, seed), some in result.records.groupby(["model", "seed"]):
+                yield _value("tau", str(model), column.removeprefix("tau: "), int(seed), some[column].mean())
 
 
 def _value(quantity: str, model: str, method: str, seed: int, value: float) -> dict[str, Any]:

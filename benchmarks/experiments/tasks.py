@@ -89,7 +89,7 @@ def budgets(
     for form in ("code", "text"):
         for rate in rates:
             for number in steps:
-                how = Search(form, steps=number, learning_rate=rate, epsilon=epsilon)  # type: ignore[arg-type]
+                how = Search(form, steps=number, learning_rate=rate, epsilon=epsilon)
                 found = torch.cat([search(view, how, seed=seed).best(epsilon)[0] for view in views])
                 short = (exact - found).cpu().numpy()
                 about = {"seed": seed, "epsilon": epsilon, "form": form, "rate": rate, "steps": number}
@@ -123,7 +123,7 @@ def masks(
     Masks by shuffled classes hide what speaks for some class, but cannot tell the label.
     """
     data = read_dataset(inputs["dataset"])
-    given = {"recipe": recipe, "pretrained": None, "vectors": read_vectors(inputs["dataset"])}
+    given: dict[str, Any] = {"recipe": recipe, "pretrained": None, "vectors": read_vectors(inputs["dataset"])}
     trainer = functools.partial(TEXT_MODELS["bilstm-additive"].train, **given)
     device = current_device()
     rows = []
