@@ -12,7 +12,7 @@ from benchmarks.report import line, seconds
 from trueness.data import TextExample, Vocabulary
 from trueness.data.batches import EncodedSplit
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
-from trueness.protocols.attention.adversary import strongest_adversary, strongest_in_slab
+from trueness.protocols.attention.adversary import strongest_in_slab, vertex_adversary
 from trueness.protocols.attention.permutation import permuted, permuted_logit, sampled_median
 from trueness.protocols.attention.search import Search, _loss
 from trueness.protocols.attention.view import AttentionView
@@ -52,7 +52,7 @@ def main() -> None:
         )
     for tokens, limit in ((20, 100), (200, 20)):
         view, model = _view(tokens)
-        exact = seconds(functools.partial(strongest_adversary, view, 0.01))
+        exact = seconds(functools.partial(vertex_adversary, view, 0.01))
         searching = seconds(functools.partial(_published_search, view, model), 1)
         name = f"exact adversary, {tokens} tokens, batch {BATCH}, against the published search"
         line(name, searching / exact, "x", limit, at_least=True)

@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-MOCK = [f"mock-{kind}" for kind in ("1", "2", "5", "10", "1q", "2q", "3q", "4q")]
+MOCK = [f"mock-{kind}@attefa2022" for kind in ("1", "2", "5", "10", "1q", "2q", "3q", "4q")]
 # The longest trainings first.
 GROUPS: dict[str, list[tuple[str, str, str]]] = {
     "jw2019": [

@@ -1,4 +1,5 @@
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from trueness.data import TextDataset, TextExample, Vocabulary
 from trueness.data.coding import PAD, SPECIAL
 from trueness.data.preparation import Preparation
-from trueness.data.word_vectors import check_vectors, fill, load_vectors, note_on
+from trueness.data.word_vectors import bare_words, check_vectors, fill, load_vectors, note_on
 from trueness.errors import UserError
 
 VOCABULARY = Vocabulary((*SPECIAL, "bad", "film", "good"))
@@ -42,8 +43,20 @@ def test_a_note_says_how_much_of_the_texts_is_covered(tmp_path):
     # Of film, film, good, film and bad; strange is not in the vocabulary.
     wanted = "word vectors v.txt, 2-d: 2 of 8 words found, not those of 60.0% of the tokens (film)"
     assert note_on(path, table, found, data) == wanted
+    pairs = TextDataset(
+        "d", ("0", "1"), {"train": [replace(texts[0], tokens_b=("bad",) * 4)]}, VOCABULARY, Preparation()
+    )
+    assert bare_words(found, pairs) == (["film"], pytest.approx(2 / 7))
     found[VOCABULARY.numbers["film"]] = True
     assert note_on(path, table, found, data) == "word vectors v.txt, 2-d: 3 of 8 words found"
+
+
+def test_a_word_without_a_vector_takes_that_of_its_lower_case_form(tmp_path):
+    vocabulary = Vocabulary((*SPECIAL, "Bad", "Film", "good", "GOOD"))
+    for path in files(tmp_path):
+        table, found = load_vectors(path, vocabulary)
+        assert found[len(SPECIAL) :].tolist() == [True, False, True, True]
+        assert table[len(SPECIAL) :].tolist() == [[4, 5], [0, 0], [0, 1], [0, 1]]
 
 
 def test_missing_words_by_rule():

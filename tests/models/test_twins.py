@@ -1,13 +1,18 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from tests.models.test_training import DATA, QUICK, SMALL
+from trueness.data import mock as mocks
 from trueness.data.batches import EncodedSplit
+from trueness.data.dataset import prepare
+from trueness.data.preparation import Preparation
+from trueness.models.evaluation import evaluate
 from trueness.models.families import train
-from trueness.models.recipes import Recipe
+from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.twins import Apartness, Reference, TwinObjective, train_twins
 
 LN2 = math.log(2)
@@ -150,3 +155,31 @@ def test_twins_can_be_pushed_away_by_kullback_leibler(base, split):
     (twin,) = train_twins(base, DATA, [(0, 0.1)], recipe=TWIN, divergence="kullback-leibler")
     apart = Apartness.between(Reference.of(base.network, split), Reference.of(twin.model.network, split))
     assert apart.divergence.mean() > 0.1
+
+
+def test_twins_of_mock_1_keep_the_task(tmp_path, monkeypatch):
+    """Weight decay must not outweigh the loss: under the mean over a batch of n texts it weighs n times as much.
+
+    In miniature it takes more weight decay than the recipe's to show.
+    """
+    monkeypatch.setattr(mocks, "SHORTEST", 5)
+    monkeypatch.setattr(mocks, "LONGEST", 8)
+    (tmp_path / "positive-words.txt").write_text("good\nfine\n")
+    (tmp_path / "negative-words.txt").write_text("bad\npoor\n")
+    raw = mocks.mock("mock-1", lexicon=tmp_path, train=160, test=60)
+    data = prepare("mock", {**raw, "dev": raw["test"]}, Preparation())
+    shape = {"hidden": 4, "embedding": 8}
+    base = train("bilstm-additive", data, recipe=Recipe(epochs=15, learning_rate=0.02, weight_decay=0.0), **shape)
+    test = EncodedSplit(data["test"], data.vocabulary)
+    look = Reference.of(base.network, test)
+    for name in ("twin", "twin@attefa2022"):
+        assert RECIPES[name].loss == "sum"
+    recipe = replace(RECIPES["twin@attefa2022"], weight_decay=0.03, learning_rate=0.01, epochs=25)
+    accuracy = {}
+    for loss in ("sum", "mean"):
+        twins = train_twins(base, data, [(1, 1.0), (2, 1.0)], recipe=replace(recipe, loss=loss))
+        accuracy[loss] = [evaluate(twin.model.network, test, 2)["accuracy"] for twin in twins]
+        apart = [Apartness.between(look, Reference.of(twin.model.network, test)) for twin in twins]
+        assert min(one.divergence.mean() for one in apart) > 0.3, "attention moved away in any case"
+    assert min(accuracy["sum"]) > 0.95
+    assert max(accuracy["mean"]) < 0.7

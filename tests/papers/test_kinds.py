@@ -91,7 +91,7 @@ def test_a_folder_and_a_line_make_a_kind(tmp_path):
     )
     (folder / "counting.toml").write_text(
         'kind = "counting"\nname = "counting"\ntitle = "Counting"\nquestion = "?"\npaper = "nobody"\nseeds = 1\n'
-        'datasets = "mock-1"\nmodels = "average-additive"\nexplainers = "random"\n'
+        'datasets = "mock-1@vader"\nmodels = "average-additive"\nexplainers = "random"\n'
     )
     line = copy / "papers" / "__init__.py"
     line.write_text(

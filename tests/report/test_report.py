@@ -25,7 +25,7 @@ def test_published_files_hold_numbers(kind):
 
 def test_compare_has_the_agreed_form(tiny_run):
     compared = tiny_run.compare()
-    assert set(compared) == {"study", "agreement", "rows", "claims", "warnings", "abstentions"}
+    assert set(compared) == {"study", "agreement", "rows", "claims", "warnings", "abstentions", "vectors"}
     assert compared["agreement"] == {"compared": 2, "agreeing": 1, "with_spread": 0, "inside": 0}
     keys = {
         "quantity", "dataset", "model", "method", "variant", "published", "published_low", "published_high",

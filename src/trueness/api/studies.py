@@ -20,6 +20,7 @@ from trueness.api.devices import check_device
 from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary, Survey, TasksFailedError
 from trueness.errors import UserError
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
+from trueness.report import vectors
 from trueness.studies import KINDS, Study, load_study
 from trueness.studies.schema import RECORDED
 
@@ -71,7 +72,7 @@ class StudyRun:
 
     def compare(self) -> dict[str, Any]:
         """Our values beside the published ones."""
-        return report.compare(self.study, self.result)
+        return {**report.compare(self.study, self.result), "vectors": vectors.coverage(self.stored)}
 
     def report(self, out: str | Path | None = None) -> list[Path]:
         """Write the HTML report and its figures; returns the files, the HTML first."""
@@ -85,7 +86,7 @@ class StudyRun:
             keys = ("total", "cached", "computed", "found", "damaged", "seconds")
             tasks = {key: getattr(self.summary, key) for key in keys}
         where = {"study": self.study.name, "store": str(self.stored.store.path), "result": self.stored.key}
-        return {**where, "tasks": tasks, **self.result.to_json()}
+        return {**where, "tasks": tasks, "vectors": vectors.coverage(self.stored), **self.result.to_json()}
 
     def _repr_html_(self) -> str:
         drawn = KINDS[self.study.kind].figures(self.result)

@@ -203,9 +203,9 @@ def agreement(
 ) -> Result:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance.
 
-    `data` is a dataset, of whose split (test, or the only one) the first `instances` are taken, or new texts. With
-    `repeat` methods that draw at random are also compared with themselves: no method can be expected to agree more with
-    another. Agreement is not validity.
+    `data` is a dataset, of whose split (test, or the only one) `instances` are drawn, evenly from its classes, or new
+    texts. With `repeat` methods that draw at random are also compared with themselves: no method can be expected to
+    agree more with another. Agreement is not validity.
     """
     from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.agreement.summary import agreement as compare
@@ -277,7 +277,7 @@ def _looked_at(
     reader: Any = model
     if isinstance(data, ImageDataset):
         return reader.coded(data.to_look_at(split).pick(slice(instances))), data.name
-    given = list(data.to_look_at(split)[:instances]) if isinstance(data, TextDataset) else list(data)
+    given = drawn_examples(data.to_look_at(split), instances) if isinstance(data, TextDataset) else list(data)
     examples = _examples(reader, given, None)
     if not examples:
         raise UserError("There is no text.")

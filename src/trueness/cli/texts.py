@@ -142,7 +142,9 @@ def agreement_command(
     data: options.Data,
     explainer: options.Explainers = None,
     split: options.Split = None,
-    instances: Annotated[int, typer.Option("--instances", min=2, help="How many examples, the first ones.")] = 200,
+    instances: Annotated[
+        int, typer.Option("--instances", min=2, help="How many examples, drawn evenly from the classes.")
+    ] = 200,
     repeat: Annotated[
         bool, typer.Option("--repeat", help="Also compare methods that draw at random with themselves.")
     ] = False,

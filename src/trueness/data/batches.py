@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.data.coding import MASK, PAD, UNKNOWN, Coder
+from trueness.data.coding import MASK, PAD, SPECIAL, UNKNOWN, Coder
 from trueness.data.examples import TextExample
 from trueness.data.sequences import Block, Sequences
 
@@ -124,11 +124,23 @@ class EncodedSplit:
         return _HiddenAtRandom(self, seed)
 
     def outline(self, where: Tensor) -> EncodedSplit:
-        """Only which tokens are hidden and how many there are: every token is the mask token or the unknown one."""
+        """Only which tokens are hidden and how many there are: every token is the mask token or the unknown one.
+
+        The other text of a pair, of which nothing is ever hidden, stays.
+        """
         other = self._with(torch.where(where.to(self.device), MASK, UNKNOWN))
         other._text.pad, other._text.mask_token, other._text.types = PAD, MASK, None
-        other._other = None
         return other
+
+    @property
+    def pairs(self) -> bool:
+        """Whether another text stands apart beside each one."""
+        return self._other is not None
+
+    @property
+    def words(self) -> int:
+        """One more than the largest token number in the other texts of pairs, else the number of special tokens."""
+        return len(SPECIAL) if self._other is None else max(len(SPECIAL), int(self._other.flat.max()) + 1)
 
     def batch(self, rows: npt.ArrayLike) -> Batch:
         """The examples of those numbers."""

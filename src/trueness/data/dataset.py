@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from trueness.data.examples import RawExample, TextExample
 from trueness.data.preparation import Preparation, tokenise
@@ -38,6 +41,26 @@ class TextDataset:
     def pairs(self) -> bool:
         """Whether every example is a pair of texts."""
         return all(example.tokens_b is not None for part in self.splits.values() for example in part)
+
+
+def drawn(labels: Sequence[int], count: int) -> list[int]:
+    """The places of so many labels, as many of each as there are, by a fixed draw; all in order where there are fewer.
+
+    Files are often sorted by label, so that the first ones would be of one class. Fewer are the first ones of more.
+    """
+    if count >= len(labels):
+        return list(range(len(labels)))
+    seen: Counter[int] = Counter()
+    rounds: dict[int, int] = {}
+    for row in np.random.default_rng(list(b"drawn")).permutation(len(labels)).tolist():
+        rounds[row] = seen[labels[row]]
+        seen[labels[row]] += 1
+    return sorted(rounds, key=rounds.__getitem__)[:count]
+
+
+def drawn_examples(examples: Sequence[TextExample], count: int) -> list[TextExample]:
+    """So many examples, drawn evenly from the classes."""
+    return [examples[row] for row in drawn([example.label for example in examples], count)]
 
 
 def prepare(name: str, raw: Mapping[str, Sequence[RawExample]], how: Preparation) -> TextDataset:

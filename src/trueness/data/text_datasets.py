@@ -183,10 +183,14 @@ def _simulated_babi(task: int, _: Path) -> Raw:
     return {"train": list(simulate_babi(task, 2000, seed=0)), "test": list(simulate_babi(task, 200, seed=1))}
 
 
-def _mock(kind: str, _: Path, placement: Placement = "anywhere", strength: Strength = "any") -> Raw:
+def _mock(kind: str, lexicon: Path | None, placement: Placement = "anywhere", strength: Strength = "any") -> Raw:
+    draw = partial(mock, kind, lexicon=lexicon, placement=placement, strength=strength)
     # The paper has no development split; ours is drawn apart, so that the published sizes stay.
-    apart = mock(kind, seed=1, train=2, test=TEST, placement=placement, strength=strength)
-    return {**mock(kind, placement=placement, strength=strength), "dev": apart["test"]}
+    return {**draw(), "dev": draw(seed=1, train=2, test=TEST)["test"]}
+
+
+def _vader_mock(kind: str, _: Path, **drawn: Any) -> Raw:
+    return _mock(kind, None, **drawn)
 
 
 def _movies(source: str, _: Path) -> Raw:
@@ -212,14 +216,19 @@ _SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
 def _register() -> None:
     for kind, informative in KINDS.items():
         share = f"{informative:.0%} informative" if kind.endswith("q") else f"{informative} informative tokens"
-        TEXT_DATASETS.add(kind, TextSource(partial(_mock, kind)), f"AtteFa's synthetic sentiment, {share} (generated)")
+        published = TextSource(partial(_mock, kind), folder="opinion-lexicon")
+        told = f"AtteFa's synthetic sentiment, {share}"
+        TEXT_DATASETS.add(f"{kind}@attefa2022", published, f"{told}, of Liu's words in your folder opinion-lexicon/")
+        TEXT_DATASETS.add(
+            f"{kind}@vader", TextSource(partial(_vader_mock, kind)), f"{told}, of VADER's words (package)"
+        )
     # What the paper leaves for the future: where informative words stand, and how strong they are.
     for placement in ("start", "middle", "end"):
-        placed = TextSource(partial(_mock, "mock-5", placement=placement))
-        TEXT_DATASETS.add(f"mock-5-{placement}", placed, f"mock-5, informative tokens in its {placement} third")
+        placed = TextSource(partial(_vader_mock, "mock-5", placement=placement))
+        TEXT_DATASETS.add(f"mock-5-{placement}@vader", placed, f"mock-5@vader, informed in its {placement} third")
     for strength in ("weak", "strong"):
-        rated = TextSource(partial(_mock, "mock-5", strength=strength))
-        TEXT_DATASETS.add(f"mock-5-{strength}", rated, f"mock-5 of {strength} words")
+        rated = TextSource(partial(_vader_mock, "mock-5", strength=strength))
+        TEXT_DATASETS.add(f"mock-5-{strength}@vader", rated, f"mock-5@vader of {strength} words")
     for task in (1, 2, 3):
         how = Preparation(**_SET_ASIDE)
         ours = TextSource(partial(_simulated_babi, task), how, artificial=True)

@@ -30,7 +30,10 @@ _LOOKED_AT = 10
 def load_vectors(
     source: str | Path, vocabulary: Vocabulary, *, missing: Missing = "zeros", seed: int = 0
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-    """A row for every word of the vocabulary, and which of its words were found. The padding row is zero."""
+    """A row for every word of the vocabulary, and which of its words were found. The padding row is zero.
+
+    A word that has no vector takes that of its lower-case form: GloVe's words are lower case, some corpora are not.
+    """
     words, matrix = _read(source, vocabulary)
     if matrix.ndim != 2 or len(words) != len(matrix) or not matrix.shape[1]:
         raise UserError(f"{source}: {len(words)} words for vectors of shape {matrix.shape}.")
@@ -39,10 +42,11 @@ def load_vectors(
         raise UserError(f"{source}: the vector of {quoted(words[bad[0]])} (row {bad[0] + 1}) holds NaN or infinity.")
     table = fill(len(vocabulary), matrix.shape[1], missing=missing, seed=seed)
     found = np.zeros(len(vocabulary), dtype=bool)
-    for word, vector in zip(words, matrix, strict=True):
-        number = vocabulary.numbers.get(word)
-        if number is not None and number >= len(SPECIAL):
-            table[number] = vector
+    rows = {word: row for row, word in enumerate(words)}
+    for number, word in enumerate(vocabulary.words):
+        row = rows.get(word, rows.get(word.lower()))
+        if row is not None and number >= len(SPECIAL):
+            table[number] = matrix[row]
             found[number] = True
     return table, found
 
@@ -67,16 +71,25 @@ def check_vectors(source: str | Path) -> None:
             _as_vector(path, number, values)
 
 
-def note_on(source: str | Path, table: npt.NDArray[np.float32], found: npt.NDArray[np.bool_], data: TextDataset) -> str:
-    """How much of a dataset the vectors cover: of its words, and of the training texts' tokens that are words."""
+def bare_words(found: npt.NDArray[np.bool_], data: TextDataset) -> tuple[list[str], float]:
+    """The words without a vector, the most frequent first, and their share of the training texts' tokens.
+
+    Tokens that are not in the vocabulary, and so have no vector of their own in any case, do not count.
+    """
     split = "train" if "train" in data.splits else next(iter(data.splits))
-    words = Counter(token for example in data[split] for token in example.tokens)
+    words = Counter(token for example in data[split] for token in (*example.tokens, *(example.tokens_b or ())))
     known = data.vocabulary.numbers
     bare = [word for word, _ in words.most_common() if word in known and not found[known[word]]]
+    total = sum(words[word] for word in words if word in known)
+    return bare, sum(words[word] for word in bare) / total if total else 0.0
+
+
+def note_on(source: str | Path, table: npt.NDArray[np.float32], found: npt.NDArray[np.bool_], data: TextDataset) -> str:
+    """How much of a dataset the vectors cover: of its words, and of the training texts' tokens that are words."""
+    bare, share = bare_words(found, data)
     note = f"word vectors {Path(source).name}, {table.shape[1]}-d: {found.sum()} of {len(data.vocabulary)} words found"
     if not bare:
         return note
-    share = sum(words[word] for word in bare) / sum(words[word] for word in words if word in known)
     return f"{note}, not those of {share:.1%} of the tokens ({', '.join(bare[:5])}{', ...' if len(bare) > 5 else ''})"
 
 
@@ -141,11 +154,12 @@ def _read_text(path: Path, vocabulary: Vocabulary) -> tuple[list[str], npt.NDArr
     """GloVe or fastText text: a word and its numbers a line, perhaps a first line with the counts."""
     words, rows = [], []
     width = 0
+    wanted = {form for word in vocabulary.words for form in (word, word.lower())}
     for number, word, values in _text_rows(path):
         width = width or len(values)
         if len(values) != width:
             raise UserError(f"{path}, line {number}: {len(values)} numbers, but the first vector has {width}.")
-        if word in vocabulary.numbers:
+        if word in wanted:
             rows.append(_as_vector(path, number, values))
             words.append(word)
     if not width:

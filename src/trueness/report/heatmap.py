@@ -93,7 +93,7 @@ def heatmap(explanation: Explanation) -> str:
 
 @dataclass(frozen=True)
 class AdversarialAttention(Result):
-    """Texts with their observed and their strongest adversarial attention; in a notebook: side by side."""
+    """Texts with their observed and the most divergent adversarial attention found; in a notebook: side by side."""
 
     def _repr_html_(self) -> str:
         return "".join(map(heatmap_pair, self.records.to_dict(orient="records"))) + super()._repr_html_()

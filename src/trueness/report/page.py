@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from trueness.engine import Stored, disk, write_atomically
 from trueness.errors import UserError
 from trueness.protocols.result import Result
+from trueness.report import vectors
 from trueness.report.compare import compare
 from trueness.report.figure import Figure
 from trueness.report.heatmap import coloured
@@ -22,8 +24,9 @@ from trueness.version import __version__
 
 
 def read_result(study: Study, stored: Stored) -> Result:
-    """The result that a study left in the store."""
-    return Result.from_payloads(stored.everything(), KINDS[study.kind].beside(stored))
+    """The result that a study left in the store, and warnings of words without vectors."""
+    found = Result.from_payloads(stored.everything(), KINDS[study.kind].beside(stored))
+    return replace(found, warnings=(*found.warnings, *vectors.warnings(vectors.coverage(stored))))
 
 
 def write_report(study: Study, stored: Stored, out: Path) -> list[Path]:
@@ -89,6 +92,7 @@ def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure]) -> 
         figures=drawn,
         tables=[table.without_paper() for table in kind.tables(result, kind.published())],
         intervals=kind.intervals,
+        vectors=vectors.told(vectors.coverage(stored)),
         heatmaps=list(heatmaps(result)),
         strips=strips(result),
         rows=[

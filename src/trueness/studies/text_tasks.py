@@ -41,7 +41,7 @@ def vectors_for(name: str, vectors: str | None) -> str | Path | None:
     return Path(given)
 
 
-@task("text/dataset", version=1)
+@task("text/dataset", version=2)
 def dataset(
     inputs: Mapping[str, Any],  # noqa: ARG001  # every task takes its inputs; this one has none
     *,
@@ -62,7 +62,7 @@ def dataset_payloads(data: TextDataset, vectors: str | Path | None) -> dict[str,
 
     import pandas as pd
 
-    from trueness.data.word_vectors import load_vectors, note_on
+    from trueness.data.word_vectors import bare_words, load_vectors, note_on
 
     def marks(values: tuple[bool, ...] | None) -> str | None:
         return None if values is None else "".join("01"[mark] for mark in values)
@@ -80,17 +80,21 @@ def dataset_payloads(data: TextDataset, vectors: str | Path | None) -> dict[str,
         for example in part
     ]
     notes = list(data.notes)
+    coverage: dict[str, Any] = {}
     payloads: dict[str, Any] = {"examples": pd.DataFrame(rows)}
     if vectors is not None:
         table, found = load_vectors(vectors, data.vocabulary)
         notes.append(note_on(vectors, table, found, data))
         payloads["vectors"] = {"table": table}
+        bare, share = bare_words(found, data)
+        coverage = {"coverage": {"vectors": Path(vectors).name, "without": share, "words": bare[:5]}}
     payloads["dataset"] = {
         "name": data.name,
         "classes": list(data.classes),
         "preparation": asdict(data.preparation),
         "notes": notes,
         "words": list(data.vocabulary.words),
+        **coverage,
     }
     return payloads
 

@@ -111,7 +111,7 @@ def test_the_ceiling_of_an_encoder_without_context_by_hand():
 
 def test_no_twin_of_an_average_encoder_exceeds_the_ceiling_on_a_mock_set():
     """All filler tokens get the same attention, whatever the twin does."""
-    data = load_text("mock-1")
+    data = load_text("mock-1@vader")
     small = type(data)(
         data.name,
         data.classes,

@@ -12,9 +12,10 @@ from trueness.protocols.attention.adversary import (
     pair_divergence,
     single_divergence,
     slab,
-    strongest_adversary,
     strongest_in_slab,
+    vertex_adversary,
 )
+from trueness.protocols.attention.ascent import _feasible, best_adversary
 from trueness.protocols.attention.search import Search, search
 from trueness.protocols.attention.view import AttentionView
 
@@ -158,7 +159,7 @@ def test_the_adversary_of_a_model(classes, head, seed):
     view, model = view_of(classes, head, seed)
     values = []
     for epsilon in (0.0, 0.01, 0.05, 0.3, 1.0):
-        found = strongest_adversary(view, epsilon)
+        found = vertex_adversary(view, epsilon)
         assert found.exact == (classes == 2 and head == "linear")
         assert (found.change <= epsilon + 1e-6).all()
         assert torch.allclose(found.attention.sum(dim=-1), torch.ones_like(found.divergence))
@@ -176,12 +177,39 @@ def test_the_adversary_of_a_model(classes, head, seed):
     assert (found.alone == view.mask.sum(dim=-1)).all(), "every token may carry a decision that may change at will"
 
 
+@pytest.mark.parametrize(("classes", "head"), [(3, "linear"), (3, "query"), (6, "query"), (3, "concat")])
+def test_ascent_is_feasible_improves_on_pairs_and_is_hardly_beaten(classes, head):
+    """Pairs alone are far from the best of three classes; many random feasible points do not beat the ascent."""
+    with torch.no_grad():
+        view, model = view_of(classes, head, seed=1, sizes=(4, 7, 9))
+        pairs, found = vertex_adversary(view, 0.01), best_adversary(view, 0.01)
+        assert (found.divergence >= pairs.divergence).all()
+        assert (found.divergence <= found.upper + 1e-12).all()
+        assert (found.change <= 0.01 + 1e-9).all()
+        assert (found.attention >= 0).all()
+        assert torch.allclose(found.attention.sum(dim=-1), torch.ones(3).double())
+        assert (found.attention[~view.mask] == 0).all()
+        changed = model(view.batch, attention=found.attention).logits.softmax(dim=-1)
+        assert torch.allclose((changed - view.probability).abs().sum(dim=-1) / 2, found.change, atol=1e-6)
+        literal = [divergence(a.numpy(), b.numpy()) for a, b in zip(found.attention, view.attention, strict=True)]
+        assert found.divergence.numpy() == pytest.approx(literal, abs=1e-6)
+        # Random directions, each as far as the change of output allows.
+        generator = torch.Generator().manual_seed(0)
+        drawn = torch.rand(3, 2000, view.mask.shape[1], generator=generator).double() ** 8 * view.mask[:, None]
+        rivals = _feasible(view, drawn / drawn.sum(dim=-1, keepdim=True), 0.01)
+        assert float((rivals.divergence.amax(dim=-1) - found.divergence).max()) < 0.05
+        again = best_adversary(view, 0.05, found.attention)
+        assert (again.divergence >= found.divergence - 1e-9).all(), "more is allowed"
+    if classes == 6:
+        assert float((found.divergence - pairs.divergence).mean()) > 0.05
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("seed", range(3))
 def test_bounds_hold_for_more_classes(seed):
     """Random feasible points never exceed the upper bound."""
     view, _ = view_of(3, seed=seed)
-    found = strongest_adversary(view, 0.05)
+    found = vertex_adversary(view, 0.05)
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.rand(len(view.mask), 4000, view.mask.shape[1], generator=generator).double() ** 6
     weights = drawn * view.mask[:, None]
@@ -195,7 +223,7 @@ def test_bounds_hold_for_more_classes(seed):
 @torch.no_grad()
 def test_epsilon_zero_allows_only_rearrangements_of_equal_logit():
     view, _ = view_of(2, one_logit=True)
-    found = strongest_adversary(view, 0.0)
+    found = vertex_adversary(view, 0.0)
     assert (found.change < 1e-9).all()
     scores = view.log_odds(torch.ones(4, dtype=torch.int64), torch.zeros(4, dtype=torch.int64))
     assert torch.allclose((found.attention * scores).sum(-1), (view.attention * scores).sum(-1), atol=1e-9)
@@ -204,7 +232,7 @@ def test_epsilon_zero_allows_only_rearrangements_of_equal_logit():
 def test_one_token_has_no_adversary():
     with torch.no_grad():
         view, _ = view_of(2, sizes=(1,))
-        found = strongest_adversary(view, 0.01)
+        found = vertex_adversary(view, 0.01)
     assert float(found.divergence) == pytest.approx(0, abs=1e-12)
     assert int(found.alone) == 1
 
@@ -214,7 +242,7 @@ def test_one_token_has_no_adversary():
 def test_the_search_never_beats_the_exact_solution_and_comes_near(form, seed):
     with torch.no_grad():
         view, model = view_of(2, seed=seed, sizes=(6, 7, 5, 8))
-        exact = strongest_adversary(view, 0.01)
+        exact = vertex_adversary(view, 0.01)
     found = search(view, Search(form=form), seed=seed)
     value, which = found.best(0.01)
     assert (value <= exact.divergence + 1e-6).all()

@@ -33,15 +33,14 @@ def explained(
     import torch
 
     from trueness.data.batches import EncodedSplit
+    from trueness.data.dataset import drawn_examples
     from trueness.explainers import TEXT_EXPLAINERS
     from trueness.models.pairs import joined
     from trueness.protocols.agreement.explaining import explain_all
 
     data = read_dataset(inputs["dataset"])
     texts = data.splits["test"] if "test" in data.splits else next(iter(data.splits.values()))
-    # Fewer instances are the first ones of more.
-    order = np.random.default_rng(0).permutation(len(texts))[:instances]
-    chosen = [texts[row] for row in order]
+    chosen = drawn_examples(texts, instances)
     published = variant == "as-published"
     model = read_model(inputs["model"], seed) if given is None else load_model(given, current_device())
     model = joined(model.explaining_special() if published else model)

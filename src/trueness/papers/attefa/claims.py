@@ -13,6 +13,8 @@ from trueness.protocols.result import Claim
 from trueness.stats import Undefined, kendall, t_interval, within
 
 CONTEXT, ALONE = "bilstm-additive", "average-additive"
+WORDS = "@attefa2022", "@vader"
+"""The lexicons of mock datasets: the paper's, else the packaged one."""
 COUNTED = tuple(f"mock-{number}" for number in range(1, 11))
 SHARED = tuple(f"mock-{quarters}q" for quarters in range(1, 5))
 """Mock datasets by how many tokens inform: numbers, then quarters of the length."""
@@ -61,7 +63,7 @@ def _context(scores: Scores, by: Cells, dataset: str) -> Finding | None:
 
 def _informative(scores: Scores, by: Cells, model: str) -> Finding | None:
     """Per seed: tau between the number of informative tokens and the score."""
-    order = [dataset for dataset in (*COUNTED, *SHARED) if (dataset, model) in by]
+    order = _of_one_lexicon((*COUNTED, *SHARED), by, model)
     table = pd.DataFrame({dataset: scores(by[dataset, model]) for dataset in order}).dropna()
     if len(order) < 3 or not len(table):
         return None
@@ -70,8 +72,14 @@ def _informative(scores: Scores, by: Cells, model: str) -> Finding | None:
     return decide(interval, below=0.0), f"tau {shown(within(interval, -1, 1))} over {len(order)} datasets"
 
 
+def _of_one_lexicon(kinds: Sequence[str], by: Cells, model: str) -> list[str]:
+    """The mock datasets at hand of the first lexicon that there are any of, in the order of the kinds."""
+    found = ([f"{kind}{words}" for kind in kinds if (f"{kind}{words}", model) in by] for words in WORDS)
+    return next((datasets for datasets in found if datasets), [])
+
+
 def _real(scores: Scores, by: Cells, dataset: str) -> Finding | None:
-    counted = [scores(by[mock, ALONE]) for mock in COUNTED if (mock, ALONE) in by]
+    counted = [scores(by[mock, ALONE]) for mock in _of_one_lexicon(COUNTED, by, ALONE)]
     counted = [values for values in counted if len(values)]
     if (dataset, ALONE) not in by or dataset.startswith("mock-") or not counted:
         return None

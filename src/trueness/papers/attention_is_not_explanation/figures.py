@@ -50,9 +50,9 @@ def _figures(result: Result) -> Iterator[Figure]:
     )
     yield Figure(
         "figure-7",
-        "Figure 7: largest divergence within epsilon, the strongest adversary",
-        "Divergence of the strongest adversarial attention from the observed one; ln 2 = 0.693 is the most there "
-        "is. Exact for two classes and single texts; otherwise the best one found.",
+        "Figure 7: largest divergence within epsilon, exact or the best found",
+        "Divergence of adversarial attention from the observed one; ln 2 = 0.693 is the most there is. "
+        "Exact for two classes and single texts; otherwise the best one found.",
         _histogram(result, "Jensen-Shannon divergence", "exact", "best found"),
     )
     yield Figure(
@@ -66,7 +66,7 @@ def _figures(result: Result) -> Iterator[Figure]:
         "Figure 8: largest divergence against the largest attention weight",
         "If peaked attention were hard to contradict, the upper rows would lie further left. Each row of cells sums "
         "to 1.",
-        _density(result, "Jensen-Shannon divergence of the strongest adversary", "exact", "best found"),
+        _density(result, "Jensen-Shannon divergence of the adversary", "exact", "best found"),
     )
     yield _curve(result)
     yield _gain(result)
@@ -166,12 +166,12 @@ def _curve(result: Result) -> Figure:
     line = {**both, "y": draw.numbers("mean", **y), "tooltip": shown}
     layers = [draw.layer("area", band, opacity=0.1), draw.layer("line", line, point=True)]
     caption = (
-        "Mean divergence of the strongest adversary over the change of output it may cause, with the middle half of "
+        "Mean divergence of the adversary over the change of output it may cause, with the middle half of "
         "the instances: exact for two classes and single texts, otherwise the best found (its upper bound is in the "
         "tooltip)."
     )
     spec = draw.one_at_a_time(result.tables["epsilons"], width=520, height=260, layer=layers)
-    return Figure("epsilon", "The strongest adversary over epsilon", caption, spec)
+    return Figure("epsilon", "The adversary over epsilon", caption, spec)
 
 
 def _gain(result: Result) -> Figure:

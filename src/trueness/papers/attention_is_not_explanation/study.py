@@ -40,7 +40,7 @@ class AttentionStudy(AttentiveStudy):
     together: int = Field(ge=1)
     """How many seeds one task trains: 1 spreads them over workers, more share a GPU within one process."""
     instances: int = Field(ge=0)
-    """How many test instances are looked at: the first ones; 0 for all."""
+    """How many test instances are looked at, drawn evenly from the classes; 0 for all."""
     examples: int = Field(ge=0, le=1000)
     """How many instances of each model are kept with their words."""
 
@@ -85,11 +85,13 @@ def trial(
     examples: int,
 ) -> dict[str, Any]:
     """Correlation, permutation and adversarial attention of one model: one record per test instance."""
+    from trueness.data.dataset import drawn_examples
     from trueness.protocols.attention.trial import Settings, attention_trial
 
     data = read_dataset(inputs["dataset"])
     how = Settings(epsilon, tuple(epsilons), permutations, search_steps, examples)
-    found = attention_trial(read_model(inputs["model"], seed), data["test"][: instances or None], how, seed=seed)
+    test = drawn_examples(data["test"], instances) if instances else data["test"]
+    found = attention_trial(read_model(inputs["model"], seed), test, how, seed=seed)
     return {"records": found.records, "tokens": dict(found.tokens), "examples": found.examples}
 
 

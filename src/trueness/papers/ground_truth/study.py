@@ -164,7 +164,7 @@ def _payloads(
     return {**payloads, f"records{part}": small(records)} if len(records) else payloads
 
 
-@task("ground-truth/rationales", version=2)
+@task("ground-truth/rationales", version=3)
 def rationales(
     inputs: Mapping[str, Stored],
     *,

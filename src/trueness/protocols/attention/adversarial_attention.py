@@ -1,4 +1,4 @@
-"""The strongest adversarial attention of texts of one's own, as a result."""
+"""Adversarial attention of texts of one's own, as a result: the strongest where it is known, else the best found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trueness.data.examples import TextExample
 from trueness.models.attentive import attentive
 from trueness.models.classifier import Classifier
 from trueness.models.network import inspecting
-from trueness.protocols.attention.adversary import strongest_adversary
+from trueness.protocols.attention.ascent import best_adversary
 from trueness.protocols.attention.search import Search, improved, search
 from trueness.protocols.attention.summary import SATURATED
 from trueness.protocols.attention.view import AttentionView
@@ -48,7 +48,11 @@ def adversarial_attention(model: Classifier, examples: Sequence[TextExample], ep
     if saturated > 0.5:
         message = f"the divergence exceeds {SATURATED} (of at most {np.log(2):.3f}) in {saturated:.0%} of the examples"
         warnings.append(ResultWarning(code="divergence-saturated", where=where, message=message))
-    reason = "known exactly for two classes and a linear head only; the value found and `upper` are an interval"
+    gap = float((records["upper"] - records["divergence"]).mean()) if len(records) else 0.0
+    reason = (
+        "known exactly for two classes and a linear head only; the best found and `upper` are an interval, "
+        f"{gap:.3f} wide in the mean"
+    )
     missing = [] if exact else [Abstention(quantity="strongest adversary", where=where, reason=reason)]
     return Result(records, tuple(scores), tuple(warnings), tuple(missing))
 
@@ -57,7 +61,7 @@ def _records(model: Classifier, examples: Sequence[TextExample], epsilon: float)
     network, batch = attentive(model.network), model.batch(examples)
     with inspecting(network):
         view = AttentionView(network, batch)
-        found = strongest_adversary(view, epsilon)
+        found = best_adversary(view, epsilon)
         if not found.exact:
             found = improved(found, search(view, Search("text", epsilon=epsilon)), epsilon)
         after = view.outputs(found.attention[:, None])[:, 0]

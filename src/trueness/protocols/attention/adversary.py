@@ -49,7 +49,7 @@ class Vertices:
 
 @dataclass(frozen=True)
 class Adversary:
-    """The strongest adversarial attention found, and what is known about stronger ones."""
+    """An adversarial attention: the strongest there is where `exact`, else the best found; none exceeds `upper`."""
 
     attention: Tensor
     """(batch, tokens)"""
@@ -70,12 +70,12 @@ class Adversary:
     exact: bool
 
 
-def strongest_adversary(view: AttentionView, epsilon: float, *, max_bytes: int = 256 << 20) -> Adversary:
-    """The strongest adversarial attention of every instance.
+def vertex_adversary(view: AttentionView, epsilon: float, *, max_bytes: int = 256 << 20) -> Adversary:
+    """The adversarial attention of every instance that puts all weight on one token or two.
 
-    Exact for two classes and a linear head. Otherwise the best feasible one found among single tokens and pairs, with
-    an upper bound: for linear heads the least of the exact solutions under the constraint on two classes only, else
-    what would be possible without any constraint.
+    For two classes and a linear head none is stronger. Otherwise it is the best feasible one found among single tokens
+    and pairs, which `ascent` improves, with an upper bound: for linear heads the least of the exact solutions under the
+    constraint on two classes only, else what would be possible without any constraint.
     """
     order = view.probability.argsort(dim=-1, descending=True)
     if view.exact:

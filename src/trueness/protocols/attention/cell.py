@@ -38,8 +38,18 @@ class AttentionCell(Cell):
 
     @property
     def adversary(self) -> str:
-        """The column of the strongest adversary."""
+        """The column of the adversary: the strongest where `exact`, else the best found."""
         return f"adversary {self.epsilon:g}"
+
+    @property
+    def called(self) -> str:
+        """What it may be called."""
+        return "the strongest adversary" if self.exact else "the best adversary found"
+
+    @property
+    def gap(self) -> float:
+        """By how much the upper bound exceeds what was found, in the mean."""
+        return float((self.records[f"upper {self.epsilon:g}"] - self.records[self.adversary]).mean())
 
     @property
     def uniform(self) -> str:

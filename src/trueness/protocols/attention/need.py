@@ -15,7 +15,7 @@ from trueness.models.attentive import AttentiveClassifier
 from trueness.models.classifier import Classifier
 from trueness.models.network import inspecting
 from trueness.models.transformer import Transformer, UniformAttention
-from trueness.protocols.attention.adversary import strongest_adversary
+from trueness.protocols.attention.ascent import best_adversary
 from trueness.protocols.attention.permutation import sampled_median
 from trueness.protocols.attention.view import AttentionView
 from trueness.stats.differentiable import total_variation
@@ -67,7 +67,7 @@ def needs_attention(model: Classifier, examples: Sequence[TextExample]) -> dict[
         for rows, batch in split.in_order(1 << 13):
             view = AttentionView(network, batch)
             change[rows] = sampled_median(view).cpu().numpy()
-            found = strongest_adversary(view, EPSILON)
+            found = best_adversary(view, EPSILON)
             exact &= bool(found.exact)
             divergence[rows] = found.divergence.cpu().numpy()
     return {"permuted": change, "divergence": divergence, "exact": exact}

@@ -70,7 +70,7 @@ def warnings(cell: AttentionCell) -> Iterator[ResultWarning]:
     if saturated > 0.5:
         yield cell.warn(
             "divergence-saturated",
-            f"the strongest adversary exceeds {SATURATED} (of at most {math.log(2):.3f}) in {saturated:.0%} of "
+            f"{cell.called} exceeds {SATURATED} (of at most {math.log(2):.3f}) in {saturated:.0%} of "
             f"the instances (median length {cell.records['length'].median():g}), so that it hardly tells them apart",
         )
     inside = float((tau.abs() <= NULL_BAND * cell.records["null_deviation"])[tau.notna()].mean())
@@ -102,8 +102,8 @@ def warnings(cell: AttentionCell) -> Iterator[ResultWarning]:
         if not isinstance(beyond, Undefined) and beyond < 0.5:
             yield cell.warn(
                 "adversary-within-seeds",
-                f"in {1 - beyond:.0%} of the instances the strongest adversary diverges no more than retraining with "
-                "another seed does",
+                f"in {1 - beyond:.0%} of the instances {cell.called} diverges no more than retraining with another "
+                "seed does",
             )
 
 
@@ -114,7 +114,7 @@ def abstentions(cell: AttentionCell) -> Iterator[Abstention]:
     if not cell.exact:
         reason = (
             "it is known exactly for two classes and a head that is linear in the attended state; here the best "
-            "feasible one found and an upper bound are given, an interval"
+            f"feasible one found and an upper bound are given, {cell.gap:.3f} apart in the mean"
         )
         yield cell.abstain("strongest adversary", reason)
     if isinstance(cell.gain().value, Undefined):
@@ -182,7 +182,7 @@ def densities(cell: AttentionCell) -> Iterator[dict[str, Any]]:
 
 
 def curve(cell: AttentionCell) -> Iterator[dict[str, Any]]:
-    """The strongest adversary over epsilon."""
+    """The adversary over epsilon, the strongest or the best found."""
     for column in map(str, cell.records.columns):
         if column.startswith("adversary ") and cell.records[column].notna().any():
             epsilon = column.split()[1]

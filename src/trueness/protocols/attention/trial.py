@@ -19,7 +19,7 @@ from trueness.explainers.leave_one_out import LeaveOneOutJW2019
 from trueness.models.attentive import AttentiveClassifier, attentive
 from trueness.models.classifier import Classifier
 from trueness.models.network import inspecting
-from trueness.protocols.attention.adversary import strongest_adversary
+from trueness.protocols.attention.ascent import best_adversary
 from trueness.protocols.attention.correlation import correlations
 from trueness.protocols.attention.permutation import permuted_logit, sampled_median
 from trueness.protocols.attention.search import Found, Search, improved, search
@@ -40,7 +40,7 @@ class Settings:
     epsilon: float = 0.01
     """The change of output (total variation) that an adversary may cause."""
     epsilons: tuple[float, ...] = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
-    """The curve of the strongest adversary over epsilon."""
+    """The curve of the adversary over epsilon: the strongest, or the best found."""
     permutations: int = 100
     search_steps: int = 500
     """Steps of the published search; 0 leaves it out."""
@@ -123,13 +123,14 @@ def _permutations(view: AttentionView, how: Settings, seed: int) -> Columns:
 
 
 def _adversaries(view: AttentionView, how: Settings, searched: Found | None) -> tuple[Columns, Floats]:
-    """The strongest adversary over epsilon, and its attention at the main one."""
+    """The adversary over epsilon, the strongest or the best found, and its attention at the main one."""
     columns: Columns = {}
-    attention = view.attention
+    attention = begin = view.attention
     for epsilon in sorted({*how.epsilons, how.epsilon, PUBLISHED_THRESHOLD}):
-        found = strongest_adversary(view, epsilon)
+        found = best_adversary(view, epsilon, begin)
         if searched is not None:
             found = improved(found, searched, epsilon)
+        begin = found.attention
         columns[f"adversary {epsilon:g}"] = _numpy(found.divergence)
         columns[f"upper {epsilon:g}"] = _numpy(found.upper)
         if epsilon == how.epsilon:
@@ -164,7 +165,7 @@ def _shown(
     tokens: Mapping[str, npt.NDArray[Any]],
     how: Settings,
 ) -> pd.DataFrame:
-    """Some instances with their words: evenly spread over the divergence of their strongest adversary."""
+    """Some instances with their words: evenly spread over the divergence of their adversary."""
     short = records[records["length"] <= 120]
     order = (short if len(short) else records).sort_values(f"adversary {how.epsilon:g}", kind="stable")["instance"]
     chosen = order.iloc[np.unique(np.linspace(0, len(order) - 1, how.examples).round().astype(int))]

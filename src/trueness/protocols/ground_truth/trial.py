@@ -11,6 +11,7 @@ import pandas as pd
 
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import Coder
+from trueness.data.dataset import drawn
 from trueness.data.examples import TextExample
 from trueness.data.places import AnySplit
 from trueness.explainers import TEXT_EXPLAINERS
@@ -62,8 +63,8 @@ def trial(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """One row per explainer and instance, and what is known of the model: its usage of the evidence, and refusals.
 
-    Usage is tested on the whole test split; its first instances are explained, and the first few of them `shown`: kept
-    with their words.
+    Usage is tested on the whole test split; some instances, drawn evenly from its classes, are explained, and the first
+    few of them are `shown`: kept with their words.
     """
     network, coder = model.network, model.coder
     predicted = predictions(network, EncodedSplit(test, coder, model.device))
@@ -71,8 +72,8 @@ def trial(
     facts = {**usage(int((predicted == gold).sum()), len(test), bound), "refused": {}}
     if not facts["proven"]:
         return pd.DataFrame(), facts
-    examples = test[:instances]
-    predicted, gold = predicted[:instances], gold[:instances]
+    chosen = drawn(gold.tolist(), instances)
+    examples, predicted, gold = [test[row] for row in chosen], predicted[chosen], gold[chosen]
     methods = {name: TEXT_EXPLAINERS[name] for name in explainers}
     found = explain_all(network, EncodedSplit(examples, coder, model.device), methods, refuse=False)
     facts["refused"] = found.refused

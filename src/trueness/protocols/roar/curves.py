@@ -74,6 +74,16 @@ class RemovalCell(Cell):
         values = np.asarray(found.value.values.filled(np.nan))
         return values if every else np.where(self.fragile(order), np.nan, values)
 
+    def leaked(self, order: str, method: str) -> Floats:
+        """(seeds, inner steps) by how much masks tell the label better than chance.
+
+        Chance is the largest class, or what random masks tell: lengths, and of pairs the other text.
+        """
+        alone, largest = self.masks[order, method]
+        if method == BASELINE:
+            return alone - largest
+        return alone - np.maximum(largest, self.masks.get(("plain", BASELINE), (largest, largest))[0])
+
 
 def over_seeds(values: Floats) -> Interval:
     """The mean over the seeds of which the value is defined, and its interval."""

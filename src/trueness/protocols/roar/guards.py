@@ -124,9 +124,8 @@ def _below_floor(cell: RemovalCell, curve: Floats, *where: str) -> Iterator[Resu
 
 
 def _mask_leak(cell: RemovalCell, order: str, method: str) -> Iterator[ResultWarning]:
-    alone, largest = cell.masks[order, method]
-    reference = np.maximum(largest, cell.masks.get(("plain", BASELINE), (largest, largest))[0])
-    for step, excess in _largest(dict(enumerate((alone - reference).T, start=1)), above=LEAK):
+    alone = cell.masks[order, method][0]
+    for step, excess in _largest(dict(enumerate(cell.leaked(order, method).T, start=1)), above=LEAK):
         message = (
             f"at step {step} the masks alone tell the label with accuracy {alone[:, step - 1].mean():.3f}, "
             f"{shown(excess)} above random masks and the largest class: the curve is too high by an unknown part"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import EncodedSplit
-from trueness.data.coding import SPECIAL, Coder
+from trueness.data.coding import Coder
 from trueness.data.dataset import TextDataset
 from trueness.data.folder import SPLITS
 from trueness.explainers import TEXT_EXPLAINERS, Explainer, Random, Target
@@ -29,8 +30,10 @@ from trueness.protocols.roar.hiding import Amount, hide
 
 Hiding = Callable[[str, EncodedSplit], Tensor]
 """Which tokens of a split are hidden, from its name and what it is."""
-RECIPE = Recipe(epochs=8, patience=3, batch_size=256, learning_rate=0.005, select="accuracy")
+RECIPE = Recipe(batch_size=256, learning_rate=0.005, select="accuracy")
 """Of a classifier of masks."""
+STEPS, FEWEST, MOST = 600, 8, 150
+"""It is trained for so many steps, within these numbers of epochs, so that few texts are not few steps."""
 Trainer = Callable[..., Sequence[Classifier]]
 """How models of one kind are made: a family's `train`, with all bound but the data, seeds, views and device."""
 
@@ -107,12 +110,24 @@ def mask_only(
 ) -> list[float]:
     """For each seed the test accuracy of a small BiLSTM that reads the outlines of masked texts: train, dev and test.
 
-    Beside the share of the largest class it says how far labels can be told from masks and lengths (Rong et al. 2022).
-    A few epochs find what is plain in many short texts; so many `epochs`, all of them run, find more.
+    Beside the share of the largest class it says how far labels can be told from masks and lengths (Rong et al. 2022);
+    of pairs it reads the other text as well, and random masks say what that and lengths tell. By default it is trained
+    for 600 steps, or until a quarter of them brought nothing; or for so many `epochs`, all of them run.
     """
-    recipe = RECIPE if epochs is None else replace(RECIPE, epochs=epochs, patience=None)
+    train = splits["train"]
+    if epochs is None:
+        enough = min(max(math.ceil(STEPS / math.ceil(len(train) / RECIPE.batch_size)), FEWEST), MOST)
+        recipe = replace(RECIPE, epochs=enough, patience=max(3, enough // 4))
+    else:
+        recipe = replace(RECIPE, epochs=epochs, patience=None)
     config = AttentiveConfig(
-        encoder="bilstm", attention="additive", vocabulary=len(SPECIAL), classes=classes, embedding=8, hidden=16
+        encoder="bilstm",
+        attention="additive",
+        vocabulary=max(split.words for split in splits.values()),
+        classes=classes,
+        embedding=8,
+        hidden=16,
+        head="query" if train.pairs else "linear",
     )
     loops, tests = [], []
     for seed, where in zip(seeds, hidden, strict=True):

@@ -79,12 +79,12 @@ def _scores(cell: RemovalCell) -> Iterator[Score]:
                 values = values[np.isfinite(values)]
                 clipped = mean_interval(np.clip(values, -1, 1)) if len(values) else t_interval(values)
                 yield from replace(quantity, name=AS_PUBLISHED).score(cell, method, clipped, variant="as-published")
-    for (order, method), (alone, largest) in cell.masks.items():
+    for order, method in cell.masks:
         if order == "plain" and ("recursive", method) in cell.masks:
             continue
-        # By how much labels are told better from masks than without them.
-        step = int((alone - largest).mean(axis=0).argmax())
-        yield from LEAK.score(cell, method, t_interval((alone - largest)[:, step]), note=_largest(step))
+        leaked = cell.leaked(order, method)
+        step = int(leaked.mean(axis=0).argmax())
+        yield from LEAK.score(cell, method, t_interval(leaked[:, step]), note=_largest(step))
 
 
 def _largest(step: int) -> str:

@@ -1,0 +1,161 @@
+"""What no study has: twins under other recipes, the published search under other budgets, masks by shuffled labels."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from trueness.data.batches import EncodedSplit
+from trueness.data.dataset import drawn_examples
+from trueness.data.examples import TextExample
+from trueness.engine import Stored, task
+from trueness.engine.worker import current_device
+from trueness.models import TEXT_MODELS
+from trueness.models.attentive import attentive
+from trueness.models.network import inspecting
+from trueness.models.recipes import RECIPES
+from trueness.models.twins import Reference, train_twins
+from trueness.protocols.attefa.comparisons import Base
+from trueness.protocols.attention.adversary import vertex_adversary
+from trueness.protocols.attention.search import Search, search
+from trueness.protocols.attention.view import AttentionView
+from trueness.protocols.roar.hiding import Amount, hide
+from trueness.protocols.roar.step import method_of, nothing, retrain
+from trueness.studies.model_tasks import read_model
+from trueness.studies.text_tasks import read_dataset, read_vectors
+
+
+@task("experiment/twins", version=1)
+def twins(
+    inputs: Mapping[str, Stored], *, base: int, seeds: Sequence[int], loss: str, weight_decay: float, epochs: int
+) -> dict[str, Any]:
+    """Twins of one base model, as published but for the loss and the weight decay."""
+    data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], base)
+    how = replace(RECIPES["twin@attefa2022"], loss=loss, weight_decay=weight_decay, epochs=epochs)  # type: ignore[arg-type]
+    jobs = [(seed, 1.0) for seed in seeds]
+    found = train_twins(model, data, jobs, recipe=how, vectors=read_vectors(inputs["dataset"]), device=current_device())
+    measured = Base(model, data["test"])
+    runs, _ = measured.measure([({"seed": twin.seed, "epoch": twin.epoch}, twin.model) for twin in found])
+    about = {"base": base, "loss": loss, "weight_decay": weight_decay, **measured.facts()}
+    about |= _named("base", _informed(measured.look, data["test"]))
+    rows = []
+    for row, twin in zip(runs.to_dict(orient="records"), found, strict=True):
+        look = Reference.of(twin.model.network, measured.split)
+        rows.append({**about, **_named("twin", {**row, **_informed(look, data["test"])})})
+    return {"rows": rows}
+
+
+def _informed(look: Reference, examples: Sequence[TextExample]) -> dict[str, float]:
+    """By class: how much attention informative words get, where it is known which they are."""
+    if any(example.evidence is None for example in examples):
+        return {}
+    attention = look.attention.cpu().numpy()
+    mass = [
+        float(attention[row, 1 : len(example.tokens) + 1] @ np.array(example.evidence, dtype=float))
+        for row, example in enumerate(examples)
+    ]
+    labels = np.array([example.label for example in examples])
+    return {f"informed, class {label}": float(np.mean(np.array(mass)[labels == label])) for label in np.unique(labels)}
+
+
+def _named(prefix: str, row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {f"{prefix} {name}": value for name, value in row.items()}
+
+
+@task("experiment/search", version=1)
+def budgets(
+    inputs: Mapping[str, Stored],
+    *,
+    seed: int,
+    instances: int,
+    epsilon: float,
+    steps: Sequence[int],
+    rates: Sequence[float],
+) -> dict[str, Any]:
+    """How far the published search stays below the exact solution, over its budget."""
+    data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], seed)
+    network = attentive(model.network)
+    split = EncodedSplit(drawn_examples(data["test"], instances), model.coder, model.device)
+    rows = []
+    with inspecting(network):
+        views = [AttentionView(network, batch) for _, batch in split.in_order(1 << 14)]
+    exact = torch.cat([vertex_adversary(view, epsilon).divergence for view in views])
+    for form in ("code", "text"):
+        for rate in rates:
+            for number in steps:
+                how = Search(form, steps=number, learning_rate=rate, epsilon=epsilon)
+                found = torch.cat([search(view, how, seed=seed).best(epsilon)[0] for view in views])
+                short = (exact - found).cpu().numpy()
+                about = {"seed": seed, "epsilon": epsilon, "form": form, "rate": rate, "steps": number}
+                rows.append(
+                    {
+                        **about,
+                        "instances": len(short),
+                        "exact": float(exact.mean()),
+                        "found": float(found.mean()),
+                        "shortfall": float(short.mean()),
+                        "shortfall 95": float(np.quantile(short, 0.95)),
+                        "short by 0.01": float((short > 0.01).mean()),
+                        "nothing found": float((found == 0).double().mean()),
+                    }
+                )
+    return {"rows": rows}
+
+
+@task("experiment/masks", version=1)
+def masks(
+    inputs: Mapping[str, Stored],
+    *,
+    explainer: str,
+    target: str,
+    seeds: Sequence[int],
+    amounts: Sequence[float],
+    recipe: str,
+) -> dict[str, Any]:
+    """Recursive ROAR by explanations of the gold class, the predicted one, or a class shuffled among texts.
+
+    Masks by shuffled classes hide what speaks for some class, but cannot tell the label.
+    """
+    data = read_dataset(inputs["dataset"])
+    given: dict[str, Any] = {"recipe": recipe, "pretrained": None, "vectors": read_vectors(inputs["dataset"])}
+    trainer = functools.partial(TEXT_MODELS["bilstm-additive"].train, **given)
+    device = current_device()
+    rows = []
+    hidings: list[Any] = [nothing for _ in seeds]
+    for step in range(len(amounts) + 1):
+        trained = retrain(trainer, data, seeds, hidings, device, leak=True)
+        about = {"explainer": explainer, "target": target, "hidden tokens": ([0.0, *amounts])[step]}
+        for seed, one in zip(seeds, trained, strict=True):
+            told = {name: one.measured[name] for name in ("accuracy", "mask-only", "largest-class")}
+            rows.append({**about, "seed": seed, **told})
+        if step == len(amounts):
+            break
+        hidings = []
+        for seed, one in zip(seeds, trained, strict=True):
+            by_split = {
+                name: hide(
+                    one.network,
+                    method_of(explainer, seed),
+                    _shuffled(split, seed) if target == "shuffled" else split,
+                    one.hidden[name],
+                    [Amount(amounts[step], "tokens")],
+                    target="predicted" if target == "predicted" else "gold",
+                )[0]
+                for name, split in one.splits.items()
+            }
+            hidings.append(lambda name, _, by_split=by_split: by_split[name])
+    return {"rows": rows}
+
+
+def _shuffled(split: EncodedSplit, seed: int) -> EncodedSplit:
+    """The same texts with labels that belong to others."""
+    order = np.random.default_rng([seed, *b"shuffled"]).permutation(len(split))
+    other = copy.copy(split)
+    other.labels = split.labels[torch.from_numpy(order).to(split.device)]
+    return other

@@ -1,0 +1,128 @@
+"""Adversarial attention where no exact solution is known: ascent from several starts, every answer made feasible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from trueness.protocols.attention.adversary import Adversary, vertex_adversary
+from trueness.protocols.attention.view import AttentionView
+from trueness.stats.differentiable import jensen_shannon, total_variation
+
+STARTS, STEPS = 12, 200
+_DRAWS, _KEPT = 128, 6
+_RATE = 0.2
+_PENALTY = 20.0
+_NEGLIGIBLE = 1e-3
+_HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class _Found:
+    attention: Tensor
+    divergence: Tensor
+
+
+def best_adversary(view: AttentionView, epsilon: float, begin: Tensor | None = None, *, seed: int = 0) -> Adversary:
+    """The strongest adversary where it is known exactly, else the best one found; `begin` is one within less."""
+    return ascended(view, vertex_adversary(view, epsilon), epsilon, begin, seed=seed)
+
+
+def ascended(
+    view: AttentionView, adversary: Adversary, epsilon: float, begin: Tensor | None = None, *, seed: int = 0
+) -> Adversary:
+    """The adversary, or a feasible attention that diverges more; exact ones stay as they are.
+
+    Adam climbs the divergence under a penalty, from the adversary, from `begin`, from the best of many random mixtures,
+    and from tokens that have little attention. Whatever it ends at is moved towards the observed attention until it is
+    feasible: by convexity the divergence only falls on the way, and the observed attention itself is feasible. It is a
+    local search: a stronger adversary may exist, up to `upper`.
+    """
+    if adversary.exact or epsilon == 0 or view.mask.shape[1] < 2:
+        return adversary
+    generator = torch.Generator().manual_seed(seed)
+    known = [adversary.attention, view.attention if begin is None else begin]
+    given = torch.stack([*known, *_drawn(view, epsilon, generator)], dim=1)
+    climbed = _climb(view, torch.cat([_little_attention(view, generator), (given + 1e-3).log()], dim=1), epsilon)
+    sparse = climbed.masked_fill(climbed < _NEGLIGIBLE, 0.0)
+    candidates = torch.cat([climbed, sparse / sparse.sum(dim=-1, keepdim=True), given], dim=1)
+    found = _feasible(view, candidates, epsilon)
+    value, at = found.divergence.max(dim=-1)
+    better = value > adversary.divergence
+    best = found.attention[torch.arange(len(at), device=at.device), at]
+    attention = torch.where(better[:, None], best, adversary.attention)
+    none = torch.full_like(adversary.first, -1)
+    divergence = torch.where(better, value, adversary.divergence)
+    return replace(
+        adversary,
+        attention=attention,
+        divergence=divergence,
+        upper=torch.maximum(adversary.upper, divergence),
+        change=total_variation(view.outputs(attention[:, None])[:, 0], view.probability),
+        first=torch.where(better, none, adversary.first),
+        second=torch.where(better, none, adversary.second),
+    )
+
+
+def _drawn(view: AttentionView, epsilon: float, generator: torch.Generator) -> list[Tensor]:
+    """The best of many random mixtures, few tokens each, made feasible."""
+    rows, width = view.mask.shape
+    weights = (torch.rand(rows, _DRAWS, width, generator=generator).to(view.attention) ** 8 + 1e-12) * view.mask[
+        :, None
+    ]
+    found = _feasible(view, weights / weights.sum(dim=-1, keepdim=True), epsilon, halvings=_HALVINGS // 3)
+    best = found.divergence.topk(_KEPT, dim=-1).indices
+    return list(found.attention.gather(1, best[..., None].expand(-1, -1, width)).unbind(dim=1))
+
+
+def _little_attention(view: AttentionView, generator: torch.Generator) -> Tensor:
+    """(batch, starts, tokens) logits."""
+    rows, width = view.mask.shape
+    noise = torch.randn(rows, STARTS, width, generator=generator).to(view.attention)
+    spread = torch.linspace(0.0, 3.0, STARTS, device=noise.device, dtype=noise.dtype)[:, None]
+    return -(view.attention + 1e-3).log()[:, None] + spread * noise
+
+
+def _climb(view: AttentionView, logits: Tensor, epsilon: float) -> Tensor:
+    """(batch, starts, tokens) attention."""
+    hidden = ~view.mask[:, None]
+    features, observed = view.features.float(), view.attention.float()[:, None]
+    target = view.probability.float()[:, None]
+    logits = logits.float().requires_grad_()
+    optimiser = torch.optim.Adam([logits], lr=_RATE)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS, _RATE / 20)
+    with torch.enable_grad():
+        for step in range(STEPS):
+            attention = torch.softmax(logits.masked_fill(hidden, -torch.inf), dim=-1)
+            change = total_variation(
+                view.of_features(torch.einsum("bkt,btf->bkf", attention, features)).float(), target
+            )
+            penalty = _PENALTY * (1 + 10 * step / STEPS)
+            loss = (penalty * torch.relu(change - epsilon) - jensen_shannon(attention, observed)).sum()
+            (logits.grad,) = torch.autograd.grad(loss, logits)
+            optimiser.step()
+            schedule.step()
+    attention = torch.softmax(logits.detach().masked_fill(hidden, -torch.inf), dim=-1).double()
+    return attention / attention.sum(dim=-1, keepdim=True)
+
+
+def _feasible(view: AttentionView, candidates: Tensor, epsilon: float, halvings: int = _HALVINGS) -> _Found:
+    """Each candidate as far from the observed attention as the change of output allows, on the line between them."""
+    observed = view.attention[:, None]
+    away = candidates - observed
+    target = view.probability[:, None]
+
+    def inside(share: Tensor) -> Tensor:
+        return total_variation(view.outputs(observed + share[..., None] * away), target) <= epsilon
+
+    low, high = torch.zeros_like(candidates[..., 0]), torch.ones_like(candidates[..., 0])
+    low = torch.where(inside(high), high, low)
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        there = inside(middle)
+        low, high = torch.where(there, middle, low), torch.where(there, high, middle)
+    attention = observed + low[..., None] * away
+    divergence = jensen_shannon(attention, observed)
+    return _Found(attention, torch.where(inside(low), divergence, 0.0))
