@@ -190,7 +190,7 @@ def rationales(
     return payloads
 
 
-@task("ground-truth/summary", version=3, light=True)
+@task("ground-truth/summary", version=4, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Place]) -> dict[str, Any]:
     """Scores, the ranking, warnings and checked claims of the whole study."""
     import pandas as pd
