@@ -58,8 +58,9 @@ def crossed_p_value(values: npt.ArrayLike) -> float:
 def of_pairs(pairs: npt.ArrayLike, seeds: int) -> Floats:
     """From what was measured of every two seeds: a table (seeds, instances) for `crossed_interval`.
 
-    `pairs` is (pairs, instances), in the order of `itertools.combinations`. Pairs that share a seed are not independent. Each seed's row is its pseudo-value of the jackknife: as many times the
-    mean as there are seeds, less the others' part. With two seeds there is one pair, and one row.
+    `pairs` is (pairs, instances), in the order of `itertools.combinations`. Pairs that share a seed are not
+    independent. Each seed's row is its pseudo-value of the jackknife: as many times the mean as there are seeds, less
+    the others' part. With two seeds there is one pair, and one row.
     """
     table = np.asarray(pairs, dtype=np.float64)
     combinations = list(itertools.combinations(range(seeds), 2))

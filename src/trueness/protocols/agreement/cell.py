@@ -123,7 +123,7 @@ class AgreementCell(Cell):
             return []
         chances, agree = [], []
         for one, other in pairs:
-            own = max((known[one], known[other]), key=lambda taus: float(taus.stack().mean()))
+            own = max((known[one], known[other]), key=lambda taus: float(np.nanmean(taus.to_numpy())))
             together = self.table(self.pair(one, other))
             test = _compared(apart(together, own))
             chances.append(test["p"] / 2 if test["difference"] < 0 else 1 - test["p"] / 2)
