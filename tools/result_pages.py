@@ -21,7 +21,7 @@ STUDIES = {
     "roar-synthetic": "ROAR on synthetic vectors (Madsen et al. 2022, section 3.3)",
 }
 ALSO = {"recursive-roar": ("minilm.json",), "ground-truth-text": ("rationales.json",)}
-"""Other files of a study whose claims are shown, beside compare.json."""
+"""Other files of a study whose claims and cells count, beside compare.json."""
 UNKNOWN = "unknown"
 _SMALL = 40
 
@@ -36,6 +36,11 @@ def read(file: str) -> dict[str, Any]:
     return found
 
 
+def files(study: str) -> list[str]:
+    """All of a study's files that count."""
+    return [f"{study}/{file}" for file in ("compare.json", *ALSO.get(study, ()))]
+
+
 def table(header: list[str], rows: list[list[str]]) -> str:
     """In Markdown."""
     lines = [header, ["---"] * len(header), *rows]
@@ -44,8 +49,8 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 def totals() -> str:
     """How many published cells agree, differ and cannot be told: in all, and of each study."""
-    found = {study: read(f"{study}/compare.json")["agreement"] for study in STUDIES}
     names = ("agrees", "differs", "cannot tell")
+    found = {study: counts(study) for study in STUDIES}
     sums = {name: sum(one[name] for one in found.values()) for name in (*names, "compared", "not measured")}
     unknown = sum(cause == UNKNOWN for study in STUDIES for _, cause, _ in differing(study))
     text = (
@@ -61,14 +66,21 @@ def totals() -> str:
     return text + table(["paper", "agree", "differ", "cannot tell", "not measured"], rows)
 
 
+def counts(study: str) -> dict[str, int]:
+    """The published cells of a study, over its files, none of which has a cell of another."""
+    parts = [read(file)["agreement"] for file in files(study)]
+    found = {name: sum(part[name] for part in parts) for name in ("agrees", "differs", "cannot tell", "compared")}
+    return {**found, "not measured": parts[0]["not measured"] - sum(part["compared"] for part in parts[1:])}
+
+
 def verdicts() -> str:
     """Every claim of every study: verdict, one number, link."""
     parts = []
     for study, title in STUDIES.items():
         rows = [
             [claim["claim"], f"**{claim['verdict']}**", one_number(claim["evidence"]), f"[more](results/{study}.md)"]
-            for file in ("compare.json", *ALSO.get(study, ()))
-            for claim in read(f"{study}/{file}")["claims"]
+            for file in files(study)
+            for claim in read(file)["claims"]
         ]
         parts.append(f"### {title}\n\n{table(['claim', 'verdict', 'one number', ''], rows)}")
     return "\n".join(parts)
@@ -104,11 +116,11 @@ def agreement(file: str) -> str:
     return f"{first}\n" + (f"\n{table([*header, 'margin from'], rows)}" if rows else "")
 
 
-def differing(study: str, file: str = "compare.json") -> Iterator[tuple[dict[str, Any], str, str]]:
+def differing(study: str) -> Iterator[tuple[dict[str, Any], str, str]]:
     """Each published cell that differs, with its tested cause or the word unknown, and how it was tested."""
     known = RESULTS / study / "causes.csv"
     causes = list(csv.DictReader(known.read_text(encoding="utf-8").splitlines())) if known.exists() else []
-    for row in read(f"{study}/{file}")["rows"]:
+    for row in (row for file in files(study) for row in read(file)["rows"]):
         if row["outcome"] == "differs":
             fits = (
                 one
@@ -138,10 +150,9 @@ def causes(study: str) -> str:
 
 def cells(study: str) -> str:
     """A page of every published cell beside ours."""
-    found = read(f"{study}/compare.json")
     named = {_key(row): cause for row, cause, _ in differing(study)}
     rows = []
-    for row in found["rows"]:
+    for row in (row for file in files(study) for row in read(file)["rows"]):
         if row["outcome"] is None:
             continue
         interval = "–" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
@@ -171,7 +182,8 @@ def draw(study: str) -> None:
     from trueness.report.figure import GREEN, GREY, VERMILION, Figure, all_at_once, layer, names_to, numbers, panels
     from trueness.report.page import figure_bytes
 
-    rows = pd.DataFrame([row for row in read(f"{study}/compare.json")["rows"] if row["outcome"] is not None])
+    every = (row for file in files(study) for row in read(file)["rows"])
+    rows = pd.DataFrame([row for row in every if row["outcome"] is not None])
     if not len(rows):
         return
     rows = rows[["group", "compared_with", "value", "low", "high", "outcome", "margin"]]
