@@ -25,11 +25,13 @@ def test_published_files_hold_numbers(kind):
 
 def test_compare_has_the_agreed_form(tiny_run):
     compared = tiny_run.compare()
-    assert set(compared) == {"study", "agreement", "rows", "claims", "warnings", "abstentions"}
-    assert compared["agreement"] == {"compared": 2, "agreeing": 1, "with_spread": 0, "inside": 0}
+    assert set(compared) == {"schema", "study", "agreement", "rows", "claims", "warnings", "abstentions"}
+    nothing = dict.fromkeys(("compared", "agrees", "differs", "cannot tell", "not measured"), 0)
+    assert compared["agreement"] == {**nothing, "quantities": []}, "the paper's one draw has no spread"
     keys = {
         "quantity", "dataset", "model", "method", "variant", "published", "published_low", "published_high",
-        "second_run", "value", "low", "high", "n", "direction", "null", "best", "agrees", "inside", "note",
+        "second_run", "value", "low", "high", "n", "direction", "null", "best", "compared_with", "margin", "group",
+        "outcome", "note",
     }  # fmt: skip
     assert all(set(row) == keys for row in compared["rows"])
     assert all(set(claim) == {"claim", "verdict", "evidence"} for claim in compared["claims"])
