@@ -60,7 +60,7 @@ def _context(scores: Scores, by: Cells, dataset: str) -> Finding | None:
 
 
 def _informative(scores: Scores, by: Cells, model: str) -> Finding | None:
-    """Per base model: tau between the number of informative tokens and the score."""
+    """Per seed: tau between the number of informative tokens and the score."""
     order = [dataset for dataset in (*COUNTED, *SHARED) if (dataset, model) in by]
     table = pd.DataFrame({dataset: scores(by[dataset, model]) for dataset in order}).dropna()
     if len(order) < 3 or not len(table):
