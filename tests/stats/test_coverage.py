@@ -32,7 +32,7 @@ def tables(draws, seeds, instances, spreads, rng):
     )
 
 
-@pytest.mark.parametrize("n", [3, 5, 9, 11, 20])
+@pytest.mark.parametrize("n", [3, 5, 9, 11, 20, 50])
 def test_students_interval_over_seeds(n):
     assert 0.92 <= coverage(map(t_interval, np.random.default_rng(n).normal(TRUTH, 0.2, (1500, n)))) <= 0.98
 
@@ -91,7 +91,7 @@ def test_differences_of_datasets():
 
 
 def test_the_bootstrap_needs_more_than_five_values():
-    """BCa is used over the 50 draws of roar-synthetic and over the texts of one model; with five it is too narrow."""
+    """No study uses BCa any more; with five values it is too narrow."""
     rng = np.random.default_rng(2)
     for n, least, most in ((50, 0.92, 0.98), (5, 0.70, 0.90)):
         data = rng.normal(TRUTH, 0.2, (300, n))
