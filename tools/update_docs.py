@@ -1,4 +1,12 @@
-"""Write the tables of docs/results.md from what results/ holds; with --check, only tell whether they are current."""
+"""Write the pages of measured results from what results/ holds; with --check, only tell whether they are current.
+
+    python tools/update_docs.py
+
+In docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
+`<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`, `<!-- causes: STUDY -->`,
+`<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`, `<!-- base models -->`. It also writes
+docs/results/STUDY-cells.md and docs/images/published-STUDY.png. Files are named as within results/.
+"""
 
 from __future__ import annotations
 
@@ -6,66 +14,64 @@ import csv
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trueness.report.compare import shares, shown_rows
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "results.md"
+from result_pages import DOCS, RESULTS, STUDIES, agreement, causes, cells, claims, draw, read, table, totals, verdicts
 
 
 def main() -> int:
-    """Fill what is between `<!-- end -->` and each of these comments.
-
-    `<!-- table: STUDY -->`, `<!-- methods: STUDY/FILE, MODEL, QUANTITY -->`, `<!-- rationales: STUDY/FILE -->`,
-    `<!-- base models -->`.
-    """
-    text = PAGE.read_text(encoding="utf-8")
-    current = re.sub(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", _fill, text, flags=re.DOTALL)
-    current = re.sub(
-        r"(<!-- methods: (\S+), (\S+), (.+?) -->\n).*?(<!-- end -->)", _fill_methods, current, flags=re.DOTALL
-    )
-    current = re.sub(r"(<!-- rationales: (\S+) -->\n).*?(<!-- end -->)", _fill_rationales, current, flags=re.DOTALL)
-    current = re.sub(r"(<!-- base models -->\n).*?(<!-- end -->)", _fill_models, current, flags=re.DOTALL)
-    if current == text:
-        return 0
+    """Fill every page; draw every figure."""
+    pages = [DOCS / "results.md", *(page for page in sorted((DOCS / "results").glob("*.md")) if not _made(page))]
+    wanted = {page: _filled(page.read_text(encoding="utf-8")) for page in pages}
+    wanted |= {DOCS / "results" / f"{study}-cells.md": cells(study) for study in STUDIES}
+    stale = [page for page, text in wanted.items() if not page.exists() or page.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv:
-        print("docs/results.md does not show what results/ holds; run: python tools/update_docs.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(current, encoding="utf-8")
+        for page in stale:
+            name = page.relative_to(DOCS.parent)
+            print(f"{name} does not show what results/ holds; run: python tools/update_docs.py", file=sys.stderr)
+        return 1 if stale else 0
+    for page in stale:
+        page.write_text(wanted[page], encoding="utf-8")
+    for study in STUDIES:
+        draw(study)
     return 0
 
 
+def _made(page: Path) -> bool:
+    return page.stem.endswith("-cells")
+
+
+def _filled(text: str) -> str:
+    return re.sub(r"(<!-- ([a-z ]+?)(?:: (.+?))? -->\n).*?(<!-- end -->)", _fill, text, flags=re.DOTALL)
+
+
 def _fill(match: re.Match[str]) -> str:
-    compared = json.loads((ROOT / "results" / match[2] / "compare.json").read_text(encoding="utf-8"))
-    rows, left_out = shown_rows(compared["rows"])
-    why = "without a published counterpart or of too few runs to be compared with it"
-    more = f"\n{left_out} more values, {why}, are in `compare.json`.\n" if left_out else ""
-    words = "".join(f"{sentence} " for sentence in shares(compared["agreement"])).strip()
-    return f"{match[1]}{_claims(compared['claims'])}\n{words}\n\n{_rows(rows)}{more}{match[3]}"
+    given = match[3].split(", ") if match[3] else []
+    return match[1] + BLOCKS[match[2]](*given) + match[4]
 
 
-def _fill_methods(match: re.Match[str]) -> str:
+def methods(file: str, model: str, quantity: str) -> str:
     """A row for each method, that with the largest values first, and a column for each dataset."""
-    compared = json.loads((ROOT / "results" / match[2]).read_text(encoding="utf-8"))
-    rows = [row for row in compared["rows"] if row["model"] == match[3] and row["quantity"] == match[4]]
+    rows = [row for row in read(file)["rows"] if row["model"] == model and row["quantity"] == quantity]
     if not rows:
-        raise SystemExit(f"{match[2]} has no {match[4]} of {match[3]}.")
+        raise SystemExit(f"{file} has no {quantity} of {model}.")
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(row["method"], {})[row["dataset"]] = row
-    lines = [f"| {match[4]} | {' | '.join(datasets)} |", "|---|" + "---|" * len(datasets)]
-    for method, cells in sorted(found.items(), key=lambda item: -sum(row["value"] for row in item[1].values())):
-        shown = [f"{cells[name]['value']:.2f}{_interval(cells[name])}" if name in cells else "–" for name in datasets]
-        lines.append(f"| {method} | {' | '.join(shown)} |")
-    return match[1] + "\n".join(lines) + "\n" + match[5]
+    lines = [
+        [method, *(_value(of[name]) if name in of else "–" for name in datasets)]
+        for method, of in sorted(found.items(), key=lambda item: -sum(row["value"] for row in item[1].values()))
+    ]
+    return table([quantity, *datasets], lines)
 
 
-def _fill_rationales(match: re.Match[str]) -> str:
-    """The claims, and a row for each rationale model: its accuracy, and what it selects."""
-    compared = json.loads((ROOT / "results" / match[2]).read_text(encoding="utf-8"))
+def rationales(file: str) -> str:
+    """A row for each rationale model: its accuracy, and what it selects."""
     columns = {
         "accuracy": "accuracy",
         "selected words": "selected of all words",
@@ -75,29 +81,25 @@ def _fill_rationales(match: re.Match[str]) -> str:
         "selected evidence, of the possible": "of the possible",
     }
     found: dict[tuple[str, str], dict[str, str]] = {}
-    for row in compared["rows"]:
+    for row in read(file)["rows"]:
         if row["model"].startswith("rationale-"):
-            shown = f"{row['value']:.2f}{_interval(row)}"
-            found.setdefault((row["dataset"], row["model"]), {})[row["quantity"]] = shown
-    lines = [f"| dataset | model, aim | {' | '.join(columns.values())} |", "|---|---|" + "---|" * len(columns)]
-    for key, values in found.items():
-        lines.append(f"| {' | '.join(key)} | {' | '.join(values.get(name, '–') for name in columns)} |")
-    return f"{match[1]}{_claims(compared['claims'])}\n" + "\n".join(lines) + "\n" + match[3]
+            found.setdefault((row["dataset"], row["model"]), {})[row["quantity"]] = _value(row)
+    lines = [[*key, *(values.get(name, "–") for name in columns)] for key, values in found.items()]
+    return table(["dataset", "model, aim", *columns.values()], lines)
 
 
-def _interval(row: dict[str, Any]) -> str:
-    return "" if row["low"] is None else f" ({row['low']:.2f} to {row['high']:.2f})"
+def _value(row: dict[str, Any]) -> str:
+    interval = "" if row["low"] is None else f" ({row['low']:.2f} to {row['high']:.2f})"
+    return f"{row['value']:.2f}{interval}"
 
 
-def _fill_models(match: re.Match[str]) -> str:
-    folder = ROOT / "results" / "base-models"
+def base_models() -> str:
+    """Trained models beside the papers' tables."""
+    folder = RESULTS / "base-models"
     trained = [json.loads(line) for line in (folder / "models.jsonl").read_text(encoding="utf-8").splitlines()]
     with (folder / "published.csv").open(encoding="utf-8", newline="") as file:
         published = list(csv.DictReader(file))
-    lines = [
-        "| dataset | recipe | model | metric | published | ours: mean (least to most) | seeds |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = []
     for row in published:
         key = [row[name] for name in ("dataset", "recipe", "model")]
         values = [
@@ -107,36 +109,20 @@ def _fill_models(match: re.Match[str]) -> str:
         ]
         interval = f" ({row['published_low']} to {row['published_high']})" if row["published_low"] else ""
         shown = f"{sum(values) / len(values):.3f} ({min(values):.3f} to {max(values):.3f})"
-        lines.append(
-            f"| {' | '.join(key)} | {row['metric']} | {row['published']}{interval} | {shown} | {len(values)} |"
-        )
-    return match[1] + "\n".join(lines) + "\n" + match[2]
+        lines.append([*key, row["metric"], f"{row['published']}{interval}", shown, str(len(values))])
+    return table(["dataset", "recipe", "model", "metric", "published", "ours: mean (least to most)", "seeds"], lines)
 
 
-def _claims(claims: list[dict[str, Any]]) -> str:
-    lines = ["| claim | verdict | evidence |", "|---|---|---|"]
-    lines += [f"| {claim['claim']} | **{claim['verdict']}** | {claim['evidence']} |" for claim in claims]
-    return "\n".join(lines) + "\n"
-
-
-def _rows(rows: list[dict[str, Any]]) -> str:
-    keys = [tuple(row[name] for name in ("quantity", "dataset", "model", "method")) for row in rows]
-    twice = len(set(keys)) < len(keys)  # as published and corrected
-    lines = [
-        f"| quantity | dataset | model | method |{' variant |' if twice else ''} published | second run | ours "
-        "| 95 % interval | n | agrees |",
-        f"|---|---|---|---|{'---|' if twice else ''}---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        interval = "–" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
-        published, again = ("–" if row[name] is None else f"{row[name]:.3g}" for name in ("published", "second_run"))
-        agrees = {True: "yes", False: "no", None: "–"}[row["agrees"]]
-        variant = f" {row['variant']} |" if twice else ""
-        lines.append(
-            f"| {row['quantity']} | {row['dataset']} | {row['model']} | {row['method']} |{variant} {published} "
-            f"| {again} | {row['value']:.3f} | {interval} | {row['n']} | {agrees} |"
-        )
-    return "\n".join(lines) + "\n"
+BLOCKS: dict[str, Callable[..., str]] = {
+    "totals": totals,
+    "verdicts": verdicts,
+    "claims": claims,
+    "agreement": agreement,
+    "causes": causes,
+    "methods": methods,
+    "rationales": rationales,
+    "base models": base_models,
+}
 
 
 if __name__ == "__main__":

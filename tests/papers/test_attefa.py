@@ -78,8 +78,8 @@ def test_a_collapsed_twin_is_named(attefa_run):
 
     runs = attefa_run.result.tables["runs"]
     runs = runs[runs["model"] == "average-additive"].assign(one_class=1.0)
-    base = {"performance": 0.9, "constant": 0.4, "ceiling": 0.5, "one_class": 0.5, "classes": 2}
-    cell = TwinCell("data", "average-additive", base, runs, attefa_run.result.tables["metrics"])
+    base = {"performance": 0.9, "constant": 0.4, "ceiling": 0.5, "one_class": 0.5, "classes": 2, "seed": 10}
+    cell = TwinCell("data", "average-additive", (base,), runs.assign(base=10), attefa_run.result.tables["metrics"])
     found = {warning.code: warning.message for warning in warnings(cell)}
     assert found["collapsed-twin"].startswith("3 of 3 twins")
     assert "0.500" in found["unreachable-ceiling"]

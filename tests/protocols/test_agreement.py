@@ -3,13 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import kendalltau, pearsonr, spearmanr, ttest_1samp
+from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from trueness.papers.agreement.claims import claims
 from trueness.protocols.agreement.cell import SEED, AgreementCell
 from trueness.protocols.agreement.measures import own_records, pair_records
 from trueness.protocols.agreement.summary import agreement, cell_scores, summarise
-from trueness.stats import holm
+from trueness.stats import crossed_interval, crossed_p_value, holm, t_interval
 
 RNG = np.random.default_rng(0)
 LENGTHS = RNG.integers(6, 15, 40)
@@ -123,7 +123,10 @@ def cell(noise, **more):
             "attention": np.abs(rng.normal(size=MASK.shape)),
         }
         records.append(pair_records(scores, MASK, 3).assign(seed=seed))
-        own += [own_records(scores, earlier, MASK).assign(against=SEED) for earlier in seen]
+        own += [
+            own_records(scores, earlier, MASK).assign(against=SEED, seed=other, other=seed)
+            for other, earlier in enumerate(seen)
+        ]
         seen.append(scores)
     settings = {"dataset": "texts", "model": "bilstm-additive", "variant": "corrected", **more}
     return AgreementCell(
@@ -143,27 +146,52 @@ def test_differences_are_paired_tests_with_holm_s_correction():
     assert len(table) == 4 * 3
     row = table.set_index(["method", "more", "less"]).loc[("lime", "integrated-gradients", "attention")]
     some = cell(noise=1.0)
-    change = some.by_text(some.pair("lime", "integrated-gradients")) - some.by_text(some.pair("lime", "attention"))
-    expected = ttest_1samp(change, 0.0)
-    assert row["difference"] == pytest.approx(change.mean())
-    assert row["p"] == pytest.approx(expected.pvalue)
-    assert (row["low"], row["high"]) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    change = some.table(some.pair("lime", "integrated-gradients")) - some.table(some.pair("lime", "attention"))
+    expected = crossed_interval(change.to_numpy())
+    assert (row["difference"], row["low"], row["high"], row["n"]) == (
+        *map(pytest.approx, (change.to_numpy().mean(), expected.low, expected.high)),
+        3,
+    )
+    assert row["p"] == pytest.approx(crossed_p_value(change.to_numpy()))
     assert table["p, Holm"].to_numpy() == pytest.approx(holm(table["p"].to_numpy()))
 
 
-def test_the_seeds_of_a_text_are_resampled_together():
-    """Three equal seeds know no more than one."""
+def tau_of(cell, method):
+    found = (score for score in cell_scores(cell) if (score.quantity, score.method) == ("Kendall tau", method))
+    return next(found)
+
+
+def test_equal_seeds_know_no_more_than_one_and_n_counts_seeds():
     one = cell(noise=1.0)
     first = one.records[one.records["seed"] == 0]
     thrice = replace(one, records=pd.concat([first.assign(seed=seed) for seed in range(3)], ignore_index=True))
     single = replace(one, records=first.reset_index(drop=True))
-    pick = {"quantity": "Kendall tau", "method": "lime and attention"}
-    a, b = (
-        next(score for score in cell_scores(some) if all(getattr(score, key) == value for key, value in pick.items()))
-        for some in (thrice, single)
-    )
-    assert (a.n, b.n) == (120, 40)
+    a, b = (tau_of(some, "lime and attention") for some in (thrice, single))
+    assert (a.n, b.n) == (3, 40)
     assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=1e-9)
+
+
+def test_seeds_that_differ_widen_the_interval():
+    some = cell(noise=1.0)
+    shifted = some.records.assign(**{"Kendall tau": some.records["Kendall tau"] + 0.1 * some.records["seed"]})
+    before, after = (tau_of(one, "lime and attention") for one in (some, replace(some, records=shifted)))
+    assert after.high - after.low > 2 * (before.high - before.low)
+
+
+def test_a_method_against_itself_is_as_sure_as_there_are_seeds():
+    some = cell(noise=1.0)
+    score = tau_of(some, "lime and itself, another seed")
+    own = some.own[some.own["method"] == "lime"].groupby(["seed", "other"])["Kendall tau"].mean()
+    assert score.value == pytest.approx(own.mean())
+    assert score.n == 3
+    alone = t_interval([3 * own.mean() - 2 * own[pair] for pair in ((1, 2), (0, 2), (0, 1))])
+    assert score.high - score.low >= alone.high - alone.low
+
+
+def test_one_model_supports_no_conclusion():
+    some = cell(noise=1.0)
+    one = replace(some, records=some.records[some.records["seed"] == 0])
+    assert {item.verdict for item in claims([one])} == {"cannot tell"}
 
 
 def test_conclusions_can_fail():
@@ -209,8 +237,8 @@ def test_equal_numbers_of_other_rows_are_kept_apart():
         for score in cell_scores(replace(some, records=records))
         if score.quantity == "Kendall tau"
     }
-    assert found["lime and attention-flow"] == 40
-    assert found["lime and attention"] == 40
+    assert found["lime and attention-flow"] == 2, "seeds"
+    assert found["lime and attention"] == 40, "texts of one model"
 
 
 def test_one_text_shows_no_difference():

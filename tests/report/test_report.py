@@ -8,7 +8,7 @@ from trueness import report
 from trueness.api import open_run
 from trueness.errors import UserError
 from trueness.papers import PAPERS
-from trueness.protocols.result import Abstention, Result, ResultWarning, Score
+from trueness.protocols.result import Abstention, Result, ResultWarning
 from trueness.report.compare import compare
 from trueness.report.page import _page, figure_bytes
 from trueness.studies import KINDS
@@ -25,46 +25,18 @@ def test_published_files_hold_numbers(kind):
 
 def test_compare_has_the_agreed_form(tiny_run):
     compared = tiny_run.compare()
-    assert set(compared) == {"study", "agreement", "rows", "claims", "warnings", "abstentions", "vectors"}
-    assert compared["agreement"] == {"compared": 2, "agreeing": 1, "with_spread": 0, "inside": 0}
+    assert set(compared) == {"schema", "study", "agreement", "rows", "claims", "warnings", "abstentions", "vectors"}
+    nothing = dict.fromkeys(("compared", "agrees", "differs", "cannot tell", "not measured"), 0)
+    assert compared["agreement"] == {**nothing, "quantities": []}, "the paper's one draw has no spread"
     keys = {
         "quantity", "dataset", "model", "method", "variant", "published", "published_low", "published_high",
-        "second_run", "value", "low", "high", "n", "direction", "null", "best", "agrees", "inside", "note",
+        "second_run", "value", "low", "high", "n", "direction", "null", "best", "compared_with", "margin", "group",
+        "outcome", "note",
     }  # fmt: skip
     assert all(set(row) == keys for row in compared["rows"])
     assert all(set(claim) == {"claim", "verdict", "evidence"} for claim in compared["claims"])
     assert {row["variant"] for row in compared["rows"]} == {"corrected", "as-published"}
     json.dumps(compared, allow_nan=False)
-
-
-def test_agreement_is_told_only_where_something_was_published(tiny_run):
-    for row in tiny_run.compare()["rows"]:
-        assert (row["agrees"] is None) == (row["published"] is None)
-    identical = [
-        row
-        for row in tiny_run.compare()["rows"]
-        if row["method"] == "recursive-roar" and row["quantity"].startswith("share of draws equal")
-    ]
-    assert {row["dataset"]: row["agrees"] for row in identical} == {
-        "roar-synthetic": False,
-        "roar-synthetic@madsen2022": True,
-    }
-
-
-@pytest.mark.parametrize(
-    ("published", "ours", "agrees"),
-    [
-        ((1.0, None, None), (1.0, 0.9, 1.0), True),
-        ((1.0, None, None), (0.5, 0.2, 0.9), False),
-        ((1.0, 0.8, 1.2), (0.5, 0.2, 0.9), True),
-        ((1.0, None, None), (1.0, None, None), True),
-        ((1.0, None, None), (1.1, None, None), False),
-    ],
-)
-def test_values_agree_when_their_intervals_meet(published, ours, agrees):
-    from trueness.report.compare import _meet
-
-    assert _meet(published, ours) is agrees
 
 
 def test_the_report_is_one_file_that_asks_for_nothing(tiny_run, tmp_path):
@@ -127,7 +99,7 @@ def test_a_result_without_scores_is_reported(tiny_run):
 
 def test_values_of_a_paper_have_columns_only_where_there_are_some(tiny_run):
     """A table of the user's own data does not speak of a paper."""
-    columns = ('<th scope="col" class="number">published</th>', '<th scope="col">agrees</th>')
+    columns = ('<th scope="col" class="number">published</th>', '<th scope="col">outcome</th>')
     page = _page(tiny_run.study, tiny_run.stored, tiny_run.result, [])
     tables = page.split('<table id="score-table-')[1:]
     assert len(tables) == 2
@@ -162,22 +134,3 @@ def test_a_report_that_cannot_be_written_is_a_sentence(tiny_run, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"report .* cannot be written"):
         tiny_run.report(tmp_path / "file" / "page.html")
-
-
-def test_two_runs_of_the_authors_are_an_interval():
-    """Where they did not publish one."""
-    from trueness.report.compare import _row
-
-    score = Score(
-        quantity="q", dataset="d", model="m", method="e", variant="as-published", target="t", value=0.38, low=0.36,
-        high=0.4, level=0.95, n=5, direction="neither", null=None, best=None,
-    )  # fmt: skip
-    between = _row(score, {"published": "0.40", "second_run": "0.34", "note": "Table 2"})
-    assert (between["published_low"], between["published_high"], between["inside"]) == (0.34, 0.40, True)
-    assert between["agrees"] is True
-    given = {"published": "0.40", "published_low": "0.3", "published_high": "0.5", "second_run": "0.34"}
-    assert (_row(score, given)["published_low"], _row(score, given)["published_high"]) == (0.3, 0.5)
-    outside = _row(score, {"published": "0.50", "second_run": "0.45"})
-    assert (outside["inside"], outside["agrees"]) == (False, False)
-    alone = _row(score, {"published": "", "second_run": "0.34"})
-    assert (alone["second_run"], alone["inside"], alone["agrees"]) == (0.34, None, None)

@@ -1,12 +1,10 @@
-from statistics import NormalDist
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from trueness.stats import Reason, Undefined, difference_interval, mean_interval, mean_intervals, t_interval
+from trueness.stats import Reason, Undefined, difference_interval, mean_interval, t_interval
 from trueness.stats.intervals import within
 
 
@@ -115,66 +113,6 @@ def test_students_interval():
     assert t_interval([]).value.reason is Reason.EMPTY
     with pytest.raises(ValueError, match="finite"):
         t_interval([np.nan, 1.0])
-
-
-def test_many_columns_at_once_are_each_column_alone():
-    rng = np.random.default_rng(3)
-    clusters = np.repeat(np.arange(60), 3)
-    values = rng.gamma(2.0, size=(180, 5)) + rng.normal(size=60).repeat(3)[:, None]
-    values[rng.random(180) < 0.2, 1] = np.nan
-    values[:, 2] = 1.0
-    values[:, 3] = np.nan
-    values[5:, 4] = np.nan
-    found = mean_intervals(values, clusters)
-    for column, ours in enumerate(found):
-        there = ~np.isnan(values[:, column])
-        alone = mean_interval(values[there, column], clusters=clusters[there])
-        assert (ours.n, ours.clusters) == (alone.n, alone.clusters)
-        if isinstance(alone.low, Undefined):
-            assert str(ours.low) == str(alone.low)
-            continue
-        width = alone.high - alone.low
-        assert ours.value == pytest.approx(alone.value)
-        # Clusters without a value in the column are resampled too, which changes next to nothing.
-        assert ours.low == pytest.approx(alone.low, abs=0.06 * width), column
-        assert ours.high == pytest.approx(alone.high, abs=0.06 * width), column
-
-
-def literal_bca(values, clusters, level, resamples, seed):
-    """Efron (1987): BCa bounds of the ratio of sums and counts of clusters, one column at a time."""
-    names = list(dict.fromkeys(clusters))
-    members = [[value for value, name in zip(values, clusters, strict=True) if name == one] for one in names]
-
-    def mean(groups):
-        return sum(map(sum, groups)) / sum(map(len, groups))
-
-    number, normal = len(names), NormalDist()
-    drawn = np.random.default_rng(seed).multinomial(number, [1 / number] * number, size=resamples)
-    means = [mean([members[at] for at in range(number) for _ in range(row[at])]) for row in drawn]
-    whole = mean(members)
-    below = np.mean([(one < whole) / 2 + (one <= whole) / 2 for one in means])
-    bias = normal.inv_cdf(below)
-    without = [mean(members[:at] + members[at + 1 :]) for at in range(number)]
-    influence = [np.mean(without) - one for one in without]
-    acceleration = sum(one**3 for one in influence) / (6 * sum(one**2 for one in influence) ** 1.5)
-    ends = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        z = bias + normal.inv_cdf(tail)
-        ends.append(np.quantile(means, normal.cdf(bias + z / (1 - acceleration * z))))
-    return whole, *ends
-
-
-@pytest.mark.parametrize(("number", "level", "seed"), [(9, 0.9, 0), (20, 0.95, 3), (3, 0.5, 1)])
-def test_columns_are_the_bca_interval_as_it_is_defined(number, level, seed):
-    """Skewed values and unequal clusters: bias and acceleration both matter."""
-    rng = np.random.default_rng(number)
-    clusters = np.repeat(np.arange(number), rng.integers(1, 5, number))
-    data = np.exp(rng.normal(0, 1.2, (len(clusters), 3))) * [1, -10, 1000]
-    found = mean_intervals(data, clusters, level=level, resamples=200, seed=seed)
-    for column, interval in enumerate(found):
-        value, low, high = literal_bca(data[:, column].tolist(), clusters.tolist(), level, 200, seed)
-        assert (interval.value, interval.low, interval.high) == pytest.approx((value, low, high), rel=1e-9)
-        assert (interval.n, interval.clusters, interval.level) == (len(clusters), number, level)
 
 
 def test_bounds_that_the_quantity_can_have():

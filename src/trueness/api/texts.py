@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trueness.api.bar import bar
 from trueness.api.devices import check_device
 from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_dataset, load_text, with_splits
+from trueness.data.dataset import drawn_examples
 from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError

@@ -15,7 +15,7 @@ from trueness.boundary import printable
 from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
 from trueness.protocols.result import Result
-from trueness.report.compare import MANY, shares, shown_rows
+from trueness.report.compare import MANY, sentences, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
 from trueness.report.table import NOTHING, number
 from trueness.studies import KINDS
@@ -135,13 +135,12 @@ def comparison(compared: dict[str, Any]) -> None:
     for row in chosen:
         ours = [number(row[name]) for name in ("published", "second_run", "value")]
         ours += [_interval(row["low"], row["high"]), str(row["n"])]
-        agrees = {True: "yes", False: "no", None: "–"}[row["agrees"]]
-        rows.append([*(row[name] for name in texts), *ours, agrees, row["note"]])
-    print_rows(console, (*texts, *numbers, "agrees", "note"), rows, numbers)
+        rows.append([*(row[name] for name in texts), *ours, row["outcome"] or NOTHING, row["note"]])
+    print_rows(console, (*texts, *numbers, "outcome", "note"), rows, numbers)
     console.print()
     if left_out:
-        console.print(f"{left_out} more values have no published counterpart; --json prints them.")
-    for sentence in shares(compared["agreement"]):
+        console.print(f"{left_out} more values are not compared with a published one; --json prints them.")
+    for sentence in sentences(compared["agreement"]):
         console.print(sentence)
     _claims(console, compared["claims"])
 

@@ -25,7 +25,7 @@ from trueness.models.network import Network, inspecting
 from trueness.protocols.levels import LEVELS
 from trueness.protocols.result import Result
 from trueness.protocols.scoring import Cell, Quantity
-from trueness.stats import mean_interval
+from trueness.stats import t_interval
 from trueness.stats.undefined import Bools, Floats
 
 SHARES = (0.2, 0.5)
@@ -69,7 +69,7 @@ SOFT_COST = Quantity("cost of hiding, soft", "higher is better", null=0.0, least
 def faithfulness(
     network: Network, split: AnySplit, explained: Mapping[str, tuple[Floats, Bools]], cell: Cell
 ) -> Result:
-    """Every method's comprehensiveness, sufficiency and cost of hiding on one model, with intervals over texts.
+    """Every method's comprehensiveness, sufficiency and cost of hiding on one model; intervals over texts.
 
     One record per text, method and share of hidden words. The null value of comprehensiveness and sufficiency is what
     a random order gets, the mean of the two.
@@ -86,10 +86,10 @@ def faithfulness(
         drops = [(found.whole[:, None] - some).mean(axis=1) for some in (found.important, found.unimportant)]
         null = float(np.mean(drops))
         scores += [
-            *COMPREHENSIVENESS.score(cell, method, mean_interval(drops[0]), null=null),
-            *SUFFICIENCY.score(cell, method, mean_interval(drops[1]), null=null),
-            *COST.score(cell, method, mean_interval(found.cost)),
-            *SOFT_COST.score(cell, method, mean_interval(found.soft_cost)),
+            *COMPREHENSIVENESS.score(cell, method, t_interval(drops[0]), null=null),
+            *SUFFICIENCY.score(cell, method, t_interval(drops[1]), null=null),
+            *COST.score(cell, method, t_interval(found.cost)),
+            *SOFT_COST.score(cell, method, t_interval(found.soft_cost)),
         ]
     return Result(pd.concat(records, ignore_index=True), tuple(scores))
 

@@ -5,10 +5,12 @@ instance, or the reason why there is none. The torch twins of the divergences ar
 """
 
 from trueness.stats.corrections import benjamini_hochberg, holm
+from trueness.stats.crossed import crossed_interval, crossed_p_value, of_pairs
 from trueness.stats.curves import AreaBetweenCurves, area_between_curves
 from trueness.stats.detection import attribution_share, detection_auc, mean_rank, precision_at
 from trueness.stats.divergence import jensen_shannon, kl_divergence, total_variation
-from trueness.stats.intervals import Interval, difference_interval, mean_interval, mean_intervals, t_interval, within
+from trueness.stats.equivalence import Outcome, equivalence, margin_of_deviations, margin_of_runs
+from trueness.stats.intervals import Interval, difference_interval, mean_interval, t_interval, within
 from trueness.stats.overlap import (
     Overlap,
     TopK,
@@ -26,6 +28,7 @@ __all__ = [
     "Interval",
     "Kendall",
     "Measured",
+    "Outcome",
     "Overlap",
     "Reason",
     "TopK",
@@ -34,15 +37,20 @@ __all__ = [
     "attribution_share",
     "benjamini_hochberg",
     "chance_corrected",
+    "crossed_interval",
+    "crossed_p_value",
     "detection_auc",
     "difference_interval",
+    "equivalence",
     "holm",
     "jensen_shannon",
     "kendall",
     "kl_divergence",
+    "margin_of_deviations",
+    "margin_of_runs",
     "mean_interval",
-    "mean_intervals",
     "mean_rank",
+    "of_pairs",
     "pairwise_rank_agreement",
     "pearson",
     "precision_at",

@@ -56,69 +56,6 @@ def mean_interval(
     return Interval(value, *bounds, n=len(data), clusters=number, level=level)
 
 
-def mean_intervals(
-    values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 0.95, resamples: int = 9999, seed: int = 0
-) -> list[Interval]:
-    """`mean_interval` of every column of (rows, columns) at once, a row's cluster being the same in all of them.
-
-    NaN marks values that a column does not have. Columns share their resamples, which are matrix products: hundreds of
-    columns cost little more than one.
-    """
-    data = np.asarray(values, dtype=np.float64)
-    labels = _numbered(clusters)
-    number = int(labels.max()) + 1 if len(labels) else 0
-    there = ~np.isnan(data)
-    sums, counts = np.zeros((number, data.shape[1])), np.zeros((number, data.shape[1]))
-    np.add.at(sums, labels, np.where(there, data, 0.0))
-    np.add.at(counts, labels, there)
-    sizes, groups = there.sum(axis=0), (counts > 0).sum(axis=0)
-    low, high = _bca_columns(sums, counts, level, resamples, seed)
-    found = []
-    for column, (size, group) in enumerate(zip(sizes.tolist(), groups.tolist(), strict=True)):
-        if np.isfinite(low[column]) and np.isfinite(high[column]) and group > 1:
-            value = float(sums[:, column].sum() / size)
-            found.append(Interval(value, float(low[column]), float(high[column]), size, group, level))
-        else:  # no spread, or so few clusters that a resample may hold none of them: its reason is worked out alone
-            rows = there[:, column]
-            options = {"level": level, "resamples": resamples, "seed": seed}
-            found.append(mean_interval(data[rows, column], clusters=labels[rows], **options))  # type: ignore[arg-type]
-    return found
-
-
-def _bca_columns(sums: Floats, counts: Floats, level: float, resamples: int, seed: int) -> tuple[Floats, Floats]:
-    """BCa bounds of sum over count, resampling rows: Efron 1987, as `scipy.stats.bootstrap`."""
-    from scipy.special import ndtr, ndtri
-
-    number, columns = sums.shape
-    if number < 2:
-        return np.full(columns, np.nan), np.full(columns, np.nan)
-    drawn = np.random.default_rng(seed).multinomial(number, np.full(number, 1 / number), size=resamples)
-    weight = drawn.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        each = sums / counts
-        flat = np.nanmax(each, axis=0, initial=-np.inf) - np.nanmin(each, axis=0, initial=np.inf)
-        means = np.sort((weight @ sums) / (weight @ counts), axis=0)
-        value = sums.sum(axis=0) / counts.sum(axis=0)
-        below = ((means < value).mean(axis=0) + (means <= value).mean(axis=0)) / 2
-        bias = ndtri(below)
-        without = (sums.sum(axis=0) - sums) / (counts.sum(axis=0) - counts)
-        influence = (number - 1) * (without.mean(axis=0) - without)
-        skew = (influence**3).sum(axis=0) / number**3
-        acceleration = skew / (6 * ((influence**2).sum(axis=0) / number**2) ** 1.5)
-        ends = []
-        for tail in ((1 - level) / 2, (1 + level) / 2):
-            shifted = bias + ndtri(tail)
-            share = ndtr(bias + shifted / (1 - acceleration * shifted))
-            place = np.clip(np.nan_to_num(share) * (resamples - 1), 0, resamples - 1)
-            under = np.floor(place).astype(np.intp)
-            over = np.minimum(under + 1, resamples - 1)
-            column = np.arange(columns)
-            between = means[under, column] + (place - under) * (means[over, column] - means[under, column])
-            defined = np.isfinite(share) & np.isfinite(means[-1]) & (flat > 1e-12 * np.abs(value))
-            ends.append(np.where(defined, between, np.nan))
-    return ends[0], ends[1]
-
-
 def t_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
     """The mean of a few values, such as one per seed, and Student's interval.
 

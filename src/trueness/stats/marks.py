@@ -81,24 +81,24 @@ def crossed_against(values: npt.ArrayLike, mark: float, *, level: float = 0.95) 
     if error <= SMALL:
         return Against(value, value, value, mark, _sign_test(table.shape[1], value - mark), table.shape[1], level)
     weights, freedom = np.array(parts) / sum(parts), np.array(table.shape) - 1
-    half = _quantile(1 - level, weights, freedom) * error
-    p_value = _two_sided(abs(value - mark) / error, weights, freedom)
+    half = weighted_quantile(1 - level, weights, freedom) * error
+    p_value = two_sided(abs(value - mark) / error, weights, freedom)
     return Against(value, value - half, value + half, mark, p_value, table.shape[1], level)
 
 
-def _quantile(p_value: float, weights: Floats, freedom: npt.NDArray[np.int64]) -> float:
+def weighted_quantile(p_value: float, weights: Floats, freedom: npt.NDArray[np.int64]) -> float:
     """The distance, in standard errors, whose two-sided p-value it is: the mean of Student's, weighted by variance."""
     from scipy.special import stdtrit
 
     return -float((weights * stdtrit(freedom, p_value / 2)).sum())
 
 
-def _two_sided(distance: float, weights: Floats, freedom: npt.NDArray[np.int64]) -> float:
-    """The p-value whose `_quantile` is the distance, by bisection of its logarithm."""
+def two_sided(distance: float, weights: Floats, freedom: npt.NDArray[np.int64]) -> float:
+    """The p-value whose `weighted_quantile` is the distance, by bisection of its logarithm."""
     low, high = _LEAST_LOG, 0.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _quantile(10**middle, weights, freedom) > distance else (low, middle)
+        low, high = (middle, high) if weighted_quantile(10**middle, weights, freedom) > distance else (low, middle)
     return float(10**high)
 
 

@@ -26,6 +26,20 @@ PUBLISHED_KEY = ("quantity", "dataset", "model", "method")
 
 
 @dataclass(frozen=True)
+class Margin:
+    """How far apart two runs of a paper's own lie, of one quantity: within it a value counts as the same."""
+
+    quantity: str
+    method: str
+    """Of which method's values; of all where it is empty."""
+    margin: float
+    group: str
+    """What the quantity is counted with."""
+    source: str
+    """Where in the paper the margin is from."""
+
+
+@dataclass(frozen=True)
 class StudyKind:
     """All that belongs to one kind of study."""
 
@@ -47,14 +61,21 @@ class StudyKind:
 
     def published(self) -> Published:
         """The published figures."""
-        file = next((item for item in self._files() if item.name == "published.csv"), None)
-        rows = csv.DictReader(io.StringIO("" if file is None else file.read_text(encoding="utf-8")))
-        return {tuple(row[name] for name in PUBLISHED_KEY): row for row in rows}
+        return {tuple(row[name] for name in PUBLISHED_KEY): row for row in self._rows("published.csv")}
+
+    def margins(self) -> tuple[Margin, ...]:
+        """Within which a value agrees with a published one; a quantity without a margin is shown, not judged."""
+        rows = self._rows("margins.csv")
+        return tuple(Margin(**{**row, "margin": float(row["margin"])}) for row in rows)
 
     def files(self) -> dict[str, str]:
         """Name to TOML text of the studies that come with it."""
         texts = {item.name: item.read_text(encoding="utf-8") for item in self._files() if item.name.endswith(".toml")}
         return {name.removesuffix(".toml"): texts[name] for name in sorted(texts)}
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        file = next((item for item in self._files() if item.name == name), None)
+        return list(csv.DictReader(io.StringIO("" if file is None else file.read_text(encoding="utf-8"))))
 
     def _files(self) -> list[Traversable]:
         if self.folder is None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
-from trueness.protocols.agreement.cell import AgreementCell
+from trueness.protocols.agreement.cell import AgreementCell, apart
 from trueness.protocols.agreement.measures import TAU
-from trueness.protocols.claim_helpers import Finding, claim, decide, shown
+from trueness.protocols.claim_helpers import Finding, claim, decide, ends, shown
 from trueness.protocols.result import Claim, Variant
-from trueness.stats import Interval, mean_interval
-from trueness.stats.undefined import Floats
+from trueness.stats import Interval, crossed_interval
 
 STRONG = 0.5
 """A mean tau from here on would be strong agreement: three of four pairs of tokens in the same order."""
@@ -38,7 +37,7 @@ def claims(cells: Sequence[AgreementCell]) -> Iterator[Claim]:
 
 def _attention_is_apart(cell: AgreementCell) -> Finding | None:
     found = [
-        (f"{one} and {other}", cell.interval(cell.pair(one, other), TAU))
+        (f"{one} and {other}", _over_seeds(cell.interval(cell.pair(one, other)), cell))
         for one, other in itertools.product(ATTENTION, ATTRIBUTION)
         if {one, other} <= set(cell.methods) and cell.pair(one, other)[TAU].notna().any()
     ]
@@ -46,12 +45,6 @@ def _attention_is_apart(cell: AgreementCell) -> Finding | None:
         return None
     name, most = max(found, key=lambda pair: float(pair[1].value))
     return decide(most, below=STRONG), f"at most {shown(most)}, {name}"
-
-
-def _means(cell: AgreementCell, methods: Sequence[str]) -> pd.Series:
-    """Mean tau of each text over seeds and over all pairs of these attribution methods."""
-    chosen = cell.records[cell.records["first"].isin(methods) & cell.records["second"].isin(methods)]
-    return cell.by_text(chosen)
 
 
 def _common(cells: Sequence[AgreementCell]) -> list[str]:
@@ -68,8 +61,8 @@ def _transformer_lower(cells: Sequence[AgreementCell], dataset: str) -> Finding 
     methods = _common([transformer, recurrent])
     if len(methods) < 2:
         return None
-    change = (_means(transformer, methods) - _means(recurrent, methods)).dropna()
-    interval = mean_interval(change.to_numpy())
+    both = transformer, recurrent
+    interval = _over_seeds(crossed_interval(apart(*(cell.attribution(methods) for cell in both)).to_numpy()), *both)
     return decide(interval, below=0.0), f"difference {shown(interval)} over {len(methods)} methods"
 
 
@@ -79,15 +72,29 @@ def _pairs_lower(cells: Sequence[AgreementCell], model: str) -> Finding | None:
     kinds = [[cell for cell in here if cell.pairs_of_texts is pairs] for pairs in (True, False)]
     if not all(kinds) or len(methods) < 2:
         return None
-    interval = _difference([[_means(cell, methods).dropna().to_numpy() for cell in kind] for kind in kinds])
+    parts = [[crossed_interval(cell.attribution(methods).to_numpy()) for cell in kind] for kind in kinds]
+    interval = _over_seeds(_difference(parts), *here)
     numbers = f"difference {shown(interval)}, {len(kinds[0])} datasets of pairs and {len(kinds[1])} of single texts"
     return decide(interval, below=0.0), numbers
 
 
-def _difference(sides: Sequence[Sequence[Floats]]) -> Interval:
-    """Mean over datasets of one side minus that of the other; the interval is over texts, for these datasets."""
-    means = [float(np.mean([values.mean() for values in side])) for side in sides]
-    variance = sum(float(values.var(ddof=1)) / len(values) / len(side) ** 2 for side in sides for values in side)
-    value, half = means[0] - means[1], 1.96 * float(np.sqrt(variance))
-    size = sum(len(values) for side in sides for values in side)
-    return Interval(value, value - half, value + half, n=size, clusters=size, level=0.95)
+def _difference(sides: Sequence[Sequence[Interval]]) -> Interval:
+    """Mean over datasets of one side minus that of the other; over seeds and texts, for these datasets.
+
+    Variances of independent parts add; degrees of freedom are Welch's, of each part those of its seeds.
+    """
+    from scipy.special import stdtrit
+
+    means = [float(np.mean([float(one.value) for one in side])) for side in sides]
+    parts = [(one, len(side)) for side in sides for one in side]
+    freedom = np.array([max(one.n - 1, 1) for one, _ in parts])
+    halves = np.array([(ends(one)[1] - float(one.value)) / number for one, number in parts])
+    variances = (halves / stdtrit(freedom, 0.975)) ** 2
+    together = float(variances.sum() ** 2 / (variances**2 / freedom).sum()) if variances.any() else 1.0
+    value, half = means[0] - means[1], float(stdtrit(together, 0.975) * np.sqrt(variances.sum()))
+    return Interval(value, value - half, value + half, n=len(parts), clusters=len(parts), level=0.95)
+
+
+def _over_seeds(interval: Interval, *cells: AgreementCell) -> Interval:
+    """The same with n counting seeds, also where there is one: of a single model nothing general can be told."""
+    return replace(interval, n=min(cell.seeds for cell in cells))

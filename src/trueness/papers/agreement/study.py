@@ -119,7 +119,7 @@ def _explanations(
     return found
 
 
-@task("agreement/cell", version=2)
+@task("agreement/cell", version=3)
 def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) -> dict[str, Any]:
     """Agreement of all pairs of methods about one kind of model on one dataset, over its seeds."""
     import pandas as pd
@@ -131,18 +131,19 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
     records, own, by_seed = [], [], []
     for seed, (main, *more) in zip(seeds, parts, strict=True):
         scores, mask = read_scores(main)
-        by_seed.append((scores, mask))
+        by_seed.append((seed, scores, mask))
         records.append(pair_records(scores, mask, k).assign(seed=seed))
         if main.holds("again"):
-            own.append(own_records(scores, main.read("again"), mask).assign(against=DRAW))
+            again = own_records(scores, main.read("again"), mask)
+            own.append(again.assign(against=DRAW, seed=seed, other=seed))
         for extra in more:  # a method of which only the first instances are known, against all others
             some, few = read_scores(extra)
             cut = {name: values[: len(few), : few.shape[1]] for name, values in scores.items()}
             joined = pair_records({**cut, **some}, few, k)
             records.append(joined[joined["second"].isin(list(some))].assign(seed=seed))
-    for (first, mask), (second, other) in itertools.combinations(by_seed, 2):
+    for (one, first, mask), (two, second, other) in itertools.combinations(by_seed, 2):
         if mask.shape == other.shape and (mask == other).all():
-            own.append(own_records(first, second, mask).assign(against=SEED))
+            own.append(own_records(first, second, mask).assign(against=SEED, seed=one, other=two))
     facts = [stored.read("facts") for stored in inputs["explained"]]
     if not any(len(part) for part in records):
         raise UserError("Agreement needs two explainers that the model supports; see `trueness list explainer`.")
@@ -158,16 +159,16 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
     if own:
         payloads["own"] = small(pd.concat(own, ignore_index=True))
     strips = [
-        {**example, "method": method, "scores": values[row][by_seed[0][1][row]].tolist()}
+        {**example, "method": method, "scores": values[row][by_seed[0][2][row]].tolist()}
         for row, example in enumerate(facts[0]["examples"])
-        for method, values in by_seed[0][0].items()
+        for method, values in by_seed[0][1].items()
     ]
     if strips:
         payloads["strips"] = pd.DataFrame(strips)
     return payloads
 
 
-@task("agreement/summary", version=3, light=True)
+@task("agreement/summary", version=4, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,
@@ -183,7 +184,7 @@ def summary(
     from trueness.protocols.agreement.summary import accuracies, summarise
 
     cells, strips = [], []
-    none = pd.DataFrame({"method": [], "against": [], "instance": [], "Kendall tau": []})
+    none = pd.DataFrame({"method": [], "against": [], "seed": [], "other": [], "instance": [], "Kendall tau": []})
     for place, stored in zip(at["cells"], inputs["cells"], strict=True):
         about = stored.read("about")
         found = [values for checks in about["checks"] for values in checks.values()]

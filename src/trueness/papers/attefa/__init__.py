@@ -11,6 +11,6 @@ ATTEFA = StudyKind(
     plan=plan,
     figures=later(__name__, "figures"),
     tables=later(__name__, "tables"),
-    intervals="Student's over seeds; n counts them",
+    intervals="Student's over base models, or over seeds where each is a model; n counts them",
     headlines=("AtteFa", "AtteFa*", "F1 of a guided model"),
 )

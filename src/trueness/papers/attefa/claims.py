@@ -49,7 +49,7 @@ def claims(cells: Sequence[TwinCell]) -> Iterator[Claim]:
 
 
 def _apart(differences: pd.Series, unit: str = "", **limit: float) -> Finding | None:
-    """Whether differences, one per seed, lie above or below a limit."""
+    """Whether differences, one per seed or base model, lie above or below a limit."""
     known = differences.dropna().to_numpy()
     interval = t_interval(known)
     return (decide(interval, **limit), f"by {shown(interval)}{unit}") if len(known) else None
@@ -100,8 +100,9 @@ def _beyond_seeds(cell: TwinCell) -> Finding | None:
     if not weights or not len(seeds):
         return None
     twins = cell.of(TWIN, MAIN if MAIN in weights else max(weights))
-    interval = t_interval(twins["divergence"].to_numpy() - float(seeds["divergence"].max()))
-    return decide(interval, above=0.0), f"{shown(interval)} beyond the farthest of {len(seeds)} seeds"
+    farthest = seeds.groupby("base", sort=False)["divergence"].max()
+    interval = t_interval((cell.mean(twins, "divergence") - farthest).dropna().to_numpy())
+    return decide(interval, above=0.0), f"{shown(interval)} beyond the farthest of the other seeds"
 
 
 def _guide(against: str) -> Callable[[TwinCell], Finding | None]:

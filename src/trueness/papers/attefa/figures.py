@@ -63,7 +63,7 @@ def _dots(result: Result) -> pd.DataFrame:
         for cell in cells_of(result):
             star = name == "AtteFa*"
             fallen = () if star else set(cell.collapsed(cell.of(PUBLISHED, MAIN))["seed"])
-            for number, (seed, value) in enumerate((cell.star() if star else cell.attefa(PUBLISHED)).items()):
+            for number, (seed, value) in enumerate((cell.star() if star else cell.attefa_of_twins(PUBLISHED)).items()):
                 state = "collapsed" if seed in fallen else "classifies"
                 rows.append((name, cell.dataset, cell.model, int(str(seed)), value, ((number % 5) - 2) / 8, state))
     return pd.DataFrame(rows, columns=["score", "dataset", "model", "seed", "value", "place", "state"])

@@ -24,8 +24,10 @@ Weight = Annotated[float, Field(gt=0)]
 
 
 class AttefaStudy(AttentiveStudy):
-    """A study of twins. The first seed is the base model's; every seed gives a twin and a retrained model."""
+    """A study of twins. The first seeds are those of base models; every seed gives a twin and a retrained model."""
 
+    bases: int = Field(default=1, ge=1)
+    """How many base models have twins; the seeds of twins are shared among them. With one, scores have no interval."""
     as_published: bool
     """Whether twins are also chosen on the test split, with weight 1, as in the paper."""
     weights: Distinct[Weight]
@@ -44,9 +46,10 @@ class AttefaStudy(AttentiveStudy):
 def plan(study: AttefaStudy) -> Task:
     """Datasets, then base models (every seed), then their twins, then the summary."""
     made, base = Placed("runs", "uniform", "guides"), study.seeds[0]
+    # Each base model with the seeds of its twins.
+    bases = [(seed, study.seeds[place :: study.bases]) for place, seed in enumerate(study.seeds[: study.bases])]
     # JSON has no infinity.
     weights = [None if math.isinf(weight) else weight for weight in study.weights]
-    jobs = [[seed, weight] for weight in weights for seed in study.seeds[: study.curve_seeds]]
     for name in study.datasets:
         data = dataset_task(name, study.vectors, ("train", "test"))
         for model in study.models:
@@ -57,14 +60,18 @@ def plan(study: AttefaStudy) -> Task:
                 shape = shape_of(model, study.shape) | ({} if plain else {"temperature": temperature})
                 common: dict[str, Any] = {"recipe": study.recipe, "seeds": study.seeds}
                 both = {"dataset": data, "models": training(data, model=model, shape=shape, **common)}
-                made.add("runs", retrained(both, base=base, seeds=study.seeds[1:]), **place)
-                if study.as_published:
-                    nine = [[seed, 1.0] for seed in study.seeds]
-                    how = {"recipe": "twin@attefa2022", "divergence": "jensen-shannon"}
-                    made.add("runs", twins(both, base=base, jobs=nine, **how), **place)
-                if jobs:
-                    how = {"recipe": "twin", "divergence": study.divergence}
-                    made.add("runs", twins(both, base=base, jobs=jobs, **how), **place)
+                for one, seeds in bases:
+                    others = [seed for seed in study.seeds if seed != one]
+                    made.add("runs", retrained(both, base=one, seeds=others), **place)
+                    if study.as_published:
+                        ones = [[seed, 1.0] for seed in seeds]
+                        how = {"recipe": "twin@attefa2022", "divergence": "jensen-shannon"}
+                        made.add("runs", twins(both, base=one, jobs=ones, **how), **place)
+                    few = [seed for seed in seeds if seed in study.seeds[: study.curve_seeds]]
+                    jobs = [[seed, weight] for weight in weights for seed in few]
+                    if jobs:
+                        how = {"recipe": "twin", "divergence": study.divergence}
+                        made.add("runs", twins(both, base=one, jobs=jobs, **how), **place)
                 if study.guides:
                     more = {"divergence": study.divergence, "shape": shape_of("average-frozen", study.shape)}
                     made.add("guides", guides(both, base=base, **common, **more), **place)
@@ -74,7 +81,7 @@ def plan(study: AttefaStudy) -> Task:
     return summary(made.inputs, at=made.at)
 
 
-@task("attefa/retrained", version=2)
+@task("attefa/retrained", version=3)
 def retrained(inputs: Mapping[str, Stored], *, base: int, seeds: Sequence[int]) -> dict[str, Any]:
     """The base model on the test split, and how far the same training from other seeds is apart from it."""
     from trueness.protocols.attefa.cell import RETRAINED
@@ -85,11 +92,12 @@ def retrained(inputs: Mapping[str, Stored], *, base: int, seeds: Sequence[int]) 
     others = [(_labels(RETRAINED, seed, math.nan, 0), read_model(inputs["models"], seed)) for seed in seeds]
     payloads: dict[str, Any] = {"base": {**first.facts(), "seed": base}}
     if others:
-        payloads["runs"], payloads["records"] = first.measure(others)
+        runs, payloads["records"] = first.measure(others)
+        payloads["runs"] = runs.assign(base=base)
     return payloads
 
 
-@task("attefa/twins", version=1)
+@task("attefa/twins", version=2)
 def twins(
     inputs: Mapping[str, Stored],
     *,
@@ -108,7 +116,7 @@ def twins(
     found = train_twins(model, data, weighted, recipe=recipe, divergence=divergence, **common)
     labelled = [(_labels(recipe, twin.seed, twin.weight, twin.epoch), twin.model) for twin in found]
     runs, records = Base(model, data["test"]).measure(labelled)
-    return {"runs": runs, "records": records}
+    return {"runs": runs.assign(base=base), "records": records}
 
 
 @task("attefa/guides", version=1)
@@ -132,7 +140,7 @@ def guides(
     return {"guides": guided(data, model, twin.model, seeds, recipe=recipe, **common, **shape)}
 
 
-@task("attefa/summary", version=4, light=True)
+@task("attefa/summary", version=5, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Place]]) -> dict[str, Any]:
     """Scores, tables, warnings and checked claims of the whole study."""
     from dataclasses import replace
@@ -154,9 +162,10 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Place]]
         with_runs = [part for part in here["runs"] if part.holds("runs")]
         if not with_runs:
             continue
-        (about,) = [part.read("base") for part in here["runs"] if part.holds("base")]
+        bases = [part.read("base") for part in here["runs"] if part.holds("base")]
+        about = bases[0]
         runs = pd.concat([part.read("runs") for part in with_runs], ignore_index=True)
-        again = runs[runs["method"] == RETRAINED]
+        again = runs[(runs["method"] == RETRAINED) & (runs["base"] == about["seed"])]
         metrics = [(LEARNED_MODEL, about["seed"], about["performance"])]
         metrics += [(LEARNED_MODEL, row.seed, row.performance) for row in again.itertuples()]
         for part in here["uniform"]:
@@ -165,7 +174,7 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Place]]
             metrics += [(row.guide, row.seed, row.value) for row in part.read("guides").itertuples()]
         table = pd.DataFrame([{"what": what, "seed": int(seed), "value": value} for what, seed, value in metrics])
         records += [part.read("records").assign(**place) for part in with_runs]
-        cells.append(TwinCell(dataset, model, about, runs, table))
+        cells.append(TwinCell(dataset, model, tuple(bases), runs, table))
     result = summarise(cells, pd.concat(records, ignore_index=True))
     return replace(result, claims=tuple(claims(cells))).payloads()
 

@@ -69,7 +69,7 @@ def _tables_4_5(cells: list[TwinCell], published: Published) -> Table:
 def _values(cell: TwinCell) -> dict[str, pd.Series]:
     """Each quantity by seed."""
     runs = cell.of(PUBLISHED, MAIN).set_index("seed")
-    found = (runs["performance"], runs["change"] / 2, runs["divergence"], cell.attefa(PUBLISHED))
+    found = (runs["performance"], runs["change"] / 2, runs["divergence"], cell.attefa_of_twins(PUBLISHED))
     return dict(zip(_QUANTITIES, found, strict=True))
 
 

@@ -11,5 +11,5 @@ ATTENTION_IS_NOT_EXPLANATION = StudyKind(
     plan=plan,
     figures=later(__name__, "figures"),
     tables=later(__name__, "tables"),
-    intervals="Student's over seeds and normal over instances, in quadrature; n counts seeds",
+    intervals="crossed over seeds and instances; n counts seeds",
 )

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from trueness.protocols.attention.cell import AttentionCell, crossed
+from trueness.protocols.attention.cell import AttentionCell
 from trueness.protocols.claim_helpers import GAIN, Finding, claim, decide, gains, shown, together
 from trueness.protocols.result import Claim
 from trueness.stats import Interval, within
@@ -95,7 +95,7 @@ def _apart(first: AttentionCell, second: AttentionCell) -> Interval:
     """Difference of tau with gradients between two models on the same seeds and instances."""
     keys = ["seed", "instance"]
     taus = [cell.records.set_index(keys)[f"tau: {_GRADIENT}"] for cell in (first, second)]
-    return crossed((taus[0] - taus[1]).dropna().rename("value").reset_index())
+    return first.crossed((taus[0] - taus[1]).rename("value").reset_index())
 
 
 def _more(first: AttentionCell, second: AttentionCell) -> Finding:

@@ -103,7 +103,7 @@ def seeds(inputs: Mapping[str, list[Stored]]) -> dict[str, Any]:
     return {"spread": seed_spread([stored.read("tokens") for stored in inputs["trials"]])}
 
 
-@task("attention/summary", version=2, light=True)
+@task("attention/summary", version=3, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Place]], epsilons: Mapping[str, float]
 ) -> dict[str, Any]:

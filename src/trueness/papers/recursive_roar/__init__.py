@@ -12,6 +12,6 @@ RECURSIVE_ROAR = StudyKind(
     figures=later(__name__, "figures"),
     tables=later(__name__, "tables"),
     beside=later(__name__, "tables", "costs"),
-    intervals="Student's over seeds; as published: bias-corrected and accelerated bootstrap; n counts seeds",
+    intervals="Student's over seeds; n counts them",
     headlines=("faithfulness", "faithfulness, as published", "faithfulness (plain ROAR)"),
 )

@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import ttest_1samp
 
-from trueness.protocols.claim_helpers import FEWEST_SEEDS, claim, decide, mostly, shown, verdict
+from trueness.protocols.claim_helpers import FEWEST_SEEDS, ONE_SIDED, claim, decide, evidence, mostly, shown, verdict
 from trueness.protocols.result import Claim
 from trueness.protocols.roar.curves import RemovalCell, over_seeds
 from trueness.stats import holm
 from trueness.stats.undefined import Floats
 
-ONE_SIDED = 0.025
 GRADIENTS = ("gradient", "gradient@madsen2022", "input-x-gradient")
 INTEGRATED = {
     "integrated-gradients@madsen2022": "Integrated gradients as the authors compute them",
@@ -77,7 +76,7 @@ def _depends(cells: Sequence[RemovalCell]) -> Iterator[Claim]:
             holds = True if len(sure) > 1 else False if known == len(bests) else None
             told = (f"{place} {first}{'' if certain else ' (not surely)'}" for place, (first, certain) in bests.items())
             text = f"Which method is most faithful depends on the {what} ({name}{which})"
-            yield Claim(claim=text, verdict=verdict(holds), evidence=f"best: {', '.join(told)}")
+            yield Claim(claim=text, verdict=verdict(holds), evidence=evidence("best:", list(told)))
 
 
 def _integrated(cells: Sequence[RemovalCell]) -> Iterator[Claim]:
@@ -97,13 +96,13 @@ def _integrated(cells: Sequence[RemovalCell]) -> Iterator[Claim]:
         # Many comparisons: each chance to be ahead by luck counts (Holm).
         sure = holm([p for _, _, p in gaps]) < ONE_SIDED
         better = [(where, gap) for (where, gap, _), certain in zip(gaps, sure, strict=True) if certain]
-        surely_not = all(decide(gap, above=0) is False for _, gap, _ in gaps)
+        surely_not = all(decide(gap, above=0).holds is False for _, gap, _ in gaps)
         holds = True if better else False if surely_not else None
-        listed = "; ".join(f"{where} {shown(gap)}" for where, gap in better or [pair[:2] for pair in gaps])
+        listed = [f"{where} {shown(gap)}" for where, gap in better or [pair[:2] for pair in gaps]]
         yield Claim(
             claim=f"{what} are not always more faithful than gradients or input times gradient",
             verdict=verdict(holds),
-            evidence=f"{len(better)} of {len(gaps)} comparisons have the simpler one ahead (Holm). {listed}",
+            evidence=evidence(f"{len(better)} of {len(gaps)} comparisons have the simpler one ahead (Holm).", listed),
         )
     changes = []
     for cell in cells:

@@ -50,8 +50,8 @@ def _table_2(scores: _Scores, places: list[_Place], published: Published) -> Tab
     header = ("dataset", "model", "method", "paper", "ours, as published", "ours", "plain ROAR")
     caption = (
         "Area between the curve and that of random masks, as a share of the area from the latter down to where "
-        "everything is hidden (equation 3); 0 is chance, below it is worse. As published: clipped to -1 and 1, "
-        "bootstrap interval. Ours: not clipped, Student's over seeds."
+        "everything is hidden (equation 3); 0 is chance, below it is worse. As published: clipped to -1 and 1. "
+        "Intervals of ours are Student's over seeds; the paper's bootstrap of five is too narrow."
     )
     return Table("table-2", "Table 2: faithfulness", caption, header, tuple(rows))
 

@@ -10,5 +10,5 @@ ROAR_SYNTHETIC = StudyKind(
     schema=RoarSynthetic,
     plan=plan,
     figures=later(__name__, "figures"),
-    intervals="bias-corrected and accelerated bootstrap of a mean, exact (Clopper–Pearson) of a share",
+    intervals="Student's over draws of a mean, exact (Clopper–Pearson) of a share",
 )

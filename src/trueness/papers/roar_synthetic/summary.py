@@ -13,7 +13,7 @@ from trueness.protocols.claim_helpers import ends, verdict
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score, Variant
 from trueness.protocols.roar.curves import SMALL_DENOMINATOR
 from trueness.protocols.scoring import Cell, Quantity, columns, of_each
-from trueness.stats import Interval, Undefined, area_between_curves, difference_interval, mean_interval
+from trueness.stats import Interval, Undefined, area_between_curves, t_interval
 from trueness.stats.undefined import Bools, Floats
 
 CHANCE = 0.5
@@ -90,11 +90,11 @@ class SyntheticCell(Cell):
         for method, accuracy in self.accuracy.items():
             if random is not None and method != "random":
                 area = area_between_curves(self.ratios, accuracy, random)
-                interval = mean_interval(area.value.compressed())
+                interval = t_interval(area.value.compressed())
                 yield from FAITHFULNESS.score(self, method, interval, variant=variant)
             if self.critical is not None:
                 quantity = Quantity(f"accuracy at step {self.critical}", "lower is better", best=CHANCE)
-                interval = mean_interval(accuracy[:, self.critical])
+                interval = t_interval(accuracy[:, self.critical])
                 least = None if random is None else float(random[:, self.critical].mean())
                 yield from quantity.score(self, method, interval, variant=variant, null=least)
             if method in ("recursive-roar", "roar") and "ground-truth" in self.accuracy:
@@ -117,7 +117,7 @@ class SyntheticCell(Cell):
         for method, accuracy in self.accuracy.items():
             for step, ratio in enumerate(self.ratios):
                 where = {"dataset": self.dataset, "reading": self.reading, "model": self.model, "method": method}
-                yield {**where, "step": step, "ratio": float(ratio), **columns(mean_interval(accuracy[:, step]))}
+                yield {**where, "step": step, "ratio": float(ratio), **columns(t_interval(accuracy[:, step]))}
 
     def warnings(self) -> Iterator[ResultWarning]:
         """Fragile ratios and too few draws."""
@@ -183,7 +183,7 @@ class SyntheticCell(Cell):
         # A band over all steps at once (Bonferroni), paired by draw. A difference below the margin is no difference.
         level = 1 - 0.05 / len(self.ratios)
         gap = self._gap("recursive-roar")
-        bands = [mean_interval(gap[:, step], level=level) for step in range(len(self.ratios))]
+        bands = [t_interval(gap[:, step], level=level) for step in range(len(self.ratios))]
         lows, highs = np.array([ends(band) for band in bands]).T
         holds = True if highs.max() <= self.margin else False if lows.max() > self.margin else None
         worst = int(gap.mean(axis=0).argmax())
@@ -197,7 +197,7 @@ class SyntheticCell(Cell):
 
     def _reach_chance(self, step: int) -> Claim:
         both = ("recursive-roar", "ground-truth")
-        intervals = [mean_interval(self.accuracy[method][:, step]) for method in both]
+        intervals = [t_interval(self.accuracy[method][:, step]) for method in both]
         bounds = np.array([ends(interval) for interval in intervals])
         inside = bool((np.abs(bounds - CHANCE) <= self.margin + _ROUNDING).all())
         holds = True if inside else False if (bounds.min(axis=1) > CHANCE + self.margin).any() else None
@@ -212,7 +212,7 @@ class SyntheticCell(Cell):
     def _roar_worse(self) -> Claim:
         above = self._above("roar")
         share = _share(above)
-        gap = difference_interval(self.accuracy["roar"].mean(axis=1), self.accuracy["ground-truth"].mean(axis=1))
+        gap = t_interval(self.accuracy["roar"].mean(axis=1) - self.accuracy["ground-truth"].mean(axis=1))
         low, high = ends(gap)
         evidence = (
             f"it lies above, by more than {self.margin}, at some step in {int(above.sum())} of "

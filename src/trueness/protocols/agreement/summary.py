@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-import numpy as np
 import pandas as pd
 
 from trueness.protocols.agreement.cell import DRAW, SEED, AgreementCell
@@ -16,7 +15,7 @@ from trueness.protocols.attention.scores import NULL_BAND
 from trueness.protocols.attention.summary import NEARLY_ALL
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 from trueness.protocols.scoring import ACCURACY, Cell, Quantity, of_each
-from trueness.stats import Interval, mean_intervals, t_interval
+from trueness.stats import t_interval
 from trueness.stats.undefined import Bools, Floats
 
 Said = TypeVar("Said", ResultWarning, Abstention)
@@ -41,7 +40,8 @@ def agreement(
 
     `scores` maps a method's name to (instances, tokens), `mask` marks the tokens that count; `again` holds the scores
     of methods that draw at random, with other draws: the ceiling that noise sets. Methods `without_sign` are not asked
-    about theirs; those that share `machinery` agree partly by construction. Intervals are BCa over instances.
+    about theirs; those that share `machinery` agree partly by construction. Intervals are Student's over instances:
+    they speak of this model, not of the same one trained again.
     """
     if len(scores) < 2:
         raise ValueError("agreement needs two methods")
@@ -50,7 +50,7 @@ def agreement(
         model,
         "corrected",
         pair_records(scores, mask, k).assign(seed=0),
-        own_records(scores, again or {}, mask).assign(against=DRAW),
+        own_records(scores, again or {}, mask).assign(against=DRAW, seed=0, other=0),
         tuple(without_sign),
         target=target,
         machinery=machinery or {},
@@ -112,18 +112,12 @@ def cell_scores(cell: AgreementCell) -> Iterator[Score]:
             rows = own[own["method"] == method]
             if len(rows):
                 parts.append((f"{method} and itself, {against}", TAU, rows))
-    # All columns that have the same rows are resampled together; the seeds of a text belong together.
-    same: dict[bytes, list[tuple[str, str, pd.DataFrame]]] = {}
-    for part in parts:
-        same.setdefault(part[2]["instance"].to_numpy().tobytes(), []).append(part)
-    for alike in same.values():
-        texts = alike[0][2]["instance"].to_numpy()
-        values = np.stack([rows[name].to_numpy() for _, name, rows in alike], axis=1)
-        for (method, name, rows), interval in zip(alike, mean_intervals(values, texts), strict=True):
-            yield from _score(cell, rows, name, method, interval)
+    for method, name, rows in parts:
+        yield from _score(cell, rows, name, method)
 
 
-def _score(cell: AgreementCell, rows: pd.DataFrame, measure: str, method: str, interval: Interval) -> Iterator[Score]:
+def _score(cell: AgreementCell, rows: pd.DataFrame, measure: str, method: str) -> Iterator[Score]:
+    interval = cell.interval(rows, measure)
     texts, left = int(rows["instance"].nunique()), int(rows[measure].isna().sum())
     notes = (
         f"undefined for {left} of {len(rows)} instances, which are left out" if left else "",

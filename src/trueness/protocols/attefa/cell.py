@@ -33,12 +33,12 @@ LEARNED, BASE, TWIN_GUIDE, UNIFORM = GUIDES
 
 @dataclass(frozen=True)
 class TwinCell(Cell):
-    """All runs against one base model."""
+    """All runs against base models of one kind. These are the unit: twins of one of them are no sample of others."""
 
-    base: Mapping[str, Any]
-    """What `Base.facts` found."""
+    bases: tuple[Mapping[str, Any], ...]
+    """What `Base.facts` found of each, with its seed."""
     runs: pd.DataFrame
-    """As `Base.measure` made them, with method, weight, seed and epoch."""
+    """As `Base.measure` made them, with base (its seed), method, weight, seed and epoch."""
     metrics: pd.DataFrame
     """Test performance of other models on the same dataset: `what`, `seed`, `value`."""
     target: str = field(default=WHOLE, kw_only=True)
@@ -48,7 +48,30 @@ class TwinCell(Cell):
         chosen = self.runs["method"] == method
         return self.runs[chosen if weight is None else chosen & (self.runs["weight"] == weight)]
 
+    @property
+    def base(self) -> Mapping[str, Any]:
+        """The first base model."""
+        return self.bases[0]
+
+    def facts(self, seed: int) -> Mapping[str, Any]:
+        """Of the base model with that seed."""
+        return next(base for base in self.bases if base["seed"] == seed)
+
+    def mean(self, runs: pd.DataFrame, column: str) -> pd.Series:
+        """The mean of each base model's twins, by base model."""
+        found: pd.Series = runs.groupby("base", sort=False)[column].mean()
+        return found
+
     def attefa(self, method: str) -> pd.Series:
+        """Mean score of the twins of weight 1, by base model."""
+        import pandas as pd
+
+        runs, scores = self.of(method, MAIN), self.attefa_of_twins(method)
+        bases = runs.set_index("seed")["base"]
+        found: pd.Series = pd.Series(scores).groupby(bases.reindex(scores.index), sort=False).mean()
+        return found
+
+    def attefa_of_twins(self, method: str) -> pd.Series:
         """The score that each twin of weight 1 shows, by seed; twins that attend alike are left out."""
         import pandas as pd
 
@@ -61,8 +84,8 @@ class TwinCell(Cell):
 
     @property
     def most(self) -> float:
-        """The divergence that no model can exceed: less than ln 2 where equal words must get equal weights."""
-        return LN2 if self.base["ceiling"] is None else float(self.base["ceiling"])
+        """The divergence that no twin can exceed, mean of base models."""
+        return float(np.mean([_most(base) for base in self.bases]))
 
     @property
     def reached(self) -> float | None:
@@ -70,27 +93,29 @@ class TwinCell(Cell):
         return float(self.runs["divergence"].max()) if len(self.of(TWIN, np.inf)) else None
 
     def star(self) -> pd.Series:
-        """AtteFa* by seed, from the twins of all weights with that seed."""
+        """AtteFa* by base model: mean over seeds, each from its twins of all weights."""
         import pandas as pd
 
-        reached = self.reached
-        if reached is None:
-            return pd.Series(dtype=np.float64)
-        found = {}
-        for seed, runs in self.of(TWIN).groupby("seed", sort=False):
+        found: dict[int, list[float]] = {}
+        for (base, _), runs in self.of(TWIN).groupby(["base", "seed"], sort=False):
+            mine = self.runs[self.runs["base"] == base]
+            if not ((mine["method"] == TWIN) & np.isinf(mine["weight"])).any():
+                continue
             points = [Point(run["change"], run["divergence"]) for run in rows(runs)]
-            score = attefa_star(points, ceiling=reached, constant=self.base["constant"])
+            reached, constant = float(mine["divergence"].max()), self.facts(int(str(base)))["constant"]
+            score = attefa_star(points, ceiling=reached, constant=constant)
             if not isinstance(score, Undefined):
-                found[int(str(seed))] = score
-        return pd.Series(found, dtype=np.float64)
+                found.setdefault(int(str(base)), []).append(score)
+        return pd.Series({base: float(np.mean(values)) for base, values in found.items()}, dtype=np.float64)
 
     def collapsed(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Those of the runs that predict one class while the base model does not."""
-        return runs[(runs["one_class"] > ONE_CLASS) & bool(self.base["one_class"] <= ONE_CLASS)]
+        awake = [self.facts(int(base))["one_class"] <= ONE_CLASS for base in runs["base"]]
+        return runs[(runs["one_class"] > ONE_CLASS) & np.array(awake, dtype=bool)]
 
     def saturated(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Those of the runs that diverge as much as is possible."""
-        return runs[runs["divergence"] > SATURATED * self.most]
+        return runs[runs["divergence"] > [SATURATED * _most(self.facts(int(base))) for base in runs["base"]]]
 
     def gain(self) -> Interval:
         """What learned attention gains over uniform weights, over seeds."""
@@ -102,19 +127,26 @@ class TwinCell(Cell):
         return chosen
 
 
+def _most(base: Mapping[str, Any]) -> float:
+    """The divergence that no twin can exceed: less than ln 2 where equal words must get equal weights."""
+    return LN2 if base["ceiling"] is None else float(base["ceiling"])
+
+
 def cells_of(result: Result) -> list[TwinCell]:
     """The cells of a study that has run."""
-    found = []
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for base in rows(result.tables["bases"]):
-        here = {name: base.pop(name) for name in ("dataset", "model")}
-        runs, metrics = (
-            table[(table["dataset"] == here["dataset"]) & (table["model"] == here["model"])]
-            for table in (result.tables["runs"], result.tables["metrics"])
-        )
         # A table has no place for None.
         base["ceiling"] = None if base["ceiling"] is None or math.isnan(base["ceiling"]) else base["ceiling"]
-        found.append(TwinCell(**here, base=base, runs=runs, metrics=metrics))
-    return found
+        found.setdefault((base.pop("dataset"), base.pop("model")), []).append(base)
+    cells = []
+    for (dataset, model), bases in found.items():
+        runs, metrics = (
+            table[(table["dataset"] == dataset) & (table["model"] == model)]
+            for table in (result.tables["runs"], result.tables["metrics"])
+        )
+        cells.append(TwinCell(dataset, model, tuple(bases), runs, metrics))
+    return cells
 
 
 def rows(runs: pd.DataFrame) -> list[dict[str, Any]]:

@@ -45,7 +45,7 @@ def summarise(cells: Sequence[TwinCell], records: pd.DataFrame) -> Result:
         abstentions=of_each(cells, abstentions),
         tables={
             "runs": pd.concat([cell.runs.assign(**cell.place) for cell in cells], ignore_index=True),
-            "bases": pd.DataFrame([{**cell.place, **cell.base} for cell in cells]),
+            "bases": pd.DataFrame([{**cell.place, **base} for cell in cells for base in cell.bases]),
             "metrics": pd.concat([cell.metrics.assign(**cell.place) for cell in cells], ignore_index=True),
         },
     )
@@ -70,11 +70,12 @@ def scores(cell: TwinCell) -> Iterator[Score]:
 
     published = cell.of(PUBLISHED, MAIN)
     halved = published.assign(change=published["change"] / 2)
+    unit = f"{len(published)} twins of {len(cell.bases)} base models, which n counts" if len(published) else ""
     for column, quantity in OF_RUNS.items():
-        note = "half of the change of prediction, as in the paper" if column == "change" else ""
-        yield from make(quantity, PUBLISHED, halved[column], note=note)
-    attefa = cell.attefa(PUBLISHED)
-    yield from make(ATTEFA, PUBLISHED, attefa)
+        half = "half of the change of prediction, as in the paper; " if column == "change" else ""
+        yield from make(quantity, PUBLISHED, cell.mean(halved, column), note=half + unit)
+    yield from make(ATTEFA, PUBLISHED, cell.attefa(PUBLISHED), note=unit)
+    attefa = cell.attefa_of_twins(PUBLISHED)
     for run in rows(halved):
         seed = int(run["seed"])
         for column, quantity in OF_RUNS.items():
@@ -82,26 +83,25 @@ def scores(cell: TwinCell) -> Iterator[Score]:
                 yield from make(quantity.of(f"seed {seed}"), PUBLISHED, [run[column]])
         if seed in attefa:
             yield from make(ATTEFA.of(f"seed {seed}"), PUBLISHED, [attefa[seed]])
-    yield from make(F1, LEARNED_MODEL, [cell.base["performance"]], "as-published")
+    yield from make(F1, LEARNED_MODEL, cell.metric(LEARNED_MODEL), "as-published")
 
     yield from make(replace(ATTEFA, name="AtteFa*"), TWIN, cell.star())
     yield from make(ATTEFA, TWIN, cell.attefa(TWIN))
     for weight in dict.fromkeys(cell.of(TWIN)["weight"]):
         runs = cell.of(TWIN, weight)
         name = TWIN if weight == MAIN else f"{TWIN}, {weight_in_words(weight)}"
-        yield from make(CHANGE, name, runs["change"], null=0.0)
-        yield from make(DIVERGENCE, name, runs["divergence"], null=0.0, best=cell.most)
-        yield from make(F1, name, runs["performance"])
+        yield from make(CHANGE, name, cell.mean(runs, "change"), null=0.0)
+        yield from make(DIVERGENCE, name, cell.mean(runs, "divergence"), null=0.0, best=cell.most)
+        yield from make(F1, name, cell.mean(runs, "performance"))
     if cell.base["ceiling"] is not None:
         yield from make(DIVERGENCE, "bound", [cell.most], best=LN2, note="equal words get equal weights")
     if cell.reached is not None:
         yield from make(DIVERGENCE, "the most reached", [cell.reached], best=cell.most)
     yield from make(CHANGE, "best constant", [cell.base["constant"]])
     retrained = cell.of(RETRAINED)
-    yield from make(CHANGE, RETRAINED, retrained["change"], null=0.0)
-    yield from make(DIVERGENCE, RETRAINED, retrained["divergence"], null=0.0, best=cell.most)
-    for what in (UNIFORM_MODEL, LEARNED_MODEL):
-        yield from make(replace(F1, name="F1 over seeds"), what, cell.metric(what))
+    yield from make(CHANGE, RETRAINED, cell.mean(retrained, "change"), null=0.0)
+    yield from make(DIVERGENCE, RETRAINED, cell.mean(retrained, "divergence"), null=0.0, best=cell.most)
+    yield from make(replace(F1, name="F1 over seeds"), UNIFORM_MODEL, cell.metric(UNIFORM_MODEL))
     for what in GUIDES:
         yield from make(replace(F1, name="F1 of a guided model"), what, cell.metric(what))
 
@@ -126,7 +126,7 @@ def warnings(cell: TwinCell) -> Iterator[ResultWarning]:
                 f"{len(saturated)} of {len(runs)} {name} reach more than {SATURATED:.0%} of the divergence that is "
                 "possible: their score is the change of prediction rescaled",
             )
-        values = cell.attefa(method)
+        values = cell.attefa_of_twins(method)
         if two_groups(values.to_list()):
             yield cell.warn(
                 "two-groups",
@@ -156,7 +156,7 @@ def abstentions(cell: TwinCell) -> Iterator[Abstention]:
     """Scores that could not be given."""
     for method in (PUBLISHED, TWIN):
         runs = cell.of(method, MAIN)
-        missing = len(runs) - len(cell.attefa(method))
+        missing = len(runs) - len(cell.attefa_of_twins(method))
         if missing:
             what = f"{missing} of {len(runs)} runs of {method}"
             yield cell.abstain("AtteFa", Reason.NO_DIVERGENCE.value, what)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from trueness.protocols.attention.correlation import PAIRS
 from trueness.protocols.scoring import Cell
-from trueness.stats import Interval, Reason, Undefined, t_interval
+from trueness.stats import Interval, crossed_interval, t_interval
 
 MOST_CLASSES = 3
 """With more classes only the whole is reported, as in the paper."""
-_NORMAL = 1.96
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -65,13 +63,15 @@ class AttentionCell(Cell):
         return parts
 
     def interval(self, values: pd.Series) -> Interval:
-        """The mean of values that are indexed like the records, with an interval over seeds and instances.
+        """The mean of values that are indexed like the records, crossed over seeds and instances; n counts seeds."""
+        return self.crossed(self.records.assign(value=values))
 
-        The seeds' part is Student's, the instances' part normal, added in quadrature; n is the number of seeds. The
-        bounds are undefined where all values are the same.
-        """
-        frame = pd.DataFrame({"value": values, "seed": self.records["seed"], "instance": self.records["instance"]})
-        return crossed(frame.dropna())
+    def crossed(self, frame: pd.DataFrame) -> Interval:
+        """The same of a column `value` beside `seed` and `instance`."""
+        known = frame[frame["value"].notna()]
+        interval = crossed_interval(known.pivot(index="seed", columns="instance", values="value").to_numpy())
+        seeds, instances = (int(known[name].nunique()) for name in ("seed", "instance"))
+        return replace(interval, n=seeds, clusters=instances)
 
     def reliability(self, name: str) -> float | None:
         """Test-retest tau of an explanation over seeds; None where there is one seed or it is constant."""
@@ -103,21 +103,3 @@ class AttentionCell(Cell):
             self.spread.set_index("instance")["largest divergence between seeds"].to_dict()
         )
         return self.interval((self.records[self.adversary] > largest).astype(float).where(largest.notna()))
-
-
-def crossed(frame: pd.DataFrame) -> Interval:
-    """Mean and interval of a column `value` over `seed` and `instance`, both a sample of more."""
-    by_seed = frame.groupby("seed")["value"].mean()
-    over_seeds = t_interval(by_seed)
-    if isinstance(over_seeds.value, Undefined):
-        return over_seeds
-    value, n = over_seeds.value, len(by_seed)
-    by_instance = frame.groupby("instance")["value"].mean()
-    size = len(by_instance)
-    parts = [0.0 if isinstance(over_seeds.high, Undefined) else over_seeds.high - value]
-    parts.append(_NORMAL * float(by_instance.std(ddof=1)) / math.sqrt(size) if size > 1 else 0.0)
-    half = math.hypot(*parts)
-    if half <= _ROUNDING:
-        reason = Undefined(Reason.CONSTANT if size * n > 1 else Reason.SINGLE)
-        return Interval(value, reason, reason, n, size, 0.95)
-    return Interval(value, value - half, value + half, n, size, 0.95)

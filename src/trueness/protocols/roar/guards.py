@@ -164,7 +164,7 @@ def _foils(cell: RemovalCell) -> Iterator[ResultWarning]:
             less = decide(gap, below=0)
             if less or gap.n < FEWEST_SEEDS:
                 continue
-            what = "is at least as faithful" if less is False else "cannot be told from it"
+            what = "is at least as faithful" if less.holds is False else "cannot be told from it"
             message = f"its blurred copy {what} (difference {shown(gap)}): exactness is not measured"
             yield cell.warn("blurred-foil", message, method, order)
 

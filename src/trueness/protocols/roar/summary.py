@@ -14,7 +14,7 @@ from trueness.protocols.roar.curves import BASELINE, FAITHFULNESS, MASKED, Remov
 from trueness.protocols.roar.guards import abstentions, warnings
 from trueness.protocols.roar.hiding import RANKS, SHARES
 from trueness.protocols.scoring import Quantity, columns, of_each, share
-from trueness.stats import Undefined, kendall, mean_interval, t_interval, within
+from trueness.stats import Undefined, kendall, t_interval, within
 
 FEWEST_METHODS = 3
 AS_PUBLISHED = "faithfulness, as published"
@@ -76,8 +76,7 @@ def _scores(cell: RemovalCell) -> Iterator[Score]:
             yield from quantity.score(cell, method, over_seeds(cell.faithfulness(order, method)))
             if order == "recursive":
                 values = cell.faithfulness(order, method, every=True)
-                values = values[np.isfinite(values)]
-                clipped = mean_interval(np.clip(values, -1, 1)) if len(values) else t_interval(values)
+                clipped = over_seeds(np.clip(values, -1, 1))
                 yield from replace(quantity, name=AS_PUBLISHED).score(cell, method, clipped, variant="as-published")
     for order, method in cell.masks:
         if order == "plain" and ("recursive", method) in cell.masks:

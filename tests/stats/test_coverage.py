@@ -1,0 +1,123 @@
+"""Simulated coverage of every interval that studies use, at the n they use: .92 to .98 for normal data.
+
+Those of the audit (means, ratios, means of models and texts) are in test_marks.py. Exact intervals of a share
+(Clopper and Pearson) cover at least .95 by construction, up to 1 near 0 and 1.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from trueness.papers.agreement.claims import _difference
+from trueness.protocols.claim_helpers import claim, decide
+from trueness.stats import Undefined, crossed_interval, crossed_p_value, mean_interval, of_pairs, t_interval
+
+TRUTH = 0.3
+
+
+def coverage(intervals):
+    known = [one for one in intervals if not isinstance(one.low, Undefined)]
+    return np.mean([one.low <= TRUTH <= one.high for one in known])
+
+
+def tables(draws, seeds, instances, spreads, rng):
+    """Means of seeds, of instances and single cells vary."""
+    one, other, noise = spreads
+    return (
+        TRUTH
+        + one * rng.normal(size=(draws, seeds, 1))
+        + other * rng.normal(size=(draws, 1, instances))
+        + noise * rng.normal(size=(draws, seeds, instances))
+    )
+
+
+@pytest.mark.parametrize("n", [3, 5, 9, 11, 20, 50])
+def test_students_interval_over_seeds(n):
+    assert 0.92 <= coverage(map(t_interval, np.random.default_rng(n).normal(TRUTH, 0.2, (1500, n)))) <= 0.98
+
+
+SPREADS = {
+    "tau, as measured": (0.05, 0.2, 0.2),
+    "equal seeds": (0.0, 0.2, 0.2),
+    "noise alone": (0.0, 0.0, 0.2),
+    "seeds alone": (0.05, 0.0, 0.0),
+    "little of seeds": (0.01, 0.2, 0.1),
+}
+
+
+@pytest.mark.parametrize("spreads", SPREADS.values(), ids=SPREADS)
+@pytest.mark.parametrize(("seeds", "instances"), [(3, 100), (3, 500), (5, 200), (9, 100)])
+def test_crossed_over_seeds_and_instances(seeds, instances, spreads):
+    found = tables(500, seeds, instances, spreads, np.random.default_rng([seeds, instances]))
+    assert 0.92 <= coverage(map(crossed_interval, found)) <= 0.98
+    assert np.mean([crossed_p_value(table - TRUTH) < 0.05 for table in found[:250]]) <= 0.09
+
+
+def test_intervals_over_instances_alone_do_not_cover_seeds():
+    """What agreement had."""
+    found = tables(300, 3, 500, SPREADS["tau, as measured"], np.random.default_rng(0))
+    assert coverage(t_interval(table.mean(axis=0)) for table in found) < 0.6
+
+
+def test_holes_do_no_harm():
+    rng = np.random.default_rng(4)
+    found = tables(400, 3, 100, SPREADS["tau, as measured"], rng)
+    found[rng.random(found.shape) < 0.2] = np.nan
+    assert 0.92 <= coverage(map(crossed_interval, found)) <= 0.98
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_pairs_of_seeds(seeds):
+    """A method against itself: pairs share seeds. On the safe side: the noise of a pair counts for both its seeds."""
+    rng, draws, instances = np.random.default_rng(seeds), 400, 100
+    own = 0.04 * rng.normal(size=(draws, seeds, 1))
+    pairs = np.stack([own[:, one] + own[:, other] for one, other in itertools.combinations(range(seeds), 2)], axis=1)
+    texts = TRUTH + 0.2 * rng.normal(size=(draws, 1, instances))
+    cells = pairs + texts + 0.2 * rng.normal(size=(*pairs.shape[:2], instances))
+    assert 0.93 <= coverage(crossed_interval(of_pairs(table, seeds)) for table in cells) <= 0.99
+    assert of_pairs(cells[0], seeds).mean() == pytest.approx(cells[0].mean())
+
+
+def test_differences_of_datasets():
+    """Two means of datasets, of three and of two, each of three seeds."""
+    rng = np.random.default_rng(1)
+    found = [tables(300, 3, 100, SPREADS["tau, as measured"], rng) for _ in range(5)]
+    sides = [
+        [[crossed_interval(table[row]) for table in some] for some in (found[:3], found[3:])] for row in range(300)
+    ]
+    intervals = [_difference(side) for side in sides]
+    assert 0.92 <= np.mean([one.low <= 0 <= one.high for one in intervals]) <= 0.99
+
+
+def test_the_bootstrap_needs_more_than_five_values():
+    """No study uses BCa any more; with five values it is too narrow."""
+    rng = np.random.default_rng(2)
+    for n, least, most in ((50, 0.92, 0.98), (5, 0.70, 0.90)):
+        data = rng.normal(TRUTH, 0.2, (300, n))
+        assert least <= coverage(mean_interval(values, resamples=999) for values in data) <= most, n
+
+
+def test_one_of_many_places_rarely_fails_by_chance():
+    """24 places that lie on the limit: uncorrected, some place fails in 46 of 100 studies."""
+    rng, places = np.random.default_rng(3), 24
+    raw, verdicts = [], []
+    for _ in range(40):
+        found = [decide(t_interval(values), above=TRUTH) for values in rng.normal(TRUTH, 0.2, (places, 5))]
+        raw.append(any(one.holds is False for one in found))
+        (item,) = claim("it lies above", ((f"place {number}", (one, "")) for number, one in enumerate(found)))
+        verdicts.append(item.verdict)
+    assert np.mean(raw) > 0.3
+    assert verdicts.count("not supported") <= 2
+
+
+def test_a_place_that_surely_fails_still_does():
+    far = np.random.default_rng(5).normal(0.0, 0.02, (24, 5))
+    found = [decide(t_interval(values), above=TRUTH) for values in far]
+    (item,) = claim("it lies above", ((f"place {number}", (one, "far below")) for number, one in enumerate(found)))
+    assert item.verdict == "not supported"
+    assert item.evidence.startswith("holds on 0 of 24 datasets, fails on place 0, place 1, place 2 and 21 more.")
+    assert len(item.evidence) <= 300
+    (counted,) = claim("none", [("here", (False, "3 of 9")), ("there", (True, "0 of 9"))])
+    assert counted.verdict == "not supported", "what is counted is no sample"
+    assert counted.evidence == "holds on 1 of 2 datasets, fails on here. here: 3 of 9; there: 0 of 9"
