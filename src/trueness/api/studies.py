@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from trueness import engine, report, studies
 from trueness.api.devices import check_device
-from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary, Survey, TasksFailedError
+from trueness.engine import Listener, LocalExecutor, ProgressFile, Store, Stored, Summary, Survey, TasksFailedError
 from trueness.errors import UserError
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
 from trueness.studies import KINDS, Study, load_study
@@ -114,7 +114,8 @@ def run(
     target = studies.plan(loaded)
     with open_executor(executor, workers, devices) as chosen:
         place = Store.open(store, create=True, durable=durable)
-        summary = engine.run([target], place, chosen, listener=listener)
+        with ProgressFile(place, loaded.name, loaded.title, listener) as watched:
+            summary = engine.run([target], place, chosen, listener=watched)
     if not summary.complete:
         raise TasksFailedError(summary)
     place.record_run(loaded.name, target.key, _plain(loaded))

@@ -140,8 +140,13 @@ def write_page(audit: Audit, path: Path) -> Path:
     return path
 
 
-def page(audit: Audit) -> str:
-    """The page as text."""
+def assets() -> dict[str, str]:
+    """Style and script of the page, for those who keep them beside it."""
+    return {name: _file(name) for name in ("audit.css", "audit.js")}
+
+
+def page(audit: Audit, assets: str = "") -> str:
+    """The page as text; style and script are in it, or lie at `assets`, an address that ends in a slash."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
@@ -187,6 +192,7 @@ def page(audit: Audit) -> str:
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
+        assets=assets,
     )
 
 

@@ -291,3 +291,13 @@ def _answer(trial: Trial | None) -> str:
         return NOTHING
     value = trial.checks[0].value if trial.checks else None
     return f"{_SIGNS[trial.answer]} {trial.answer}" + ("" if value is None else f" {value:.2f}")
+
+
+def served(told: dict[str, Any]) -> None:
+    """Where pages are, until the command ends."""
+    print(f"{told['what']}: {told['address']}\nCtrl-C ends it.", flush=True)
+
+
+def exported(told: dict[str, Any]) -> None:
+    """Where pages were written."""
+    print(f"{told['pages']} files in {told['folder']}; begin at index.html, from a web space (python -m http.server).")
