@@ -29,21 +29,28 @@ class Run:
     key: str
     record: Mapping[str, Any]
 
+    def told(self, name: str) -> str:
+        """A field of the study as it was recorded; nothing where it is missing."""
+        return str(self.record["study"].get(name, ""))
+
     @property
     def title(self) -> str:
         """What the study is called."""
-        return str(self.record["study"].get("title") or self.record["study"].get("name") or self.key)
+        return self.told("title") or self.told("name") or self.key
 
     @property
     def finished(self) -> str:
         """When, in words."""
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(float(self.record["finished"])))
+        try:
+            return time.strftime("%Y-%m-%d %H:%M", time.localtime(float(self.record["finished"])))
+        except (OverflowError, OSError, ValueError):
+            return "some time"
 
     @functools.cached_property
     def study(self) -> Study:
         """As it was recorded; its models and data may be gone by now, so they are not looked for."""
         plain = {name: value for name, value in self.record["study"].items() if name != "left_out"}
-        told = {name: str(plain.get(name, "")) for name in ("kind", "name", "title", "question", "paper")}
+        told = {name: self.told(name) for name in ("kind", "name", "title", "question", "paper")}
         return KINDS[told["kind"]].schema.model_construct(**{**plain, **told})
 
     @property

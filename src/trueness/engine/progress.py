@@ -20,6 +20,14 @@ _KEPT = 20
 """Failures and last tasks that are told."""
 
 
+_TOLD = {
+    **dict.fromkeys(("study", "title", "state", "machine"), str),
+    **dict.fromkeys(("total", "done", "cached", "damaged", "process"), int),
+    **{"last": list, "failed": list, "seconds_left": float | int | None},
+}
+"""What a file of ours holds."""
+
+
 class ProgressFile(Listener):
     """Tells another listener too; use as a context, so that the end of the run is told."""
 
@@ -85,6 +93,8 @@ def read_progress(store: Store) -> list[dict[str, Any]]:
         for path in (store.path / "progress").glob("*.json"):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
                 told = json.loads(read_plain(path, 1 << 20))
+                if not all(isinstance(told[name], kind) for name, kind in _TOLD.items()):
+                    continue
                 if told["state"] == "running" and told["machine"] == platform.node() and not _lives(told["process"]):
                     told["state"] = "stopped"
                 found.append((float(told["written"]), told))

@@ -13,12 +13,16 @@
   function start(root, data) {
     const facets = data.facets, first = facets.length + 1;
     // A row: address, facets by number, then either a score (value, low, high, null, best, n, direction, note) or a spread (mean, low, high, n, counts).
-    const cells = data.cells.map(row => {
-      const told = Object.fromEntries(facets.map((facet, place) => [facet, data.names[place][row[place + 1]]])), rest = row.slice(first);
-      return rest.length === 5
-        ? {id: row[0], told, spread: true, value: rest[0], ends: [rest[1], rest[2]], n: rest[3], counts: rest[4]}
-        : {id: row[0], told, spread: false, value: rest[0], low: rest[1], high: rest[2], none: rest[3], best: rest[4], n: rest[5], direction: rest[6], note: rest[7], ends: null};
-    });
+    class Cell {
+      constructor(row) {
+        const rest = row.slice(first);
+        this.row = row; this.id = row[0]; this.spread = rest.length === 5; this.value = rest[0];
+        Object.assign(this, this.spread ? {ends: [rest[1], rest[2]], n: rest[3], counts: rest[4]} : {low: rest[1], high: rest[2], none: rest[3], best: rest[4], n: rest[5], direction: rest[6], note: rest[7], ends: null});
+      }
+      // Of thousands only those are spelt out that are looked at.
+      get told() { return this.names ??= Object.fromEntries(facets.map((facet, place) => [facet, data.names[place][this.row[place + 1]]])); }
+    }
+    const cells = data.cells.map(row => new Cell(row));
     const ends = new Map();
     for (const one of cells) if (!one.spread) {
       const now = ends.get(one.told.quantity) ?? [Infinity, -Infinity];
@@ -102,7 +106,7 @@
     read();
     root.replaceChildren(controls, pinned, told, alone, grid, pager);
     show();
-    root.dataset.ready = "yes";
+    root.dataset.ready = performance.now().toFixed(0);  // milliseconds since the page was asked for
   }
   for (const root of document.querySelectorAll(".plots")) {
     fetch(root.dataset.url).then(answer => { if (!answer.ok) throw new Error(String(answer.status)); return answer.json(); }).then(data => start(root, data)).catch(error => { root.textContent = `The plots could not be loaded (${error.message}); reload the page.`; });

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   // The instance browser: texts and images as heat maps. All text enters the page as text, never as markup.
-  const LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde", STEPS = 20, PER_PAGE = 25, WORDS = 300;
+  const LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde", STEPS = 20, PER_PAGE = 25, WORDS = 300, MORE = 5000;
   const [PLACE, NUMBER, WORD, PREDICTED, GOLD, PROBABILITY, OTHER, SCORES, ALIKE, MEASURES, IMAGE] = Array(11).keys();
   const make = (tag, given = {}, ...children) => {
     const one = document.createElement(tag);
@@ -15,7 +15,7 @@
   function heat(words, letters, kind, options) {
     // Words without a colour stand together as one piece of text: long texts stay light.
     const line = make("p", {className: "heat", dir: "auto"});
-    const shown = options.whole ? words.length : Math.min(words.length, WORDS);
+    const shown = Math.min(words.length, options.shown);
     let plain = "";
     for (let place = 0; place < shown; place++) {
       const level = letters ? levelOf(letters[place] ?? ".") : null;
@@ -99,7 +99,7 @@
     choice("sort", "order", Object.keys(orders), ["as stored", ...Object.keys(orders).slice(1)]);
     add("magnitudes", "magnitudes only", make("input", {type: "checkbox"}), true);
     add("numbers", "numbers", make("input", {type: "checkbox"}), true);
-    const told = make("p", {className: "count", role: "status"}), list = make("div"), whole = new Set();
+    const told = make("p", {className: "count", role: "status"}), list = make("div"), reach = new Map();
     const pager = make("nav", {className: "pager", ariaLabel: "Pages"});
     const legend = make("p", {className: "legend"},
       make("span", {}, make("i", {className: "for l7"}, "for"), " speaks for the predicted class"), make("span", {}, make("i", {className: "against l7"}, "against"), " speaks against it"),
@@ -125,7 +125,7 @@
 
     const drawn = number => {
       const row = data.rows[number], words = row[WORD].split("\n"), id = ids[number];
-      const options = {numbers: state.numbers, magnitudes: state.magnitudes, whole: whole.has(id)};
+      const options = {numbers: state.numbers, magnitudes: state.magnitudes, shown: reach.get(id) ?? WORDS};
       const one = place => row[SCORES][place] === null ? make("p", {className: "note"}, `${data.methods[place]} was not asked about this ${unit}.`)
         : (row[IMAGE] ? overlay : heat)(row[IMAGE] ?? words, row[SCORES][place][0], kinds[place], options);
       const titled = place => make("div", {}, make("h4", {className: "about"}, data.methods[place]), one(place));
@@ -139,9 +139,11 @@
       const article = make("article", {className: "instance"}, make("h3", {}, make("a", {href: address({...empty, left: state.left, right: state.right, text: id})}, `${unit} ${row[NUMBER]}`), where ? ` · ${where}` : ""), make("p", {className: "about"}, said.join("; ") + "."));
       if (row[OTHER]) article.append(make("p", {className: "about"}, "Second text: " + row[OTHER].slice(0, 2000)));
       article.append(body);
-      if (!row[IMAGE] && words.length > WORDS && !whole.has(id)) {
-        const more = make("button", {type: "button"}, `Show all ${count(words.length, "word")}`);
-        more.addEventListener("click", () => { whole.add(id); article.replaceWith(drawn(number)); });
+      const rest = row[IMAGE] ? 0 : words.length - options.shown;
+      if (rest > 0) {
+        // In steps: a hundred thousand words at once would stop the page for seconds.
+        const more = make("button", {type: "button"}, `Show ${Math.min(MORE, rest).toLocaleString("en")} more of ${count(rest, "word")}`);
+        more.addEventListener("click", () => { reach.set(id, options.shown + MORE); const grown = drawn(number); article.replaceWith(grown); grown.querySelector("button")?.focus({preventScroll: true}); });
         article.append(make("p", {}, more));
       }
       return article;
@@ -168,7 +170,7 @@
     read();
     root.replaceChildren(controls, legend, told, list, pager);
     show();
-    root.dataset.ready = "yes";
+    root.dataset.ready = performance.now().toFixed(0);  // milliseconds since the page was asked for
   }
 
   for (const root of document.querySelectorAll(".instances")) {
