@@ -87,6 +87,7 @@ __all__ = [
     "load_study",
     "open_run",
     "plan",
+    "rating",
     "recursive_roar",
     "run",
     "stats",

@@ -4,6 +4,7 @@ from trueness.api.arrays import recursive_roar as recursive_roar
 from trueness.api.audit import AuditPlan as AuditPlan
 from trueness.api.audit import audit as audit
 from trueness.api.catalogue import list_names
+from trueness.api.ratings import rating as rating
 from trueness.api.studies import Plan as Plan
 from trueness.api.studies import StudyRun as StudyRun
 from trueness.api.studies import compare as compare

@@ -8,7 +8,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 from trueness.audits import page as audit_page
@@ -223,15 +222,10 @@ def _json(value: Any) -> Page:
 
 def _assets() -> dict[str, str]:
     """Styles and scripts by name."""
-    own = resources.files("trueness.browser") / "templates"
-
-    def mine(name: str) -> str:
-        return (own / name).read_text(encoding="utf-8")
-
     return {
-        "site.css": template("report.css") + template("instances.css") + mine("site.css"),
+        "site.css": template("report.css") + template("instances.css") + template("site.css", "trueness.browser"),
         "tables.js": template("tables.js"),
         "instances.js": template("instances.js"),
-        **{name: mine(name) for name in ("plots.js", "live.js")},
+        **{name: template(name, "trueness.browser") for name in ("plots.js", "live.js")},
         **audit_page.assets(),
     }

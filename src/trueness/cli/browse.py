@@ -1,4 +1,4 @@
-"""The commands that show what stores hold: serve, and verify for what was shown before."""
+"""The commands that show what stores hold and ask people about it: serve, rate, verify."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import trueness as tn
 from trueness.cli import options
 from trueness.cli.options import put
+from trueness.errors import UserError
 
 if TYPE_CHECKING:
     from trueness.server.app import Server
@@ -47,3 +49,52 @@ def run_server(server: Server, what: str, *, as_json: bool) -> None:
         server.run()
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+
+
+def rate_command(
+    study: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY_OR_AUDIT", help="A study's name, `audit`, or the key of a result; the newest with texts."
+        ),
+    ],
+    store: options.StorePath = Path("runs"),
+    mode: Annotated[
+        str,
+        typer.Option("--mode", help="pairwise: which is better; simulation: foretell the model; highlight: mark words."),
+    ] = "pairwise",
+    items: Annotated[int, typer.Option("--items", min=1, max=5000, help="Questions to each rater; some come twice.")] = 40,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", help="A method to show; default: all. Repeatable.")
+    ] = None,
+    seed: options.Seed = 0,
+    port: Port = 0,
+    analyse: Annotated[bool, typer.Option("--analyse", help="Instead: what the raters said so far.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="With --analyse: also as an HTML page.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Let people judge explanations blind: how plausible are they? That is not how true they are to the model.
+
+    The same command goes on with a rating that was begun. Raters get no names, and no method's name is in any page.
+    """
+    from trueness.engine import Store
+    from trueness.server.app import Server
+
+    if mode not in ("pairwise", "simulation", "highlight"):
+        raise UserError(f"There is no mode {mode!r}; choose pairwise, simulation or highlight.")
+    place = Store.open(store)
+    run, session = tn.rating(study, store=place.path, mode=mode, items=items, methods=method or (), seed=seed)
+    if not analyse:
+        run_server(Server({}, port, session=session), "Rating", as_json=as_json)
+        return
+    from trueness.ratings.analysis import analyse as summarise
+    from trueness.ratings.page import write_plausibility
+
+    found = summarise(session.design, session.answers, run.instances, run.audits)
+    put(as_json, found, "plausibility", lambda one: one.to_json())
+    if out is not None:
+        page = write_plausibility(found, out, result=run.key, title=run.title)
+        if not as_json:
+            print(f"Page: {page}")

@@ -15,6 +15,7 @@ from trueness.boundary import printable
 from trueness.cli.console import open_console
 from trueness.cli.progress import duration
 from trueness.protocols.result import Result
+from trueness.ratings.analysis import Plausibility
 from trueness.report.compare import MANY, shares, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
 from trueness.report.table import NOTHING, number
@@ -301,3 +302,31 @@ def served(told: dict[str, Any]) -> None:
 def exported(told: dict[str, Any]) -> None:
     """Where pages were written."""
     print(f"{told['pages']} files in {told['folder']}; begin at index.html, from a web space (python -m http.server).")
+
+
+def plausibility(found: Plausibility) -> None:
+    """What raters said, beside what the audit said."""
+    console = open_console()
+    console.print(f"{found.title}, {found.mode}: {found.answers} answers of {found.raters} raters", style="bold")
+    console.print(found.caveat)
+    rows = [
+        (
+            printable(one.method),
+            NOTHING if one.plausibility.value is None else f"{one.plausibility.value:.2f}",
+            _interval(one.plausibility.low, one.plausibility.high),
+            str(one.plausibility.n),
+            one.verdict or NOTHING,
+            one.note or one.plausibility.reason,
+        )
+        for one in found.methods
+    ]
+    console.print()
+    columns = ("method", "plausibility", "95 % interval", "n", "faithfulness: the audit says", "")
+    _rows(console, columns, rows, right=columns[1:4])
+    console.print(f"\nPlausibility: {found.measure}.")
+    for name, one in (
+        ("Agreement between raters (Krippendorff's alpha)", found.agreement),
+        ("The same answer when asked again", found.consistency),
+        ("Choices for an explanation against a foil", found.discrimination),
+    ):
+        console.print(f"{name}: {f'{one.value:.2f}, n {one.n}' if one.value is not None else one.reason}.")

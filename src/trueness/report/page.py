@@ -120,9 +120,9 @@ def cells(stored: Stored, result: Result) -> dict[str, Any]:
     }
 
 
-def template(name: str) -> str:
-    """A style or script that pages share."""
-    return (resources.files("trueness.report") / "templates" / name).read_text(encoding="utf-8")
+def template(name: str, package: str = "trueness.report") -> str:
+    """A style or script of pages."""
+    return (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
 
 
 def _page(

@@ -32,7 +32,7 @@ def _needed() -> None:
 
 
 def application(site: Site, token: str, session: Session | None = None) -> Starlette:
-    """All pages behind the guard; with a session also those of a rating."""
+    """All pages behind the guard; with a session those of its rating alone, since others would tell the methods."""
     _needed()
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
@@ -41,12 +41,13 @@ def application(site: Site, token: str, session: Session | None = None) -> Starl
     from trueness.server.guard import Guard
     from trueness.server.pages import Pages
 
-    routes: list[BaseRoute] = []
-    if session is not None:
+    routes: list[BaseRoute]
+    if session is None:
+        routes = [Route("/{address:path}", Pages(site).answer, methods=["GET", "HEAD"])]
+    else:
         from trueness.server.rating import rating_routes
 
-        routes += rating_routes(session, site)
-    routes.append(Route("/{address:path}", Pages(site).answer, methods=["GET", "HEAD"]))
+        routes = rating_routes(session)
     faults = {Exception: _unexpected, 405: _refused, 404: _refused}
     return Starlette(routes=routes, middleware=[Middleware(Guard, token=token)], exception_handlers=faults)
 
