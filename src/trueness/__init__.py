@@ -68,6 +68,7 @@ __all__ = [
     "Unsupported",
     "UserError",
     "VectorDataset",
+    "Verification",
     "__version__",
     "adversarial_attention",
     "agreement",
@@ -92,6 +93,7 @@ __all__ = [
     "run",
     "stats",
     "train",
+    "verify",
 ]
 
 

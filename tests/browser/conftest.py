@@ -57,7 +57,9 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory):
-    return audit_store(tmp_path_factory.mktemp("browser") / "hostile", hostile_strips(), title="<script>broken</script>")
+    return audit_store(
+        tmp_path_factory.mktemp("browser") / "hostile", hostile_strips(), title="<script>broken</script>"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +75,9 @@ def chromium():
         if os.environ.get("TRUENESS_NEEDS_CHROMIUM"):
             pytest.fail("These tests need a browser, and there is none: install Debian's chromium.")
         pytest.skip("There is no Chromium on this machine; install Debian's chromium to drive the pages in one.")
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright drives the browser; it is in the extra dev.")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright drives the browser; it is in the extra dev."
+    )
     with playwright.sync_playwright() as driver:
         # In a container there are no rights for a sandbox of one's own.
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -90,7 +94,14 @@ def page(chromium):
     faults = []
     opened.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
     opened.on("pageerror", lambda error: faults.append(str(error)))
-    opened.on("request", lambda asked: faults.append(asked.url) if not asked.url.startswith(("http://127.0.0.1:", "file:", "data:", "blob:")) else None)
+    opened.on(
+        "request",
+        lambda asked: (
+            faults.append(asked.url)
+            if not asked.url.startswith(("http://127.0.0.1:", "file:", "data:", "blob:"))
+            else None
+        ),
+    )
     opened.set_default_timeout(10_000)
     yield opened
     context.close()

@@ -10,7 +10,8 @@ from trueness.audits.leaderboard import result_of
 from trueness.engine import Store
 from trueness.engine.encoding import digest
 
-WORDS = "a film that works on several levels and openly questions what the dull script of a good or bad scene says".split()
+_TEXT = "a film that works on several levels and openly questions what the dull script of a good or bad scene says"
+WORDS = _TEXT.split(" ")
 METHODS = {"attention": False, "integrated-gradients": True, "lime": True, "leave-one-out": True, "random": True}
 HOSTILE = (
     "<script>window.broken=1</script>",

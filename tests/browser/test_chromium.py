@@ -1,5 +1,6 @@
-"""The pages in a real browser: open, filter, sort, compare, copy, by keyboard, on a small screen, with hostile texts."""
+"""The pages in a real browser: filtered, sorted, compared, copied; by keyboard, on small screens, hostile texts."""
 
+import itertools
 import time
 
 import numpy as np
@@ -67,7 +68,7 @@ def test_disagreement_sorts_as_computed(page, running, small):
     pairs = {one: [np.abs(by[one, name]) for name in ("integrated-gradients", "lime")] for one in range(60)}
     slow = {one: np.corrcoef(*both)[0, 1] for one, both in pairs.items()}
     found = [slow[one] for one in shown]
-    assert all(a <= b + 0.051 for a, b in zip(found, found[1:], strict=False)), "in steps of 5 %"
+    assert all(a <= b + 0.051 for a, b in itertools.pairwise(found)), "in steps of 5 %"
 
 
 def test_plots_are_filtered_pinned_and_compared(page, running, small):
@@ -119,13 +120,22 @@ def test_the_keyboard_alone_suffices(page, running, small):
     assert "predicted=" in page.url
     for _ in range(80):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.tagName") == "A" and "text=" in page.evaluate("document.activeElement.href"):
+        if page.evaluate("document.activeElement.tagName") == "A" and "text=" in page.evaluate(
+            "document.activeElement.href"
+        ):
             break
     page.keyboard.press("Enter")
     assert page.locator("article").count() == 1
 
 
-PAGES = ("index.html", "small/{}/index.html", "small/{}/texts.html", "small/{}/plots.html", "small/{}/audit-1.html", "nothing")
+PAGES = (
+    "index.html",
+    "small/{}/index.html",
+    "small/{}/texts.html",
+    "small/{}/plots.html",
+    "small/{}/audit-1.html",
+    "nothing",
+)
 
 
 def test_small_screens_and_accessibility(chromium, running, small):
@@ -187,7 +197,9 @@ def test_ten_thousand_texts_without_a_stutter(page, large):
     assert size < 20 << 20
     enter(page, server, "index.html")
     assert seconds_until_ready(page, f"{server.base}/large/{texts}/texts.html", 2) < 2
-    work = "document.querySelector('.controls input[type=search]').dispatchEvent(new InputEvent('input', {bubbles: true}))"
+    work = (
+        "document.querySelector('.controls input[type=search]').dispatchEvent(new InputEvent('input', {bubbles: true}))"
+    )
     page.get_by_label("order").select_option("methods disagree most")
     taken = page.evaluate(f"() => {{ const begin = performance.now(); {work}; return performance.now() - begin; }}")
     assert taken < 500, "filtering and sorting all of them, in milliseconds"

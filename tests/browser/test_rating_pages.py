@@ -83,7 +83,13 @@ def test_the_other_questions(page, place, mode):
 def test_the_server_of_a_rating_shows_nothing_else_and_takes_only_answers(place, capsys):
     store, key = place
     server = begin(store)
-    for address in (f"store/{key}/index.html", f"store/{key}/texts.json", "rate/design.json", "index.html", "assets/site.css"):
+    for address in (
+        f"store/{key}/index.html",
+        f"store/{key}/texts.json",
+        "rate/design.json",
+        "index.html",
+        "assets/site.css",
+    ):
         assert server.ask(address)[0] == 404
     cookie = server.ask("rate/")[1]["set-cookie"].partition(";")[0]
     ours = {"Origin": server.base, "Cookie": cookie}

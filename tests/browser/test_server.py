@@ -74,7 +74,35 @@ def test_every_page_is_there_and_says_what_it_should(running, small):
 
 
 SITES = {}
-PARTS = st.sampled_from(["..", ".", "%2e%2e", "etc", "passwd", "%00", "%", "assets", OURS, "objects", "~", "meta.json", "logs", "", "a" * 300, "<script>", "%3Cscript%3E", "\\", "task-" + "0" * 40 + ".html", "0" * 40, "index.html", "figure-.html", "audit-0.html", "texts.json", "é"])
+PARTS = st.sampled_from(
+    [
+        "..",
+        ".",
+        "%2e%2e",
+        "etc",
+        "passwd",
+        "%00",
+        "%",
+        "assets",
+        OURS,
+        "objects",
+        "~",
+        "meta.json",
+        "logs",
+        "",
+        "a" * 300,
+        "<script>",
+        "%3Cscript%3E",
+        "\\",
+        "task-" + "0" * 40 + ".html",
+        "0" * 40,
+        "index.html",
+        "figure-.html",
+        "audit-0.html",
+        "texts.json",
+        "é",
+    ]
+)
 
 
 def site_of(small):
@@ -93,7 +121,18 @@ def test_no_address_leads_out_of_the_store_or_to_a_traceback(small, address):
         assert b"There is no such page" in page.content
 
 
-@pytest.mark.parametrize("address", ["%00", "..%2f..%2f..%2fetc/passwd", "../../../etc/passwd", "%ff%fe", "a" * 5000, "?token=%00", "x?" + "y=1&" * 300])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "%00",
+        "..%2f..%2f..%2fetc/passwd",
+        "../../../etc/passwd",
+        "%ff%fe",
+        "a" * 5000,
+        "?token=%00",
+        "x?" + "y=1&" * 300,
+    ],
+)
 def test_malformed_addresses_get_a_page(running, address):
     status, _, content = running.ask(address)
     assert status in (200, 400, 401, 404, 414)
@@ -108,7 +147,10 @@ def test_writing_is_refused_where_nothing_is_rated(running):
 
 
 def test_fifty_clients_at_once(running, small):
-    addresses = ["", *(f"{OURS}/{small[1]}/{name}" for name in ("index.html", "texts.json", "plots.json", "audit-1.html"))]
+    addresses = [
+        "",
+        *(f"{OURS}/{small[1]}/{name}" for name in ("index.html", "texts.json", "plots.json", "audit-1.html")),
+    ]
     with ThreadPoolExecutor(50) as pool:
         found = list(pool.map(lambda number: running.ask(addresses[number % 5])[0], range(150)))
     assert found == [200] * 150
@@ -119,8 +161,8 @@ def test_links_in_a_store_are_not_followed(tmp_path, small):
     store, _ = audit_store(tmp_path / "store", strips(3))
     (store.path / "logs").mkdir(exist_ok=True)
     key = "0" * 40
-    os.symlink(tmp_path / "secret.txt", store.path / "logs" / f"{key}.log")
-    os.symlink(small[0].objects / small[1], store.objects / key)
+    (store.path / "logs" / f"{key}.log").symlink_to(tmp_path / "secret.txt")
+    (store.objects / key).symlink_to(small[0].objects / small[1])
     site = Site({"s": store})
     assert site.page(f"s/task-{key}.html").status == 404
     assert site.page(f"s/{key}/index.html").status == 404
@@ -140,9 +182,13 @@ def test_a_damaged_or_vanished_result_is_a_page(tmp_path):
 
 def test_records_that_are_none_are_passed_over(tmp_path):
     store, key = audit_store(tmp_path / "store", strips(3))
-    for number, text in enumerate(["{", "[]", '{"study": 1}', json.dumps({"study": {}, "result": "../..", "finished": 1})]):
+    for number, text in enumerate(
+        ["{", "[]", '{"study": 1}', json.dumps({"study": {}, "result": "../..", "finished": 1})]
+    ):
         (store.path / "runs" / f"audit.{number}.json").write_text(text)
-    (store.path / "runs" / "other.json").write_text(json.dumps({"study": {"kind": "<b>no"}, "result": key, "finished": 9e9}))
+    (store.path / "runs" / "other.json").write_text(
+        json.dumps({"study": {"kind": "<b>no"}, "result": key, "finished": 9e9})
+    )
     site = Site({"s": store})
     assert site.page("index.html").status == 200
     page = site.page(f"s/{key}/index.html")

@@ -213,7 +213,9 @@ def test_forward_simulation_counts_what_was_foretold(instances, tmp_path):
     design = session.design
     right = {json.dumps(item.words): design.classes.index(item.predicted) for item in design.items}
     for rater in (new_rater(), new_rater()):
-        asked = told(session, rater, lambda item: right[json.dumps(item["words"])] if set(item["marks"][0]) != {"0"} else 0)
+        asked = told(
+            session, rater, lambda item: right[json.dumps(item["words"])] if set(item["marks"][0]) != {"0"} else 0
+        )
         assert all(item["predicted"] == "" for item in asked)
     found = {one.method: one for one in analyse(design, session.answers, instances).methods}
     assert found["lime"].plausibility.value == 1

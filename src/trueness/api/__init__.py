@@ -22,6 +22,8 @@ from trueness.api.texts import fine_tune as fine_tune
 from trueness.api.texts import load_dataset as load_dataset
 from trueness.api.texts import load_model as load_model
 from trueness.api.texts import train as train
+from trueness.api.verification import Verification as Verification
+from trueness.api.verification import verify as verify
 from trueness.studies import load_study as load_study
 
 list = list_names  # noqa: A001  # as the command

@@ -12,7 +12,7 @@ from trueness.errors import UserError
 
 if TYPE_CHECKING:
     from trueness.browser.runs import Run
-    from trueness.ratings.design import Mode
+    from trueness.ratings import Mode
     from trueness.ratings.session import Session
 
 
@@ -31,7 +31,9 @@ def rating(
 
     place = Store.open(store)
     known = runs_of(place)
-    named = [run for key, run in known.items() if run.told("name") == study or (len(study) >= 6 and key.startswith(study))]
+    named = [
+        run for key, run in known.items() if run.told("name") == study or (len(study) >= 6 and key.startswith(study))
+    ]
     if not named:
         there = ", ".join(sorted({run.told("name") for run in known.values()})) or "none"
         raise UserError(f"The store {place.path} holds no finished run of {study}; there are: {there}.")
@@ -39,4 +41,6 @@ def rating(
         if len(run.instances):
             how = {"result": run.key, "mode": mode, "items": items, "seed": seed, "methods": methods}
             return run, open_session(place.path, run.instances, **how)  # type: ignore[arg-type]
-    raise UserError(f"No run of {study} in {place.path} keeps texts with their explanations; audit a model, or run agreement.")
+    raise UserError(
+        f"No run of {study} in {place.path} keeps texts with their explanations; audit a model, or run agreement."
+    )

@@ -73,10 +73,10 @@ class StudyRun:
         """Our values beside the published ones."""
         return report.compare(self.study, self.result)
 
-    def report(self, out: str | Path | None = None) -> list[Path]:
-        """Write the HTML report and its figures; returns the files, the HTML first."""
+    def report(self, out: str | Path | None = None, *, no_text: bool = False) -> list[Path]:
+        """Write the HTML report and its figures; returns the files, the HTML first. Texts can be left out."""
         path = Path(out) if out is not None else self.stored.store.path / f"{self.study.name}.html"
-        return report.write_report(self.study, self.stored, path)
+        return report.write_report(self.study, self.stored, path, no_text=no_text)
 
     def to_json(self) -> dict[str, Any]:
         """Scores, warnings, abstentions, claims, and what the run did."""

@@ -44,9 +44,7 @@ def _distributions(records: pd.DataFrame) -> Iterator[tuple[tuple[str, ...], lis
     if "instance" not in records:
         return
     by = [name for name in FACETS[1:] if name in records]
-    numbers = [
-        name for name in records if records[name].dtype.kind == "f" and name not in _NUMBERS and name not in by
-    ]
+    numbers = [name for name in records if records[name].dtype.kind == "f" and name not in _NUMBERS and name not in by]
     ends = {}
     for name in numbers:
         values = records[name].to_numpy(dtype=np.float64)

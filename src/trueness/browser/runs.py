@@ -81,7 +81,7 @@ class Run:
 
 def runs_of(store: Store) -> dict[str, Run]:
     """The newest record of every result that is there, the newest first; links out of the store are passed over."""
-    found = {}
+    found: dict[str, Run] = {}
     for record in store.runs():
         key = str(record["result"])
         if KEY.fullmatch(key) and store.has(key) and not (store.objects / key).is_symlink():

@@ -7,7 +7,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trueness.audits import page as audit_page
@@ -44,7 +44,7 @@ class Page:
     """Whether it never changes: it shows one result, whose key is in the address."""
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """Nothing has this address; says what to do."""
 
 
@@ -62,7 +62,7 @@ class Site:
         """The page of an address, whatever the address says; a fault of a store becomes a page too."""
         try:
             return self._found(address)
-        except Missing as error:
+        except MissingError as error:
             return self._fault(404, "There is no such page", str(error), address)
         except UserError as error:
             return self._fault(422, "This cannot be shown", str(error), address)
@@ -82,7 +82,7 @@ class Site:
     def _pages(self, run: Run) -> Iterator[str]:
         yield "index.html"
         try:
-            figures, audits, texts = run.figures, run.audits, self.texts and len(run.instances)
+            figures, audits, texts = self._figures(run), run.audits, self.texts and len(run.instances)
         except (UserError, DamagedObjectError):
             return
         yield from ("plots.html", "plots.json")
@@ -103,13 +103,13 @@ class Site:
                 return self._task(store, match[1])
             case [store, key, name] if store in self.stores and KEY.fullmatch(key):
                 return self._of_run(self._run(store, key), name)
-        raise Missing("Check the address, or begin at the list of all studies.")
+        raise MissingError("Check the address, or begin at the list of all studies.")
 
     def _run(self, store: str, key: str) -> Run:
         """The run of a key; the last few are kept, with what was read of them."""
         run = runs_of(self.stores[store]).get(key)
         if run is None:
-            raise Missing("The store holds no finished run of this key; it may still run, or was removed.")
+            raise MissingError("The store holds no finished run of this key; it may still run, or was removed.")
         kept = self._kept.pop((store, key), run)
         self._kept[store, key] = kept
         while len(self._kept) > _KEPT:
@@ -128,9 +128,11 @@ class Site:
         if name in pages:
             return pages[name](run)
         if match := re.fullmatch(r"figure-([a-z0-9-]{1,80})(\.html|\.([0-9]{1,3})\.svg)", name):
-            figure = run.figures.get(match[1])
+            figure = self._figures(run).get(match[1])
             if figure is not None and match[3] is None:
-                return self._render("figure.html", run=run, up="../../", figure=figure, options=options(figure), lasting=True)
+                return self._render(
+                    "figure.html", run=run, up="../../", figure=figure, options=options(figure), lasting=True
+                )
             if figure is not None and int(match[3]) < len(options(figure)):
                 with self._drawing:
                     drawn = figure_bytes(options(figure)[int(match[3])][1], "svg")
@@ -139,11 +141,14 @@ class Site:
             audit = run.audits[int(match[1]) - 1].model_copy(update={"key": run.key})
             shown = audit if self.texts else audit.model_copy(update={"examples": ()})
             return Page(audit_page.page(shown, assets="../../assets/").encode("utf-8", "replace"), lasting=True)
-        raise Missing("This study has no such page; begin at its own page.")
+        raise MissingError("This study has no such page; begin at its own page.")
+
+    def _figures(self, run: Run) -> dict[str, Figure]:
+        return {name: figure for name, figure in run.figures.items() if self.texts or not figure.words}
 
     def _study(self, run: Run) -> Page:
-        more = {
-            "figures": {name: options(figure) for name, figure in run.figures.items()},
+        more: dict[str, Any] = {
+            "figures": {name: options(figure) for name, figure in self._figures(run).items()},
             "has_texts": self.texts and len(run.instances) > 0,
             "meta": run.stored.meta,
             "inputs": {
@@ -160,7 +165,7 @@ class Site:
         if place.has(key) and not (place.objects / key).is_symlink():
             meta = place.meta(key)
         if meta is None and log is None:
-            raise Missing("The store knows no task of this key that has finished or failed.")
+            raise MissingError("The store knows no task of this key that has finished or failed.")
         return self._render("task.html", up="../", key=key, meta=meta, log=log)
 
     def _overview(self) -> list[dict[str, Any]]:
@@ -201,16 +206,9 @@ def options(figure: Figure) -> list[tuple[str, Figure]]:
     if len(menus) != 1:
         return [("", figure)]
     others = [one for one in figure.spec["params"] if one is not menus[0]]
+    name = menus[0]["name"]
     return [
-        (
-            str(value),
-            Figure(
-                figure.name,
-                figure.title,
-                figure.caption,
-                {**figure.spec, "params": [*others, {"name": menus[0]["name"], "value": value}]},
-            ),
-        )
+        (str(value), replace(figure, spec={**figure.spec, "params": [*others, {"name": name, "value": value}]}))
         for value in menus[0]["bind"]["options"]
     ]
 

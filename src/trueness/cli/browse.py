@@ -10,13 +10,12 @@ import typer
 import trueness as tn
 from trueness.cli import options
 from trueness.cli.options import put
-from trueness.errors import UserError
+from trueness.ratings import Mode
 
 if TYPE_CHECKING:
     from trueness.server.app import Server
 
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="On 127.0.0.1; 0: any free one.")]
-NoText = Annotated[bool, typer.Option("--no-text", help="Show none of the data's texts.")]
 
 
 def serve_command(
@@ -26,7 +25,7 @@ def serve_command(
         Path | None,
         typer.Option("--export", metavar="FOLDER", help="Instead: write the same pages as files for any web space."),
     ] = None,
-    no_text: NoText = False,
+    no_text: options.NoText = False,
     as_json: options.Json = False,
 ) -> None:
     """Look at studies, audits, plots and texts in your browser, also while a study runs; only this machine can ask."""
@@ -60,10 +59,14 @@ def rate_command(
     ],
     store: options.StorePath = Path("runs"),
     mode: Annotated[
-        str,
-        typer.Option("--mode", help="pairwise: which is better; simulation: foretell the model; highlight: mark words."),
+        Mode,
+        typer.Option(
+            "--mode", help="pairwise: which is better; simulation: foretell the model; highlight: mark words."
+        ),
     ] = "pairwise",
-    items: Annotated[int, typer.Option("--items", min=1, max=5000, help="Questions to each rater; some come twice.")] = 40,
+    items: Annotated[
+        int, typer.Option("--items", min=1, max=5000, help="Questions to each rater; some come twice.")
+    ] = 40,
     method: Annotated[
         list[str] | None, typer.Option("--method", help="A method to show; default: all. Repeatable.")
     ] = None,
@@ -82,8 +85,6 @@ def rate_command(
     from trueness.engine import Store
     from trueness.server.app import Server
 
-    if mode not in ("pairwise", "simulation", "highlight"):
-        raise UserError(f"There is no mode {mode!r}; choose pairwise, simulation or highlight.")
     place = Store.open(store)
     run, session = tn.rating(study, store=place.path, mode=mode, items=items, methods=method or (), seed=seed)
     if not analyse:
@@ -98,3 +99,21 @@ def rate_command(
         page = write_plausibility(found, out, result=run.key, title=run.title)
         if not as_json:
             print(f"Page: {page}")
+
+
+def verify_command(
+    report: Annotated[Path, typer.Argument(metavar="FILE", help="A report: the HTML file.")],
+    store: options.StorePath = Path("runs"),
+    cell: Annotated[
+        list[str] | None,
+        typer.Option("--cell", help="Only numbers with this in their quantity, dataset, model or method. Repeatable."),
+    ] = None,
+    deep: Annotated[
+        int, typer.Option("--deep", min=0, help="Also compute so many tasks further up again, drawn at random.")
+    ] = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Does a report show what the store holds, and does it come out again? Exit status 0 yes, 1 no, 3 cannot tell."""
+    found = tn.verify(report, store=store, cells=cell or (), deep=deep)
+    put(as_json, found, "verification", tn.Verification.to_json)
+    raise typer.Exit({"matches": 0, "differs": 1, "cannot tell": 3}[found.outcome])

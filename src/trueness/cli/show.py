@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from trueness.api import Plan, StudyRun
+from trueness.api import Plan, StudyRun, Verification
 from trueness.audits.verdict import Audit, Trial
 from trueness.boundary import printable
 from trueness.cli.console import open_console
@@ -330,3 +330,10 @@ def plausibility(found: Plausibility) -> None:
         ("Choices for an explanation against a foil", found.discrimination),
     ):
         console.print(f"{name}: {f'{one.value:.2f}, n {one.n}' if one.value is not None else one.reason}.")
+
+
+def verification(found: Verification) -> None:
+    """Every comparison, then the outcome of all."""
+    console = open_console()
+    _rows(console, ("", "", ""), [(one.outcome, one.what, printable(one.why)) for one in found.looked])
+    console.print(f"\n{printable(found.report)}: {found.outcome}", style="bold")

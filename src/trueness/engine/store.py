@@ -30,7 +30,16 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from trueness.engine.encoding import bytes_digest, digest, file_digest
-from trueness.engine.files import StoreError, disk, handles, make_folder, read_plain, sync, sync_folder, write_atomically
+from trueness.engine.files import (
+    StoreError,
+    disk,
+    handles,
+    make_folder,
+    read_plain,
+    sync,
+    sync_folder,
+    write_atomically,
+)
 from trueness.engine.layout import abandoned_candidates, mend, open_folder
 from trueness.engine.payload import SUFFIXES, parse_payload, write_payload
 from trueness.version import __version__

@@ -119,9 +119,7 @@ def _share(chosen: float, number: int) -> Measured:
     return Measured(chosen / number, float(low), float(high), number)
 
 
-def _pairwise(
-    design: Design, answers: Sequence[Answer], _: Instances
-) -> tuple[str, float | None, dict[str, Measured]]:
+def _pairwise(design: Design, answers: Sequence[Answer], _: Instances) -> tuple[str, float | None, dict[str, Measured]]:
     measure = "log-odds of being chosen rather than random words (Bradley–Terry)"
     choices, texts = [], []
     for one in answers:
@@ -142,7 +140,11 @@ def _pairwise(
         if name != RANDOM
     }
     ordered = sorted(strengths.items(), key=lambda item: -(item[1].value if item[1].value is not None else -1e9))
-    return measure, 0.0, {**dict(ordered), RANDOM: Measured(0.0, n=asked[RANDOM], reason="the others are measured from it")}
+    return (
+        measure,
+        0.0,
+        {**dict(ordered), RANDOM: Measured(0.0, n=asked[RANDOM], reason="the others are measured from it")},
+    )
 
 
 def _simulation(

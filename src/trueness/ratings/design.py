@@ -9,14 +9,13 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Sequence
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from trueness.errors import UserError
+from trueness.ratings import Mode
 from trueness.report.instances import MARKS, Instance, Instances
 
-Mode = Literal["pairwise", "simulation", "highlight"]
 RANDOM, OTHER, NONE = "foil: random words", "foil: another text's", "no explanation"
 """What knows nothing of the model; what belongs to another text; what is no explanation at all."""
 FOILS = (RANDOM, OTHER)
@@ -92,9 +91,7 @@ def make_design(
         again = draw.sample(range(len(made)), round(REPEATED * len(made)))
         made += [made[place].model_copy(update={"repeated": True}) for place in again]
     classes = list(dict.fromkeys(one.predicted for one in instances.all))
-    return Design(
-        mode=mode, result=result, seed=seed, secret=secret, classes=classes, methods=chosen, items=made
-    )
+    return Design(mode=mode, result=result, seed=seed, secret=secret, classes=classes, methods=chosen, items=made)
 
 
 def _conditions(mode: Mode, methods: Sequence[str], items: int, draw: random.Random) -> list[list[str]]:
@@ -157,4 +154,3 @@ def marks(scores: Sequence[float] | None, words: int, draw: random.Random) -> st
 def top(scores: Sequence[float], number: int) -> set[int]:
     """The places of the strongest scores."""
     return set(sorted(range(len(scores)), key=lambda place: -abs(scores[place]))[:number])
-

@@ -21,7 +21,8 @@ from pydantic import ValidationError
 from trueness.boundary import printable, short
 from trueness.engine import StoreError, disk, write_atomically
 from trueness.errors import UserError
-from trueness.ratings.design import Design, Item, Mode, make_design
+from trueness.ratings import Mode
+from trueness.ratings.design import Design, Item, make_design
 from trueness.report.instances import Instances
 
 RATER = 16
@@ -61,7 +62,12 @@ class Session:
         with self._lock:
             done = {one.item for one in self._answers if one.rater == rater}
         left = [number for number in order if number not in done]
-        told = {"mode": self.design.mode, "total": len(order), "done": len(order) - len(left), "item": None}
+        told: dict[str, Any] = {
+            "mode": self.design.mode,
+            "total": len(order),
+            "done": len(order) - len(left),
+            "item": None,
+        }
         if left:
             item = self.design.items[left[0]]
             shown = item.marks[::-1] if self._swapped(rater, left[0]) else item.marks
@@ -97,16 +103,18 @@ class Session:
             return item.shown[(given == "right") != swapped]
         if self.design.mode == "simulation" and isinstance(given, int) and 0 <= given < len(self.design.classes):
             return self.design.classes[given]
-        places = range(len(item.words))
-        if self.design.mode == "highlight" and isinstance(given, list) and len(given) <= len(item.words):
-            if given and all(isinstance(one, int) and one in places for one in given):
+        if self.design.mode == "highlight" and isinstance(given, list) and 0 < len(given) <= len(item.words):
+            places = range(len(item.words))
+            if all(isinstance(one, int) and not isinstance(one, bool) and one in places for one in given):
                 return sorted(set(given))
         raise AnswerError("This is no answer to the question; reload the page.")
 
     def _order(self, rater: str) -> list[int]:
         """First every item once, then the repeated ones: an order of the rater's own."""
         draw = random.Random(self._digest(rater, "order"))
-        first, again = ([n for n, one in enumerate(self.design.items) if one.repeated is asked] for asked in (False, True))
+        first, again = (
+            [n for n, one in enumerate(self.design.items) if one.repeated is asked] for asked in (False, True)
+        )
         draw.shuffle(first)
         draw.shuffle(again)
         return first + again
@@ -114,7 +122,9 @@ class Session:
     def _swapped(self, rater: str, number: int) -> bool:
         """Whether sides are exchanged: for half of the raters and items; a repeated item has the other side."""
         item = self.design.items[number]
-        original = next(n for n, one in enumerate(self.design.items) if one.text == item.text and one.shown == item.shown)
+        original = next(
+            n for n, one in enumerate(self.design.items) if one.text == item.text and one.shown == item.shown
+        )
         return (int(self._digest(rater, f"side{original}")[:2], 16) % 2 == 1) != item.repeated
 
     def _name(self, rater: str, number: int) -> str:

@@ -150,11 +150,11 @@ def _is_signed(method: str, told: Any, table: pd.DataFrame) -> bool:
 def levels(scores: Sequence[float], *, signed: bool) -> tuple[str, float]:
     """A letter for each score, and the strongest magnitude; without signs what is below 0 counts as 0."""
     strengths = [(score if signed else max(score, 0.0)) if math.isfinite(score) else math.nan for score in scores]
-    strongest = max((abs(one) for one in strengths if one == one), default=0.0)
+    strongest = max((abs(one) for one in strengths if not math.isnan(one)), default=0.0)
     if not strongest:
-        return "".join(NOTHING if one != one else LETTERS[STEPS] for one in strengths), 0.0
+        return "".join(NOTHING if math.isnan(one) else LETTERS[STEPS] for one in strengths), 0.0
     return "".join(
-        NOTHING if one != one else LETTERS[STEPS + round(STEPS * one / strongest)] for one in strengths
+        NOTHING if math.isnan(one) else LETTERS[STEPS + round(STEPS * one / strongest)] for one in strengths
     ), float(f"{strongest:.3g}")
 
 
@@ -175,8 +175,7 @@ def _alike(scores: Mapping[str, Sequence[float]], pairs: Sequence[tuple[str, str
     found = np.where(flat[:, None] | flat, np.where(flat[:, None] & flat, 1.0, 0.0), np.clip(unit @ unit.T, -1, 1))
     at = {name: place for place, name in enumerate(names)}
     return "".join(
-        LETTERS[STEPS + round(STEPS * float(found[at[a], at[b]]))] if a in at and b in at else NOTHING
-        for a, b in pairs
+        LETTERS[STEPS + round(STEPS * float(found[at[a], at[b]]))] if a in at and b in at else NOTHING for a, b in pairs
     )
 
 

@@ -56,7 +56,5 @@ def matrix(result: Result, headlines: Sequence[str] = ()) -> Matrix:
     return Matrix(
         places,
         tuple(Column(name, directions[name]) for name in names),
-        tuple(
-            Row(method, place, tuple(some.get(name) for name in names)) for (method, place), some in found.items()
-        ),
+        tuple(Row(method, place, tuple(some.get(name) for name in names)) for (method, place), some in found.items()),
     )

@@ -35,8 +35,8 @@ def write_report(study: Study, stored: Stored, out: Path, *, no_text: bool = Fal
     if out.suffix not in (".html", ".htm"):
         raise UserError(f"The report is an HTML file: give a name that ends in .html, not {out}.")
     result = read_result(study, stored)
-    drawn = list(KINDS[study.kind].figures(result))
-    page = _page(study, stored, result, drawn, no_text=no_text, file=out.name)
+    drawn = [figure for figure in KINDS[study.kind].figures(result) if not (no_text and figure.words)]
+    page = _page(study, stored, result, drawn, no_text=no_text)
     files = {out: page.encode("utf-8", errors="replace")}
     for figure in drawn:
         name = out.stem if len(drawn) == 1 else f"{out.stem}-{figure.name}"
@@ -114,7 +114,16 @@ def cells(stored: Stored, result: Result) -> dict[str, Any]:
         "result": stored.key,
         "digests": {file: recorded["digest"] for file, recorded in meta["payloads"].items()},
         "scores": [
-            [score.quantity, score.dataset, score.model, score.method, score.variant, score.value, score.low, score.high]
+            [
+                score.quantity,
+                score.dataset,
+                score.model,
+                score.method,
+                score.variant,
+                score.value,
+                score.low,
+                score.high,
+            ]
             for score in result.scores
         ],
     }
@@ -125,9 +134,7 @@ def template(name: str, package: str = "trueness.report") -> str:
     return (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
 
 
-def _page(
-    study: Study, stored: Stored, result: Result, drawn: list[Figure], *, no_text: bool = False, file: str = "FILE"
-) -> str:
+def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure], *, no_text: bool = False) -> str:
     _converter()
     from markupsafe import Markup
 
@@ -144,7 +151,6 @@ def _page(
             instances=None if no_text or not len(kept) else encode(kept),
             cells=cells(stored, result),
             inputs={name: [keys] if isinstance(keys, str) else keys for name, keys in inputs.items()},
-            file=file,
             meta=stored.meta,
             version=__version__,
             javascript=Markup(_javascript()),

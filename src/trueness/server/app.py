@@ -52,7 +52,7 @@ def application(site: Site, token: str, session: Session | None = None) -> Starl
     return Starlette(routes=routes, middleware=[Middleware(Guard, token=token)], exception_handlers=faults)
 
 
-async def _unexpected(_: Request, error: Exception) -> Response:
+async def _unexpected(_: Request, __: Exception) -> Response:
     """An error of ours: the page says that there was one, the terminal which."""
     return _fault(500, "This is an error of trueness", "What went wrong stands in the terminal that serves this page.")
 
@@ -85,7 +85,9 @@ class Server:
             self._socket.bind((HOST, self.port))
         except OSError as error:
             self._socket.close()
-            raise UserError(f"Port {self.port} cannot be taken ({error.strerror}); choose another with --port.") from error
+            raise UserError(
+                f"Port {self.port} cannot be taken ({error.strerror}); choose another with --port."
+            ) from error
         self.port = self._socket.getsockname()[1]
         self._server: uvicorn.Server | None = None
 

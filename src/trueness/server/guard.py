@@ -60,6 +60,10 @@ class Guard:
             return refusal(414, "The address is too long", "No page has such an address.")
         if request.method not in ("GET", "HEAD", "POST"):
             return refusal(405, "This cannot be done", "Pages can be read; ratings can be sent.")
+        return self._unknown(request, port) or _foreign(request, host)
+
+    def _unknown(self, request: Request, port: int) -> Response | None:
+        """Of who does not hold the token; who brings it in the address gets it as a cookie."""
         # Cookies do not know ports: each server has its own.
         name = "trueness-" + hashlib.sha256(f"{port}{self.token}".encode()).hexdigest()[:12]
         given = dict(parse_qsl(request.url.query, keep_blank_values=True))
@@ -70,17 +74,21 @@ class Guard:
             answer.set_cookie(name, self.token, httponly=True, samesite="strict")
             return answer
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not self._right(request.cookies.get(name, "")) and not self._right(bearer):
-            why = "Open the address that trueness printed: it ends in a token. It holds until that command ends."
-            return refusal(401, "The token is missing", why)
-        if request.method == "POST":
-            origin = urlsplit(request.headers.get("origin", ""))
-            if origin.scheme != "http" or origin.netloc != host:
-                return refusal(403, "This was sent from elsewhere", "Ratings are taken from our own pages alone.")
-        return None
+        if self._right(request.cookies.get(name, "")) or self._right(bearer):
+            return None
+        why = "Open the address that trueness printed: it ends in a token. It holds until that command ends."
+        return refusal(401, "The token is missing", why)
 
     def _right(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+
+
+def _foreign(request: Request, host: str) -> Response | None:
+    """Of what is sent by a page that is not ours."""
+    origin = urlsplit(request.headers.get("origin", ""))
+    if request.method != "POST" or (origin.scheme == "http" and origin.netloc == host):
+        return None
+    return refusal(403, "This was sent from elsewhere", "Ratings are taken from our own pages alone.")
 
 
 def refusal(status: int, title: str, why: str) -> Response:

@@ -1,4 +1,4 @@
-"""The pages of a rating: one page for all questions, so that no address tells anything; answers are taken, nothing shown.
+"""The pages of a rating: one page for all questions, so that no address tells anything; answers alone are taken.
 
 Raters are told apart by a cookie with a random number.
 """
@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from trueness.browser.site import MEDIA, POLICY
 from trueness.engine import StoreError
-from trueness.ratings.design import Mode
+from trueness.ratings import Mode
 from trueness.ratings.session import AnswerError, Session, is_rater, new_rater
 from trueness.report.page import environment, template
 
@@ -69,10 +69,10 @@ def rating_routes(session: Session) -> list[BaseRoute]:
 
     async def take(request: Request) -> Response:
         rater = _rater(request)
+        if not is_rater(rater):
+            return await _answered(session, rater)
         try:
             given = await _body(request)
-            if not is_rater(rater):
-                raise AnswerError("Your number is missing; open the page again.")
             await run_in_threadpool(session.answer, rater, given.get("id"), given.get("answer"))
         except AnswerError as error:
             return JSONResponse({"fault": str(error)}, 409)

@@ -97,4 +97,3 @@ def krippendorff(answers: Sequence[Mapping[str, Hashable]]) -> float | None:
         counts = Counter(item)
         apart += sum(count * (len(item) - count) for count in counts.values()) / (len(item) - 1)
     return 1 - (apart / total) / expected
-
