@@ -9,7 +9,9 @@ import pytest
 
 from tests.browser.conftest import Running
 from tests.browser.stores import audit_store, commit, strips
+from trueness.browser.runs import runs_of
 from trueness.protocols.result import Result
+from trueness.report import write_report
 
 axe = pytest.importorskip("axe_core_python.sync_playwright", reason="axe-core checks pages; it is in the extra dev.")
 
@@ -163,6 +165,38 @@ def test_hostile_texts_are_text(page, running, hostile):
     for address in ("index.html", "plots.html", "audit-1.html"):
         page.goto(f"{running.base}/hostile/{hostile[1]}/{address}")
     assert page.evaluate("window.broken") is None
+
+
+@pytest.fixture(scope="module")
+def report(small, tmp_path_factory):
+    run = runs_of(small[0])[small[1]]
+    return write_report(run.study, run.stored, tmp_path_factory.mktemp("report") / "report.html")[0]
+
+
+def test_the_report_has_the_same_browser_and_stands_alone(page, report):
+    page.goto(report.as_uri())
+    page.wait_for_selector(".instances[data-ready]")
+    page.get_by_label("search in texts").fill("openly")
+    assert 0 < page.locator("article").count() <= 25
+    page.get_by_label("order").select_option("methods disagree most")
+    page.locator("#matrix-table thead button").nth(1).click()
+    assert page.locator("#matrix-table thead th").nth(1).get_attribute("aria-sort") == "descending"
+    page.locator("button[data-copy=csv][data-table=matrix-table]").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert "trueness verify" in page.locator("footer").inner_text()
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert not wide(page)
+    assert faults_of(page) == []
+    page.emulate_media(media="print")
+    assert page.locator("button[data-copy]").first.is_hidden()
+
+
+def test_a_report_without_texts_holds_none(small, tmp_path):
+    run = runs_of(small[0])[small[1]]
+    page, *_ = write_report(run.study, run.stored, tmp_path / "report.html", no_text=True)
+    html = page.read_text(encoding="utf-8")
+    assert "openly" not in html
+    assert "without texts" in html
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.browser.stores import HOSTILE, hostile_strips, strips
-from trueness.browser.cells import BINS, encode_cells
+from trueness.browser.cells import BINS, HEIGHTS, encode_cells
 from trueness.protocols.result import Result, Score
 from trueness.protocols.similarity import similarity
 from trueness.report.instances import LETTERS, NOTHING, STEPS, encode, instances_of, levels
@@ -116,6 +116,9 @@ def test_cells_are_scores_and_distributions():
     first, *spread = told["cells"]
     assert first[7:] == [0.5, 0.4, 0.6, 0.0, None, 20, "neither", ""]
     assert [told["names"][2][cell[3]] for cell in spread] == ["a", "b"]
-    assert [sum(cell[-1]) for cell in spread] == [20, 20]
-    assert len(spread[0][-1]) == BINS
+    for cell, name in zip(spread, "ab", strict=True):
+        counts, _ = np.histogram(records["tau"][records["model"] == name], bins=BINS, range=(-1, 1))
+        heights = [HEIGHTS.index(letter) / 61 for letter in cell[-1]]
+        assert heights == pytest.approx(counts / counts.max(), abs=1 / 61)
+        assert [height > 0 for height in heights] == [count > 0 for count in counts]
     assert len({cell[0] for cell in told["cells"]}) == 3

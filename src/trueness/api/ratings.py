@@ -39,8 +39,13 @@ def rating(
         raise UserError(f"The store {place.path} holds no finished run of {study}; there are: {there}.")
     for run in named:
         if len(run.instances):
-            how = {"result": run.key, "mode": mode, "items": items, "seed": seed, "methods": methods}
-            return run, open_session(place.path, run.instances, **how)  # type: ignore[arg-type]
+            # A rating has foils of its own: those of an audit are not asked about.
+            usual = [one.explainer for audit in run.audits for one in audit.explainers if not one.foil]
+            given = list(methods) or [name for name in run.instances.methods if name in usual]
+            made = open_session(
+                place.path, run.instances, result=run.key, mode=mode, items=items, seed=seed, methods=given
+            )
+            return run, made
     raise UserError(
         f"No run of {study} in {place.path} keeps texts with their explanations; audit a model, or run agreement."
     )

@@ -269,10 +269,10 @@ def examples(
         if stored.holds("scores")
     }
     most = min((len(one["scores"]) for one in kept.values()), default=0)
-    said = inputs["texts"].read("said")["probability"][:most]
-    labels = inputs["texts"].read("texts")["label"].to_numpy()[:most]
-    some = judged(inputs["texts"], classifier, most)
+    said = inputs["texts"].read("said")["probability"]
+    labels = inputs["texts"].read("texts")["label"].to_numpy()
+    every = judged(inputs["texts"], classifier, max((len(one["scores"]) for one in kept.values()), default=0))
     return {
-        "examples": choose(classifier, some, kept, said, labels, foils, shown),
-        "strips": pd.DataFrame(strips(classifier, some, kept, said, labels)),
+        "examples": choose(classifier, every[:most], kept, said[:most], labels[:most], foils, shown),
+        "strips": pd.DataFrame(strips(classifier, every, kept, said, labels)),
     }

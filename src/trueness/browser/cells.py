@@ -11,10 +11,13 @@ from trueness.engine.encoding import digest
 from trueness.protocols.result import Result
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
 FACETS = ("quantity", "dataset", "model", "method", "variant", "seed")
 BINS = 24
+HEIGHTS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _NUMBERS = {"seed", "instance", "length", "step", "gold", "predicted", "first_position", "second_position"}
 """Columns of records that count or name something and measure nothing."""
 
@@ -60,7 +63,13 @@ def _distributions(records: pd.DataFrame) -> Iterator[tuple[tuple[str, ...], lis
                 continue
             counts, _ = np.histogram(values, bins=BINS, range=(low, high))
             facets = (f"{name} (per instance)", *(str(told.get(facet, "")) for facet in FACETS[1:]))
-            yield facets, [_number(float(values.mean())), _number(low), _number(high), len(values), counts.tolist()]
+            yield facets, [_number(float(values.mean())), _number(low), _number(high), len(values), _heights(counts)]
+
+
+def _heights(counts: npt.NDArray[np.int64]) -> str:
+    """One letter for each bar: its height as a share of the highest; something is never shown as nothing."""
+    highest = int(counts.max())
+    return "".join(HEIGHTS[-(-count * (len(HEIGHTS) - 1) // highest)] for count in counts.tolist())
 
 
 def _number(value: float | None) -> float | None:

@@ -172,7 +172,7 @@ class Site:
         return [
             {
                 "name": name,
-                "path": store.path.name,
+                "path": "/".join(store.path.resolve().parts[-2:]),
                 "runs": list(runs_of(store).values()),
                 "progress": _unfinished(read_progress(store)) if self.live else [],
                 "failed": store.failed()[:50] if self.live else [],

@@ -207,6 +207,10 @@ def _agreement(design: Design, answers: Sequence[Answer]) -> Measured:
         if design.mode == "highlight":
             for place in range(len(design.items[one.item].words)):
                 units.setdefault((one.item, place), {})[one.rater] = place in one.answer
+        elif design.mode == "pairwise":
+            # Which of the two: names of methods differ between items, so that chance would seem to agree less.
+            shown = design.items[one.item].shown
+            units.setdefault(one.item, {})[one.rater] = None if one.answer is None else shown.index(one.answer)
         else:
             units.setdefault(one.item, {})[one.rater] = one.answer
     value = krippendorff(list(units.values()))

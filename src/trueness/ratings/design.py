@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from trueness.errors import UserError
 from trueness.ratings import Mode
-from trueness.report.instances import MARKS, Instance, Instances
+from trueness.report.instances import MARKS, Instance, Instances, Scores
 
 RANDOM, OTHER, NONE = "foil: random words", "foil: another text's", "no explanation"
 """What knows nothing of the model; what belongs to another text; what is no explanation at all."""
@@ -123,7 +123,7 @@ def _item(all_texts: Sequence[Instance], text: int, shown: Sequence[str], draw: 
     )
 
 
-def _scores(all_texts: Sequence[Instance], text: int, name: str, draw: random.Random) -> list[float] | None:
+def _scores(all_texts: Sequence[Instance], text: int, name: str, draw: random.Random) -> Scores | None:
     one = all_texts[text]
     if name == NONE:
         return None
@@ -134,10 +134,10 @@ def _scores(all_texts: Sequence[Instance], text: int, name: str, draw: random.Ra
         other = all_texts[draw.choice(others)]
         method = draw.choice([method for method in other.scores if method not in MARKS])
         return [other.scores[method][place % len(other.scores[method])] for place in range(len(one.words))]
-    return list(one.scores[name])
+    return one.scores[name]
 
 
-def marks(scores: Sequence[float] | None, words: int, draw: random.Random) -> str:
+def marks(scores: Scores | None, words: int, draw: random.Random) -> str:
     """The strongest words by rank, one letter each; ties are broken at random, so that their place tells nothing.
 
     Every explanation of a text marks the same number of words in the same strengths; None marks nothing.
@@ -151,6 +151,6 @@ def marks(scores: Sequence[float] | None, words: int, draw: random.Random) -> st
     return "".join(found)
 
 
-def top(scores: Sequence[float], number: int) -> set[int]:
+def top(scores: Scores, number: int) -> set[int]:
     """The places of the strongest scores."""
     return set(sorted(range(len(scores)), key=lambda place: -abs(scores[place]))[:number])

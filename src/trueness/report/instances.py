@@ -19,6 +19,7 @@ from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.ground_truth.summary import PLANTED
 from trueness.protocols.result import Result
 from trueness.protocols.similarity import FLAT
+from trueness.stats.undefined import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,9 @@ MARKS = (PLANTED, "rationale", "human")
 """Rows that are no explanation by scores: they mark words."""
 
 
+Scores = Sequence[float] | Floats
+
+
 @dataclass(frozen=True)
 class Instance:
     """One text or image, what the model made of it, and what every method says of it."""
@@ -46,7 +50,7 @@ class Instance:
     number: int
     words: Sequence[str]
     """Of an image: empty."""
-    scores: Mapping[str, Sequence[float]]
+    scores: Mapping[str, Scores]
     predicted: str
     gold: str | None = None
     probability: float | None = None
@@ -106,13 +110,15 @@ def _attention(row: Mapping[Any, Any]) -> Instance:
 
 def _strips(table: pd.DataFrame) -> tuple[list[Instance], set[str]]:
     """One instance per place and number; a row of the table is one method's scores of it."""
+    import numpy as np
+
     place = [name for name in _PLACE if name in table]
     optional = [name for name in ("probability", "other", "image", "rows", "columns") if name in table]
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     signed: set[str] = set()
     unknown: set[str] = set()
     for row in table.to_dict(orient="records"):
-        method, scores = str(row["method"]), [float(score) for score in row["scores"]]
+        method, scores = str(row["method"]), np.asarray(row["scores"], dtype=np.float64)
         key = (*(row[name] for name in place), row["instance"])
         one = found.setdefault(
             key,
@@ -147,36 +153,41 @@ def _is_signed(method: str, told: Any, table: pd.DataFrame) -> bool:
         return any(min(scores, default=0) < 0 for scores in table.loc[table["method"] == method, "scores"])
 
 
-def levels(scores: Sequence[float], *, signed: bool) -> tuple[str, float]:
+def levels(scores: Scores, *, signed: bool) -> tuple[str, float]:
     """A letter for each score, and the strongest magnitude; without signs what is below 0 counts as 0."""
-    strengths = [(score if signed else max(score, 0.0)) if math.isfinite(score) else math.nan for score in scores]
-    strongest = max((abs(one) for one in strengths if not math.isnan(one)), default=0.0)
-    if not strongest:
-        return "".join(NOTHING if math.isnan(one) else LETTERS[STEPS] for one in strengths), 0.0
-    return "".join(
-        NOTHING if math.isnan(one) else LETTERS[STEPS + round(STEPS * one / strongest)] for one in strengths
-    ), float(f"{strongest:.3g}")
+    import numpy as np
+
+    values = np.asarray(scores, dtype=np.float64)
+    known = np.isfinite(values)
+    values = np.where(known, values if signed else np.maximum(values, 0.0), 0.0)
+    strongest = float(np.abs(values).max(initial=0.0))
+    places = (
+        STEPS + np.rint(STEPS * (values / strongest)).astype(np.int64) if strongest else np.full(len(values), STEPS)
+    )
+    alphabet = np.frombuffer((LETTERS + NOTHING).encode(), dtype=np.uint8)
+    return alphabet[np.where(known, places, len(LETTERS))].tobytes().decode(), float(f"{strongest:.3g}")
 
 
-def _alike(scores: Mapping[str, Sequence[float]], pairs: Sequence[tuple[str, str]]) -> str:
+def _alike(scores: Mapping[str, Scores], pairs: Sequence[tuple[str, str]]) -> str:
     """A letter for each pair of methods: the correlation of their magnitudes in one text, as an audit measures it."""
     import numpy as np
 
     words = len(next(iter(scores.values()), ()))
-    names = [name for name, some in scores.items() if len(some) == words and all(map(math.isfinite, some))]
+    names = [name for name, some in scores.items() if len(some) == words]
     if words < 2 or len(names) < 2:
         return NOTHING * len(pairs)
     table = np.abs(np.array([scores[name] for name in names], dtype=np.float64))
+    known = np.isfinite(table).all(axis=1)
+    table = np.where(known[:, None], table, 0.0)
     largest = table.max(axis=1)
     table = table - table.mean(axis=1, keepdims=True)
     spread = np.sqrt((table**2).sum(axis=1))
     flat = spread <= FLAT * np.maximum(largest, 1e-30)
     unit = table / np.where(flat, 1.0, spread)[:, None]
     found = np.where(flat[:, None] | flat, np.where(flat[:, None] & flat, 1.0, 0.0), np.clip(unit @ unit.T, -1, 1))
-    at = {name: place for place, name in enumerate(names)}
-    return "".join(
-        LETTERS[STEPS + round(STEPS * float(found[at[a], at[b]]))] if a in at and b in at else NOTHING for a, b in pairs
-    )
+    letters = (STEPS + np.rint(STEPS * found)).astype(np.int64).tolist()
+    at = {name: place for place, name in enumerate(names) if known[place]}
+    return "".join(LETTERS[letters[at[a]][at[b]]] if a in at and b in at else NOTHING for a, b in pairs)
 
 
 def encode(instances: Instances, *, largest: int = LARGEST) -> dict[str, Any]:

@@ -17,6 +17,8 @@ class Column:
 
     name: str
     direction: str
+    null: float | None
+    """What a random explanation gets, where it is the same for all rows."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,13 @@ def matrix(result: Result, headlines: Sequence[str] = ()) -> Matrix:
             place = tuple(str(getattr(score, name)) for name in places)
             found.setdefault((score.method, place), {})[score.quantity] = score
     directions = {score.quantity: score.direction for score in reversed(scores)}
+    nulls = {name: _one({score.null for score in scores if score.quantity == name}) for name in names}
     return Matrix(
         places,
-        tuple(Column(name, directions[name]) for name in names),
+        tuple(Column(name, directions[name], nulls[name]) for name in names),
         tuple(Row(method, place, tuple(some.get(name) for name in names)) for (method, place), some in found.items()),
     )
+
+
+def _one(values: set[float | None]) -> float | None:
+    return values.pop() if len(values) == 1 else None

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const PER_PAGE = 60, WIDTH = 200, HEIGHT = 64, SPACE = "http://www.w3.org/2000/svg";
+  const PER_PAGE = 60, MENU = 200, HEIGHTS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", WIDTH = 200, HEIGHT = 64, SPACE = "http://www.w3.org/2000/svg";
   const make = (tag, given = {}, ...children) => {
     const one = document.createElement(tag);
     for (const [name, value] of Object.entries(given)) if (name in one) one[name] = value; else one.setAttribute(name, value);
@@ -36,8 +36,8 @@
       const [low, high] = one.ends ?? ends.get(one.told.quantity), span = high - low || 1, x = value => 6 + (WIDTH - 12) * (value - low) / span;
       const picture = draw("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": sentence(one)}), floor = HEIGHT - 14;
       if (one.spread) {
-        const most = Math.max(...one.counts), wide = (WIDTH - 12) / one.counts.length;
-        picture.append(draw("path", {class: "bar", d: one.counts.map((count, place) => count ? `M${(6 + place * wide).toFixed(1)} ${floor}v${(-(floor - 4) * count / most).toFixed(1)}h${(wide - .6).toFixed(1)}V${floor}z` : "").join("")}), draw("line", {class: "mean", x1: x(one.value), x2: x(one.value), y1: 2, y2: floor}));
+        const counts = [...one.counts].map(letter => HEIGHTS.indexOf(letter)), most = HEIGHTS.length - 1, wide = (WIDTH - 12) / counts.length;
+        picture.append(draw("path", {class: "bar", d: counts.map((count, place) => count ? `M${(6 + place * wide).toFixed(1)} ${floor}v${(-(floor - 4) * count / most).toFixed(1)}h${(wide - .6).toFixed(1)}V${floor}z` : "").join("")}), draw("line", {class: "mean", x1: x(one.value), x2: x(one.value), y1: 2, y2: floor}));
       } else {
         const y = floor / 2 + 2;
         picture.append(draw("line", {class: "track", x1: 6, x2: WIDTH - 6, y1: y, y2: y}));
@@ -60,7 +60,7 @@
     controls.addEventListener("submit", event => event.preventDefault());
     const add = (name, text, input) => { inputs[name] = input; controls.append(make("label", {}, text, input)); };
     add("q", "search", make("input", {type: "search", size: 16}));
-    facets.forEach((facet, place) => { const values = data.names[place].filter(Boolean); if (values.length > 1) add(facet, facet, make("select", {}, make("option", {value: ""}, "all"), ...values.map(value => make("option", {value}, value)))); });
+    facets.forEach((facet, place) => { const values = data.names[place].filter(Boolean); if (values.length > MENU) add(facet, facet, make("input", {type: "search", size: 8})); else if (values.length > 1) add(facet, facet, make("select", {}, make("option", {value: ""}, "all"), ...values.map(value => make("option", {value}, value)))); });
     add("sort", "order", make("select", {}, ...[["", "as stored"], ["largest", "largest value"], ["smallest", "smallest value"], ["widest", "widest interval"]].map(([value, text]) => make("option", {value}, text))));
     const told = make("p", {className: "count", role: "status"}), pinned = make("section", {className: "pinned", hidden: true, ariaLabel: "Pinned"}), alone = make("section", {className: "alone"}), grid = make("div", {className: "grid-of-plots"}), pager = make("nav", {className: "pager", ariaLabel: "Pages"});
 
