@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from trueness.boundary import printable
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
@@ -30,6 +32,7 @@ LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde"
 """Level -20 to 20; the middle one is 0."""
 NOTHING = "."
 """In place of a letter: no number."""
+_ALPHABET = np.frombuffer((LETTERS + NOTHING).encode(), dtype=np.uint8)
 LARGEST = 20 << 20
 """Bytes of all instances of a page; what is more is left out, and the page says so."""
 _PLACE = ("dataset", "model", "variant", "seed")
@@ -110,8 +113,6 @@ def _attention(row: Mapping[Any, Any]) -> Instance:
 
 def _strips(table: pd.DataFrame) -> tuple[list[Instance], set[str]]:
     """One instance per place and number; a row of the table is one method's scores of it."""
-    import numpy as np
-
     place = [name for name in _PLACE if name in table]
     optional = [name for name in ("probability", "other", "image", "rows", "columns") if name in table]
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -155,23 +156,24 @@ def _is_signed(method: str, told: Any, table: pd.DataFrame) -> bool:
 
 def levels(scores: Scores, *, signed: bool) -> tuple[str, float]:
     """A letter for each score, and the strongest magnitude; without signs what is below 0 counts as 0."""
-    import numpy as np
+    (found,) = _all_levels([scores], [signed])
+    return found
 
-    values = np.asarray(scores, dtype=np.float64)
-    known = np.isfinite(values)
-    values = np.where(known, values if signed else np.maximum(values, 0.0), 0.0)
-    strongest = float(np.abs(values).max(initial=0.0))
-    places = (
-        STEPS + np.rint(STEPS * (values / strongest)).astype(np.int64) if strongest else np.full(len(values), STEPS)
-    )
-    alphabet = np.frombuffer((LETTERS + NOTHING).encode(), dtype=np.uint8)
-    return alphabet[np.where(known, places, len(LETTERS))].tobytes().decode(), float(f"{strongest:.3g}")
+
+def _all_levels(scores: Sequence[Scores], signed: Sequence[bool]) -> list[tuple[str, float]]:
+    """The same of several methods at once, all of the same words."""
+    table = np.array(scores, dtype=np.float64)
+    known = np.isfinite(table)
+    least = np.where(signed, -np.inf, 0.0)[:, None]
+    table = np.where(known, np.maximum(table, least), 0.0)
+    strongest = np.abs(table).max(axis=1, initial=0.0)
+    places = STEPS + np.rint(STEPS * (table / np.where(strongest > 0, strongest, 1.0)[:, None])).astype(np.int64)
+    letters = _ALPHABET[np.where(known, places, len(LETTERS))]
+    return [(letters[row].tobytes().decode(), float(f"{most:.3g}")) for row, most in enumerate(strongest.tolist())]
 
 
 def _alike(scores: Mapping[str, Scores], pairs: Sequence[tuple[str, str]]) -> str:
     """A letter for each pair of methods: the correlation of their magnitudes in one text, as an audit measures it."""
-    import numpy as np
-
     words = len(next(iter(scores.values()), ()))
     names = [name for name, some in scores.items() if len(some) == words]
     if words < 2 or len(names) < 2:
@@ -224,7 +226,14 @@ def _row(
     measures: Sequence[str],
     places: Sequence[tuple[tuple[str, str], ...]],
 ) -> list[Any]:
-    told = {name: levels(scores, signed=name in signed) for name, scores in one.scores.items()}
+    by_length: dict[int, list[str]] = {}
+    for name, scores in one.scores.items():
+        by_length.setdefault(len(scores), []).append(name)
+    told: dict[str, tuple[str, float]] = {}
+    for some in by_length.values():
+        told |= dict(
+            zip(some, _all_levels([one.scores[name] for name in some], [name in signed for name in some]), strict=True)
+        )
     numbers = [one.measures.get(name) for name in measures]
     return [
         places.index(tuple(one.place.items())),
