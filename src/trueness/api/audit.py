@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -138,9 +139,10 @@ def audit(
         "asked": digest(request),
     }
     _check_sizes(common, chosen, len(texts.texts), asked)
-    stored = Store.open(store, create=True, durable=durable)
-    watched = ProgressFile(stored, "audit", common["title"], listener)
-    with open_executor(executor, workers, devices) as pool, watched:
+    with contextlib.ExitStack() as stack:
+        pool = stack.enter_context(open_executor(executor, workers, devices))
+        stored = Store.open(store, create=True, durable=durable)
+        watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], listener))
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
         known = _recorded(stored, common["asked"])
         if known is None:

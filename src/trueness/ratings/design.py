@@ -145,7 +145,7 @@ def marks(scores: Scores | None, words: int, draw: random.Random) -> str:
     found = [STRENGTHS[0]] * words
     if scores is not None:
         number = max(1, round(_MARKED * words))
-        order = sorted(range(words), key=lambda place: (-abs(scores[place]), draw.random()))
+        order = sorted(range(words), key=lambda place: (-abs(float(scores[place])), draw.random()))
         for rank, place in enumerate(order[:number]):
             found[place] = STRENGTHS[10 - (7 * rank) // number]
     return "".join(found)
@@ -153,4 +153,4 @@ def marks(scores: Scores | None, words: int, draw: random.Random) -> str:
 
 def top(scores: Scores, number: int) -> set[int]:
     """The places of the strongest scores."""
-    return set(sorted(range(len(scores)), key=lambda place: -abs(scores[place]))[:number])
+    return set(sorted(range(len(scores)), key=lambda place: -abs(float(scores[place])))[:number])

@@ -179,7 +179,7 @@ def _alike(scores: Mapping[str, Scores], pairs: Sequence[tuple[str, str]]) -> st
     if words < 2 or len(names) < 2:
         return NOTHING * len(pairs)
     table = np.abs(np.array([scores[name] for name in names], dtype=np.float64))
-    known = np.isfinite(table).all(axis=1)
+    known = np.logical_and.reduce(np.isfinite(table), axis=1)
     table = np.where(known[:, None], table, 0.0)
     largest = table.max(axis=1)
     table = table - table.mean(axis=1, keepdims=True)
