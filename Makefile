@@ -16,7 +16,7 @@ TOOLS := .venv/tools/bin
 # Installed again only when what is to be installed changed, so a second run needs no network.
 .venv/run.stamp: pyproject.toml constraints.txt locks/run.txt | .venv/bin/python
 	$(LOCKED) locks/run.txt
-	$(INSTALL) --editable '.[report,data]'
+	$(INSTALL) --editable '.[report,data,serve]'
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml constraints.txt locks/dev.txt | .venv/bin/python

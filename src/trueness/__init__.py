@@ -68,6 +68,7 @@ __all__ = [
     "Unsupported",
     "UserError",
     "VectorDataset",
+    "Verification",
     "__version__",
     "adversarial_attention",
     "agreement",
@@ -88,11 +89,13 @@ __all__ = [
     "load_study",
     "open_run",
     "plan",
+    "rating",
     "recursive_roar",
     "recursive_roar_images",
     "run",
     "stats",
     "train",
+    "verify",
 ]
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from trueness.api.catalogue import list as list  # noqa: A004  # as the command
     from trueness.api.images import explain_images as explain_images
     from trueness.api.images import recursive_roar_images as recursive_roar_images
+    from trueness.api.ratings import rating as rating
     from trueness.api.studies import Plan as Plan
     from trueness.api.studies import StudyRun as StudyRun
     from trueness.api.studies import compare as compare
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from trueness.api.texts import load_dataset as load_dataset
     from trueness.api.texts import load_model as load_model
     from trueness.api.texts import train as train
+    from trueness.api.verification import Verification as Verification
+    from trueness.api.verification import verify as verify
     from trueness.studies import load_study as load_study
 else:
     _HOME = {
@@ -36,11 +39,13 @@ else:
         "api.audits": ("AuditPlan", "audit"),
         "api.catalogue": ("list",),
         "api.images": ("explain_images", "recursive_roar_images"),
+        "api.ratings": ("rating",),
         "api.studies": ("Plan", "StudyRun", "compare", "dry_run", "open_run", "plan", "run"),
         "api.texts": (
             *("adversarial_attention", "agreement", "attefa", "evaluate", "explain", "faithfulness", "fine_tune"),
             *("load_dataset", "load_model", "train"),
         ),
+        "api.verification": ("Verification", "verify"),
         "studies": ("load_study",),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from trueness.audits.probe import probe
 from trueness.audits.study import FOILS, AuditStudy, plan, texts_of
 from trueness.audits.subject import check_labels, default_explainers, kept_data, kept_model, subject, training_of
 from trueness.audits.verdict import Audit, Cost
-from trueness.engine import Listener, Store, Summary, Task, TasksFailedError, walk
+from trueness.engine import Listener, ProgressFile, Store, Summary, Task, TasksFailedError, walk
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
@@ -148,17 +149,19 @@ def audit(
         "asked": digest(request),
     }
     _check_sizes(common, chosen, len(texts.texts), asked)
-    with open_executor(executor, workers, devices) as pool:
+    with contextlib.ExitStack() as stack:
+        pool = stack.enter_context(open_executor(executor, workers, devices))
         stored = Store.open(store, create=True, durable=durable)
+        watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], listener))
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
         known = _recorded(stored, common["asked"])
         if known is None:
             known = _sized(stored, pool, kind, common, chosen, texts, seconds, slots, asked, planned)
         study, left_out = known
         if seconds is not None and study.trained:
-            study, left_out = _cheap_first(study, left_out, stored, pool, listener)
+            study, left_out = _cheap_first(study, left_out, stored, pool, watched)
         target = plan(study)
-        _done(engine.run([target], stored, pool, listener=listener))
+        _done(engine.run([target], stored, pool, listener=watched))
     stored.record_run("audit", target.key, {**json.loads(study.model_dump_json()), "left_out": list(left_out)})
     shown = {name: getattr(study, name) for name in _SHOWN}
     took = {"seconds": time.monotonic() - begin, "settings": shown}

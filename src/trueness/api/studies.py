@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from trueness import engine, report, studies
 from trueness.api.devices import check_device
-from trueness.engine import Listener, LocalExecutor, Store, Stored, Summary, Survey, TasksFailedError
+from trueness.engine import Listener, LocalExecutor, ProgressFile, Store, Stored, Summary, Survey, TasksFailedError
 from trueness.errors import UserError
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
 from trueness.report import vectors
@@ -74,10 +74,10 @@ class StudyRun:
         """Our values beside the published ones."""
         return {**report.compare(self.study, self.result), "vectors": vectors.coverage(self.stored)}
 
-    def report(self, out: str | Path | None = None) -> list[Path]:
-        """Write the HTML report and its figures; returns the files, the HTML first."""
+    def report(self, out: str | Path | None = None, *, no_text: bool = False) -> list[Path]:
+        """Write the HTML report and its figures; returns the files, the HTML first. Texts can be left out."""
         path = Path(out) if out is not None else self.stored.store.path / f"{self.study.name}.html"
-        return report.write_report(self.study, self.stored, path)
+        return report.write_report(self.study, self.stored, path, no_text=no_text)
 
     def to_json(self) -> dict[str, Any]:
         """Scores, warnings, abstentions, claims, and what the run did."""
@@ -115,7 +115,8 @@ def run(
     target = studies.plan(loaded)
     with open_executor(executor, workers, devices) as chosen:
         place = Store.open(store, create=True, durable=durable)
-        summary = engine.run([target], place, chosen, listener=listener)
+        with ProgressFile(place, loaded.name, loaded.title, listener) as watched:
+            summary = engine.run([target], place, chosen, listener=watched)
     if not summary.complete:
         raise TasksFailedError(summary)
     place.record_run(loaded.name, target.key, _plain(loaded))

@@ -1,7 +1,7 @@
 """The audit: a line of trials on one's own model and explainers, and one verdict for each explainer."""
 
 from trueness.audits.study import AuditStudy, plan
-from trueness.studies.kinds import KINDS, StudyKind
+from trueness.studies.kinds import KINDS, StudyKind, later
 
 AUDIT = StudyKind(
     name="audit",
@@ -9,5 +9,6 @@ AUDIT = StudyKind(
     schema=AuditStudy,
     plan=plan,
     intervals="Student's over texts; of planted evidence crossed over models and texts",
+    beside=later(__name__, "gathering", "texts_beside"),
 )
 KINDS.add(AUDIT.name, AUDIT, AUDIT.description)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,26 @@ def choose(
             taken.add(order[0])
             found.append({"why": why, **_shown(model, examples[order[0]], order[0], kept, said, labels)})
     return found
+
+
+def strips(
+    model: Classifier, examples: Sequence[TextExample], kept: Mapping[str, Any], said: Floats, labels: Any
+) -> Iterator[dict[str, Any]]:
+    """Every text with every method's scores of its words, one row each: what the instance browser shows."""
+    for row, example in enumerate(examples):
+        about = {
+            "instance": row,
+            "words": list(example.tokens),
+            "other": " ".join(example.tokens_b or ()),
+            "predicted": model.classes[int(said[row].argmax())],
+            "probability": float(said[row].max()),
+            "gold": model.classes[int(labels[row])] if labels[row] >= 0 else None,
+        }
+        for name, one in kept.items():
+            if row >= len(one["scores"]):  # a slow method is asked about fewer texts
+                continue
+            scores = [float(score) for score in model.word_scores(example, one["scores"][row].tolist())]
+            yield {**about, "method": name, "signed": TEXT_EXPLAINERS[name].facts.signed, "scores": scores}
 
 
 def _shown(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from trueness.protocols.roar.curves import FAITHFULNESS
 from trueness.protocols.similarity import similarity
 from trueness.stats.marks import ratio_against
 from trueness.stats.undefined import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FEW_MODELS = 3
 """Models with planted evidence below which a warning is due."""
@@ -104,6 +107,21 @@ def gather(
         curves=tuple(curve_of(name, one, levels) for name, one in removed.items()),
         examples=tuple(ExampleText(**one) for one in inputs["examples"][0].read("examples")),
     )
+
+
+def texts_beside(stored: Stored) -> dict[str, pd.DataFrame]:
+    """Of the audits of a study: every text with every method's scores, as `strips`."""
+    import pandas as pd
+
+    parts = []
+    for key in stored.meta["inputs"]["audits"]:
+        audit = stored.store.get(key)
+        (examples,) = (stored.store.get(one) for one in audit.meta["inputs"]["examples"])
+        if examples.holds("strips"):  # older audits kept none
+            about = audit.read("audit")
+            parts.append(examples.read("strips").assign(dataset=about["data"], model=about["model"]))
+    some = [part for part in parts if len(part)]
+    return {"strips": pd.concat(some, ignore_index=True)} if some else {}
 
 
 def _of(stored: Stored, name: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def result_of(audits: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> 
         records=records.astype(
             {"value": float, "low": float, "high": float, "null": float, "mark": float, "best": float, "p_value": float}
         ),
-        scores=tuple(score for one in found for score in _scores(one)),
+        scores=tuple(score for one in found for score in scores_of(one)),
         warnings=tuple(
             ResultWarning(code="audit", where=f"{one.data}, {one.model}", message=text)
             for one in found
@@ -80,7 +80,8 @@ def leaderboard(audits: Sequence[Audit]) -> pd.DataFrame:
     return pd.DataFrame(rows) if rows else pd.DataFrame({"explainer": []})
 
 
-def _scores(one: Audit) -> list[Score]:
+def scores_of(one: Audit) -> list[Score]:
+    """Every check that has a number and a mark."""
     return [
         Score(
             quantity=f"{trial.name}: {check.name}",

@@ -26,6 +26,7 @@ from trueness.audits.drawing import (
     panels,
 )
 from trueness.audits.image_words import page_of_images
+from trueness.audits.leaderboard import scores_of
 from trueness.audits.verdict import Answer, Audit, Check, Decision, Judged, Trial
 from trueness.audits.word_grid import laid_out
 from trueness.engine import disk, write_atomically
@@ -141,8 +142,13 @@ def write_page(audit: Audit, path: Path) -> Path:
     return path
 
 
-def page(audit: Audit) -> str:
-    """The page as text."""
+def assets() -> dict[str, str]:
+    """Style and script of the page, for those who keep them beside it."""
+    return {name: _file(name) for name in ("audit.css", "audit.js")}
+
+
+def page(audit: Audit, assets: str = "") -> str:
+    """The page as text; style and script are in it, or lie at `assets`, an address that ends in a slash."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
@@ -188,8 +194,17 @@ def page(audit: Audit) -> str:
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
+        assets=assets,
+        cells=Markup(json.dumps(_cells(audit)).replace("<", "\\u003c")),
     )
     return page_of_images(made) if audit.inputs == "images" else made
+
+
+def _cells(audit: Audit) -> dict[str, Any]:
+    """What `verify` looks for: the result's key, and the numbers of every check."""
+    names = ("quantity", "dataset", "model", "method", "variant", "value", "low", "high")
+    scores = [[getattr(score, name) for name in names] for score in scores_of(audit)]
+    return {"result": audit.key, "digests": {}, "scores": scores}
 
 
 def _file(name: str) -> str:

@@ -247,7 +247,7 @@ def bounded(
     }
 
 
-@task("audit/examples", version=1)
+@task("audit/examples", version=2)
 def examples(
     inputs: Mapping[str, Any],
     *,
@@ -257,8 +257,10 @@ def examples(
     foils: Sequence[str],
     shown: int,
 ) -> dict[str, Any]:
-    """Some real texts as a person reads them, with every method's scores: where methods disagree most, and others."""
-    from trueness.audits.example_texts import choose
+    """The texts as a person reads them, with every method's scores of their words, and which to show first."""
+    import pandas as pd
+
+    from trueness.audits.example_texts import choose, strips
 
     classifier = opened(model, family, current_device())
     kept = {
@@ -267,7 +269,10 @@ def examples(
         if stored.holds("scores")
     }
     most = min((len(one["scores"]) for one in kept.values()), default=0)
-    said = inputs["texts"].read("said")["probability"][:most]
-    labels = inputs["texts"].read("texts")["label"].to_numpy()[:most]
-    some = judged(inputs["texts"], classifier, most)
-    return {"examples": choose(classifier, some, kept, said, labels, foils, shown)}
+    said = inputs["texts"].read("said")["probability"]
+    labels = inputs["texts"].read("texts")["label"].to_numpy()
+    every = judged(inputs["texts"], classifier, max((len(one["scores"]) for one in kept.values()), default=0))
+    return {
+        "examples": choose(classifier, every[:most], kept, said[:most], labels[:most], foils, shown),
+        "strips": pd.DataFrame(strips(classifier, every, kept, said, labels)),
+    }

@@ -182,12 +182,16 @@ class Audit(_Frozen):
                     named = {"answer": trial.answer, "check": plain.pop("name"), "check_answer": plain.pop("answer")}
                     yield {**about, **named, **plain}
 
-    def report(self, path: str | Path) -> Path:
-        """Write the HTML report, and audit.json beside it under the same name; returns the report."""
+    def report(self, path: str | Path, *, no_text: bool = False) -> Path:
+        """Write the HTML report, and audit.json beside it under the same name; returns the report.
+
+        With `no_text` neither holds a text of the data.
+        """
         page = check_page(path)
+        shown = self.model_copy(update={"examples": ()}) if no_text else self
         # Found by name: both read what is declared here.
-        import_module("trueness.audits.saved").write_audit(self, page.with_suffix(".json"))
-        written: Path = import_module("trueness.audits.page").write_page(self, page)
+        import_module("trueness.audits.saved").write_audit(shown, page.with_suffix(".json"))
+        written: Path = import_module("trueness.audits.page").write_page(shown, page)
         return written
 
     def __repr__(self) -> str:

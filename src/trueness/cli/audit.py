@@ -78,6 +78,7 @@ def audit_command(
     device: options.Devices = None,
     engine: options.Engine = None,
     family: options.Family = None,
+    no_text: options.NoText = False,
     as_json: options.Json = False,
 ) -> None:
     """Which explanations of your classifier may be shown? A line of trials, one verdict for each explainer.
@@ -122,7 +123,7 @@ def audit_command(
     except KeyboardInterrupt:
         print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
         raise typer.Exit(130) from None
-    page = found.report(out)
+    page = found.report(out, no_text=no_text)
     outcome = None if wanted is None else apply(wanted, found, earlier)
     makers: dict[Path | None, Callable[[], str]] = {
         junit: lambda: exports.junit(found, outcome),

@@ -14,7 +14,7 @@ import typer
 
 import trueness as tn
 from trueness.boundary import printable, whole
-from trueness.cli import audit, studies, texts
+from trueness.cli import audit, browse, studies, texts
 from trueness.cli.options import Json, put
 from trueness.errors import UserError, no_room
 from trueness.version import __version__
@@ -57,6 +57,9 @@ app.command("plan")(studies.plan_command)
 app.command("dry-run")(studies.dry_run_command)
 app.command("report")(studies.report_command)
 app.command("compare")(studies.compare_command)
+app.command("serve")(browse.serve_command)
+app.command("rate")(browse.rate_command)
+app.command("verify")(browse.verify_command)
 app.command("train")(texts.train_command)
 app.command("fine-tune")(texts.fine_tune_command)
 app.command("explain")(texts.explain_command)

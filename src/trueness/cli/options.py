@@ -78,6 +78,7 @@ Device = Annotated[str, typer.Option("--device", help="cpu, cuda:0, ...")]
 Family = Annotated[
     str | None, typer.Option("--family", metavar="ADDRESS", help="Of a model of your own, such as mine.py:Bag.")
 ]
+NoText = Annotated[bool, typer.Option("--no-text", help="Show none of the data's texts.")]
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 
 

@@ -8,13 +8,14 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from trueness.api import Plan, StudyRun
+from trueness.api import Plan, StudyRun, Verification
 from trueness.api.bar import duration
 from trueness.audits.verdict import Audit, Trial
 from trueness.boundary import printable
 from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
 from trueness.protocols.result import Result
+from trueness.ratings.analysis import Plausibility
 from trueness.report.compare import MANY, sentences, shown_rows
 from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
 from trueness.report.table import NOTHING, number
@@ -280,3 +281,48 @@ def _answer(trial: Trial | None) -> str:
         return NOTHING
     value = trial.checks[0].value if trial.checks else None
     return f"{_SIGNS[trial.answer]} {trial.answer}" + ("" if value is None else f" {value:.2f}")
+
+
+def served(told: dict[str, Any]) -> None:
+    """Where pages are, until the command ends."""
+    print(f"{told['what']}: {told['address']}\nCtrl-C ends it.", flush=True)
+
+
+def exported(told: dict[str, Any]) -> None:
+    """Where pages were written."""
+    print(f"{told['pages']} files in {told['folder']}; begin at index.html, from a web space (python -m http.server).")
+
+
+def plausibility(found: Plausibility) -> None:
+    """What raters said, beside what the audit said."""
+    console = open_console()
+    console.print(f"{found.title}, {found.mode}: {found.answers} answers of {found.raters} raters", style="bold")
+    console.print(found.caveat)
+    rows = [
+        (
+            printable(one.method),
+            NOTHING if one.plausibility.value is None else f"{one.plausibility.value:.2f}",
+            _interval(one.plausibility.low, one.plausibility.high),
+            str(one.plausibility.n),
+            one.verdict or NOTHING,
+            one.note or one.plausibility.reason,
+        )
+        for one in found.methods
+    ]
+    console.print()
+    columns = ("method", "plausibility", "95 % interval", "n", "faithfulness: the audit says", "")
+    print_rows(console, columns, rows, right=columns[1:4])
+    console.print(f"\nPlausibility: {found.measure}.")
+    for name, one in (
+        ("Agreement between raters (Krippendorff's alpha)", found.agreement),
+        ("The same answer when asked again", found.consistency),
+        ("Choices for an explanation against a foil", found.discrimination),
+    ):
+        console.print(f"{name}: {f'{one.value:.2f}, n {one.n}' if one.value is not None else one.reason}.")
+
+
+def verification(found: Verification) -> None:
+    """Every comparison, then the outcome of all."""
+    console = open_console()
+    print_rows(console, ("", "", ""), [(one.outcome, one.what, printable(one.why)) for one in found.looked])
+    console.print(f"\n{printable(found.report)}: {found.outcome}", style="bold")

@@ -86,10 +86,11 @@ def report_command(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The HTML file; default: STUDY.html in the store.")
     ] = None,
+    no_text: options.NoText = False,
     as_json: options.Json = False,
 ) -> None:
     """Write the one-file HTML report of a study that has run, and its figures as PNG."""
-    page, *figures = map(str, _opened(study, store, settings).report(out))
+    page, *figures = map(str, _opened(study, store, settings).report(out, no_text=no_text))
     put(as_json, {"study": study, "report": page, "figures": figures}, "report")
 
 

@@ -8,6 +8,7 @@ from trueness.engine.clusters import open_engine
 from trueness.engine.driver import Survey, run, survey
 from trueness.engine.files import StoreError, disk, write_atomically
 from trueness.engine.local import LocalExecutor, cores
+from trueness.engine.progress import ProgressFile, read_progress
 from trueness.engine.store import DamagedObjectError, Store, Stored
 from trueness.engine.summary import EngineLostError, Failure, Listener, Summary, TasksFailedError
 from trueness.engine.task import Task, TaskType, task, walk
@@ -20,6 +21,7 @@ __all__ = [
     "Failure",
     "Listener",
     "LocalExecutor",
+    "ProgressFile",
     "Store",
     "StoreError",
     "Stored",
@@ -35,6 +37,7 @@ __all__ = [
     "disk",
     "ends_after",
     "open_engine",
+    "read_progress",
     "run",
     "survey",
     "task",

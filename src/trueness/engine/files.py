@@ -70,6 +70,12 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = False) -> No
         sync(path.parent)
 
 
+def read_plain(path: Path, largest: int) -> bytes:
+    """A file's first bytes; a link is not followed, so that nothing outside a folder is read by a name in it."""
+    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+        return file.read(largest)
+
+
 def sync(path: Path) -> None:
     """Wait until a file's content, or a folder's list of names, is on the disk."""
     handle = os.open(path, os.O_RDONLY)

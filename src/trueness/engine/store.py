@@ -6,6 +6,8 @@ temporary/KEY.RANDOM/  objects being written; moved into place with one rename
 locks/KEY.lock         held while KEY is computed
 logs/KEY.log           traceback of the last failure of KEY
 runs/NAME.KEY.json     which study was run and which object is its result
+progress/              how far runs are
+ratings/               what people said of explanations
 damaged/               objects whose digests did not match, kept for inspection
 """
 
@@ -28,7 +30,16 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from trueness.engine.encoding import bytes_digest, digest, file_digest
-from trueness.engine.files import StoreError, disk, handles, make_folder, sync, sync_folder, write_atomically
+from trueness.engine.files import (
+    StoreError,
+    disk,
+    handles,
+    make_folder,
+    read_plain,
+    sync,
+    sync_folder,
+    write_atomically,
+)
 from trueness.engine.layout import abandoned_candidates, mend, open_folder
 from trueness.engine.payload import SUFFIXES, parse_payload, write_payload
 from trueness.version import __version__
@@ -256,6 +267,24 @@ class Store:
             make_folder(path.parent)
             write_atomically(path, text.encode("utf-8", errors="backslashreplace"))
         return path
+
+    def read_log(self, key: str) -> str | None:
+        """The account of the last failure of a task, or None; of a very long one the end, where the error stands."""
+        try:
+            return read_plain(self.path / "logs" / f"{key}.log", 1 << 24).decode("utf-8", "replace")[-100_000:]
+        except OSError:
+            return None
+
+    def failed(self) -> list[str]:
+        """The keys of tasks that failed and are not in the store by now, the last one first."""
+        found = []
+        with contextlib.suppress(OSError), os.scandir(self.path / "logs") as entries:
+            for entry in entries:
+                key = entry.name.removesuffix(".log")
+                with contextlib.suppress(OSError):
+                    if key != entry.name and not self.has(key):
+                        found.append((entry.stat(follow_symlinks=False).st_mtime, key))
+        return [key for _, key in sorted(found, reverse=True)]
 
     def record_run(self, name: str, key: str, study: Mapping[str, Any]) -> None:
         """Remember that a study was run with this result."""

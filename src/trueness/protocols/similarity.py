@@ -6,7 +6,8 @@ import numpy as np
 
 from trueness.stats.undefined import Bools, Floats
 
-_FLAT = 1e-9
+FLAT = 1e-9
+"""Spread, as a share of the largest score, below which scores are all the same."""
 
 
 def similarity(first: Floats, second: Floats, mask: Bools) -> Floats:
@@ -22,7 +23,7 @@ def similarity(first: Floats, second: Floats, mask: Bools) -> Floats:
     a, b = (np.where(mask, scores - scores.sum(axis=1, keepdims=True) / size, 0.0) for scores in (a, b))
     spread = [np.sqrt((scores**2).sum(axis=1)) for scores in (a, b)]
     largest = [np.abs(np.where(mask, scores, 0.0)).max(axis=1, initial=0.0) for scores in (first, second)]
-    flat = [some <= _FLAT * np.maximum(most, 1e-30) for some, most in zip(spread, largest, strict=True)]
+    flat = [some <= FLAT * np.maximum(most, 1e-30) for some, most in zip(spread, largest, strict=True)]
     with np.errstate(invalid="ignore", divide="ignore"):
         found = (a * b).sum(axis=1) / (spread[0] * spread[1])
     found = np.where(flat[0] & flat[1], 1.0, np.where(flat[0] | flat[1], 0.0, np.clip(found, -1, 1)))

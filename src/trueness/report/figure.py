@@ -28,6 +28,8 @@ class Figure:
     title: str
     caption: str
     spec: Spec
+    words: bool = False
+    """Whether it shows words of the data."""
 
 
 def values(frame: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -16,8 +16,8 @@ from trueness.protocols.result import Result
 from trueness.report import vectors
 from trueness.report.compare import compare
 from trueness.report.figure import Figure
-from trueness.report.heatmap import coloured
-from trueness.report.strips import strips
+from trueness.report.instances import encode, instances_of
+from trueness.report.matrix import matrix
 from trueness.report.table import number
 from trueness.studies import KINDS, Study
 from trueness.version import __version__
@@ -29,13 +29,17 @@ def read_result(study: Study, stored: Stored) -> Result:
     return replace(found, warnings=(*found.warnings, *vectors.warnings(vectors.coverage(stored))))
 
 
-def write_report(study: Study, stored: Stored, out: Path) -> list[Path]:
-    """Write `out` (HTML, complete in itself) and each figure as PNG and PDF beside it; returns the files."""
+def write_report(study: Study, stored: Stored, out: Path, *, no_text: bool = False) -> list[Path]:
+    """Write `out` (HTML, complete in itself) and each figure as PNG and PDF beside it; returns the files.
+
+    With `no_text` none of the data's words are in it.
+    """
     if out.suffix not in (".html", ".htm"):
         raise UserError(f"The report is an HTML file: give a name that ends in .html, not {out}.")
     result = read_result(study, stored)
-    drawn = list(KINDS[study.kind].figures(result))
-    files = {out: _page(study, stored, result, drawn).encode("utf-8")}
+    drawn = [figure for figure in KINDS[study.kind].figures(result) if not (no_text and figure.words)]
+    page = _page(study, stored, result, drawn, no_text=no_text)
+    files = {out: page.encode("utf-8", errors="replace")}
     for figure in drawn:
         name = out.stem if len(drawn) == 1 else f"{out.stem}-{figure.name}"
         for form in ("png", "pdf"):
@@ -71,50 +75,93 @@ def _javascript() -> str:
     return bundle.replace("</script", "<\\/script")
 
 
-def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure]) -> str:
-    _converter()
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=PackageLoader("trueness.report", "templates"),
+def environment(*packages: str) -> Any:
+    """What fills templates: those of the named packages, then the ones that all reports share."""
+    try:
+        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise UserError("Pages need the report extra: pip install 'trueness[report]'.") from error
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader(name, "templates") for name in (*packages, "trueness.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    environment.filters["number"] = _number
-    environment.filters["script_json"] = lambda value: Markup(json.dumps(value).replace("<", "\\u003c"))
+    made.filters["number"] = _number
+    made.filters["script_json"] = lambda value: Markup(json.dumps(value).replace("<", "\\u003c"))
+    return made
+
+
+def shared(study: Study, stored: Stored, result: Result) -> dict[str, Any]:
+    """What every page of a study shows: conclusions, the matrix, tables, scores."""
     comparison, kind = compare(study, result), KINDS[study.kind]
-    return environment.get_template("report.html").render(
-        study=study,
-        settings=json.dumps(study.model_dump(), indent=2),
-        result=result,
-        figures=drawn,
-        tables=[table.without_paper() for table in kind.tables(result, kind.published())],
-        intervals=kind.intervals,
-        vectors=vectors.told(vectors.coverage(stored)),
-        heatmaps=list(heatmaps(result)),
-        strips=strips(result),
-        rows=[
+    return {
+        "study": study,
+        "result": result,
+        "matrix": matrix(result, kind.headlines),
+        "tables": [table.without_paper() for table in kind.tables(result, kind.published())],
+        "intervals": kind.intervals,
+        "vectors": vectors.told(vectors.coverage(stored)),
+        "rows": [
             {"where": f"{score.dataset}, {score.model}", "score": score, "row": row}
             for score, row in zip(result.scores, comparison["rows"], strict=True)
         ],
-        meta=stored.meta,
-        version=__version__,
-        javascript=Markup(_javascript()),
-        style=Markup((resources.files("trueness.report") / "templates" / "report.css").read_text(encoding="utf-8")),
-    )
+    }
 
 
-def heatmaps(result: Result) -> Iterator[dict[str, Any]]:
-    """Instances that were kept with their words: the observed and the adversarial attention, as coloured text."""
+def cells(stored: Stored, result: Result) -> dict[str, Any]:
+    """What `verify` looks for in a report: the result's key and digests, and every number that the report shows."""
+    meta = stored.meta
+    return {
+        "result": stored.key,
+        "digests": {file: recorded["digest"] for file, recorded in meta["payloads"].items()},
+        "scores": [
+            [
+                score.quantity,
+                score.dataset,
+                score.model,
+                score.method,
+                score.variant,
+                score.value,
+                score.low,
+                score.high,
+            ]
+            for score in result.scores
+        ],
+    }
+
+
+def template(name: str, package: str = "trueness.report") -> str:
+    """A style or script of pages."""
+    return (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
+
+
+def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure], *, no_text: bool = False) -> str:
+    _converter()
     from markupsafe import Markup
 
-    examples = result.tables.get("examples")
-    for row in [] if examples is None else examples.to_dict(orient="records"):
-        # Made by `coloured`, which escapes every word.
-        shown = {name: Markup(coloured(row["words"], row[name])) for name in ("attention", "adversarial")}
-        yield {**{str(name): value for name, value in row.items()}, **shown}
+    kept = instances_of(result)
+    inputs: Mapping[str, Any] = stored.meta["inputs"]
+    return str(
+        environment()
+        .get_template("report.html")
+        .render(
+            **shared(study, stored, result),
+            settings=json.dumps(study.model_dump(), indent=2),
+            figures=drawn,
+            no_text=no_text and len(kept) > 0,
+            instances=None if no_text or not len(kept) else encode(kept),
+            cells=cells(stored, result),
+            inputs={name: [keys] if isinstance(keys, str) else keys for name, keys in inputs.items()},
+            meta=stored.meta,
+            version=__version__,
+            javascript=Markup(_javascript()),
+            tables_script=Markup(template("tables.js")),
+            instances_script=Markup(template("instances.js")),
+            style=Markup(template("report.css") + template("instances.css")),
+        )
+    )
 
 
 def _number(value: float | None) -> str:

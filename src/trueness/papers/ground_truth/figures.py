@@ -133,7 +133,7 @@ def _words(result: Result) -> Iterator[Figure]:
         "first; the menu chooses the text. Only the planted words tell the label; a decoy looks like one and tells "
         "nothing."
     )
-    yield Figure("words", "Figures 10, 11, 19 and 20: the weight of every word", caption, spec)
+    yield Figure("words", "Figures 10, 11, 19 and 20: the weight of every word", caption, spec, words=True)
 
 
 def _weights(result: Result) -> Iterator[dict[str, Any]]:

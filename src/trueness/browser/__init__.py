@@ -1,0 +1,1 @@
+"""Pages over stores: every study, figure, cell and text has an address; the same served and exported."""

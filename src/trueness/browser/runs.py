@@ -1,0 +1,90 @@
+"""The finished runs of a store as pages need them; what a run holds never changes, since its key names its content."""
+
+from __future__ import annotations
+
+import functools
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trueness.audits.leaderboard import audits_in
+from trueness.audits.verdict import Audit
+from trueness.engine import Store, Stored
+from trueness.protocols.result import Result
+from trueness.report.figure import Figure
+from trueness.report.instances import Instances, instances_of
+from trueness.report.page import read_result
+from trueness.studies import KINDS, Study
+
+KEY = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One result of one study."""
+
+    store: Store
+    key: str
+    record: Mapping[str, Any]
+
+    def told(self, name: str) -> str:
+        """A field of the study as it was recorded; nothing where it is missing."""
+        return str(self.record["study"].get(name, ""))
+
+    @property
+    def title(self) -> str:
+        """What the study is called."""
+        return self.told("title") or self.told("name") or self.key
+
+    @property
+    def finished(self) -> str:
+        """When, in words."""
+        try:
+            return time.strftime("%Y-%m-%d %H:%M", time.localtime(float(self.record["finished"])))
+        except (OverflowError, OSError, ValueError):
+            return "some time"
+
+    @functools.cached_property
+    def study(self) -> Study:
+        """As it was recorded; its models and data may be gone by now, so they are not looked for."""
+        plain = {name: value for name, value in self.record["study"].items() if name != "left_out"}
+        told = {name: self.told(name) for name in ("kind", "name", "title", "question", "paper")}
+        return KINDS[told["kind"]].schema.model_construct(**{**plain, **told})
+
+    @property
+    def stored(self) -> Stored:
+        """Its result in the store."""
+        return self.store.get(self.key)
+
+    @functools.cached_property
+    def result(self) -> Result:
+        """All of it, digests checked."""
+        return read_result(self.study, self.stored)
+
+    @functools.cached_property
+    def figures(self) -> dict[str, Figure]:
+        """By name."""
+        return {figure.name: figure for figure in KINDS[self.study.kind].figures(self.result)}
+
+    @functools.cached_property
+    def audits(self) -> list[Audit]:
+        """Of a study that is an audit."""
+        return audits_in(self.result) if "audits" in self.result.tables else []
+
+    @functools.cached_property
+    def instances(self) -> Instances:
+        """Texts with what the methods say of them."""
+        return instances_of(self.result)
+
+
+def runs_of(store: Store) -> dict[str, Run]:
+    """The newest record of every result that is there, the newest first; links out of the store are passed over."""
+    found: dict[str, Run] = {}
+    for record in store.runs():
+        key = str(record["result"])
+        if KEY.fullmatch(key) and store.has(key) and not (store.objects / key).is_symlink():
+            found.pop(key, None)
+            found[key] = Run(store, key, record)
+    return dict(reversed(found.items()))
