@@ -30,14 +30,15 @@ default_role = "code"  # docstrings are plain text with `names`
 nitpicky = False  # types of other packages have no page here
 
 
-def plain_bars(app, what, name, obj, options, lines):
+def plain_bars(_app, _what, _name, _obj, _options, lines):
     """`|x|` in a docstring is a magnitude, not a substitution of reStructuredText."""
     lines[:] = [line.replace("|", "\\|") for line in lines]
 
 
 def files_of_the_repository(app, docname, source):
     """A link out of docs/ works where the repository is read; the site names the file instead."""
-    if docname == "index" and not (Path(app.srcdir) / "results").is_dir():  # results are one page, or one for each paper
+    # Results are one page, or one for each paper.
+    if docname == "index" and not (Path(app.srcdir) / "results").is_dir():
         source[0] = source[0].replace("results/*\n", "")
     source[0] = re.sub(r"\[([^\]]+)\]\((?:\.\./)+((?:results|benchmarks)/[^)#]+)(?:#[^)]*)?\)", r"\1 (`\2`)", source[0])
 
