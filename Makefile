@@ -7,7 +7,7 @@ LOCKED := $(PIP) --require-hashes --no-deps --requirement
 INSTALL := $(PIP) --constraint constraints.txt --no-build-isolation
 TOOLS := .venv/tools/bin
 
-.PHONY: demo test quick check bench bench-peers fuzz kill-test mutate locks licences sbom results clean
+.PHONY: demo test quick check bench bench-peers fuzz kill-test mutate docs locks licences sbom results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -87,6 +87,12 @@ mutate: .venv/dev.stamp
 	$(PYTHON) -m venv .venv/mutation
 	.venv/mutation/bin/pip install --quiet --disable-pip-version-check 'mutmut==3.8.0' 'pytest<9'
 	.venv/mutation/bin/python tools/mutate.py $(PART)
+
+# The site, in runs/docs: every warning is an error and every link inside it is followed.
+docs: .venv/dev.stamp
+	$(PYTHON) -m venv .venv/docs
+	.venv/docs/bin/pip install --quiet --disable-pip-version-check $$($(PYTHON) tools/build_docs.py requirements)
+	.venv/docs/bin/python tools/build_docs.py
 
 # The measured results kept in the project; takes about two minutes on two cores.
 results: .venv/run.stamp

@@ -20,6 +20,7 @@ torch.backends.cudnn.allow_tf32 = False  # on a GPU, references are computed in 
 SLOW = (
     "tests/test_api.py",
     "tests/papers/test_ground_truth.py",
+    "tests/docs/test_tutorials.py",
     "tests/papers/test_agreement.py",
     "tests/papers/test_recursive_roar.py",
     "tests/engine/test_clusters.py",
