@@ -89,8 +89,8 @@ def _per_seed(study: Study, result: Result) -> Iterator[dict[str, Any]]:
                     yield _value("faithfulness", cell.model, method, seed, value)
     elif isinstance(study, AttentionStudy):
         for column in (name for name in map(str, result.records) if name.startswith("tau: attention")):
-            for (model, seed), some in result.records.groupby(["model", "seed"]):  # type: ignore[assignment]
-                yield _value("tau", str(model), column.removeprefix("tau: "), int(seed), some[column].mean())
+            for (model, number), some in result.records.groupby(["model", "seed"]):
+                yield _value("tau", str(model), column.removeprefix("tau: "), int(str(number)), some[column].mean())
 
 
 def _value(quantity: str, model: str, method: str, seed: int, value: float) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def _twins(rows: pd.DataFrame) -> pd.DataFrame:
         "attefa",
         "twin divergence",
         "twin performance",
-        *(name for name in rows if "informed" in name),  # type: ignore[operator]
+        *(name for name in map(str, rows) if "informed" in name),
     ]
     bases = rows.groupby([*by, "base"])[shown].mean()
     return bases.groupby(by).mean().assign(twins=rows.groupby(by).size())
