@@ -1,12 +1,16 @@
 """The study of planted artefacts in images: the plan, one run, the summary by hand, and claims."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import trueness as tn
 from trueness.errors import UserError
-from trueness.papers.ground_truth_images.summary import lowest, summarise
+from trueness.papers.ground_truth_images.claims import claims
+from trueness.papers.ground_truth_images.summary import cells_of, lowest
+from trueness.papers.ground_truth_images.summary import summarise as summarise_cells
 from trueness.studies import load_study
 
 
@@ -19,6 +23,11 @@ def test_the_plan_has_the_runs_of_the_four_questions():
         load_study("birds-images", {"questions": ["accuracy"], "datasets": "photo-crops"})
     with pytest.raises(UserError, match="photo-crops"):
         load_study("ground-truth-images", {"datasets": "photo-crop"})
+
+
+def summarise(records, runs):
+    cells = list(cells_of(records, runs))
+    return replace(summarise_cells(cells, records, runs, {}), claims=tuple(claims(cells)))
 
 
 def made(shares, *, accuracy=0.99, question="region", artefact="watermark", **more):
@@ -50,7 +59,7 @@ def made(shares, *, accuracy=0.99, question="region", artefact="watermark", **mo
 
 def test_scores_are_means_over_near_perfect_runs():
     shares = {"gradient-shap": [(0.8, 0.6), (0.9, 0.7), (0.7, 0.5)], "gradient": [(0.5, 0.3), (0.6, 0.4), (0.4, 0.2)]}
-    result = summarise(*made(shares), {})
+    result = summarise(*made(shares))
     found = {(score.quantity, score.method): score for score in result.scores}
     assert found["attribution share", "gradient-shap"].value == pytest.approx(0.7)
     assert found["attribution share", "gradient-shap"].null == pytest.approx(0.4)
@@ -59,7 +68,7 @@ def test_scores_are_means_over_near_perfect_runs():
     verdicts = {one.claim: one.verdict for one in result.claims}
     assert verdicts["SHAP has the largest attribution share of all saliency maps"] == "supported"
     assert verdicts["The presence of a watermark is better found than its absence"] == "supported"
-    weak = summarise(*made(shares, accuracy=0.9), {})
+    weak = summarise(*made(shares, accuracy=0.9))
     assert not [score for score in weak.scores if score.quantity == "attribution share"]
     assert "do not reach 95 %" in weak.abstentions[0].reason
 
@@ -69,7 +78,7 @@ def test_trends_are_rank_correlations_within_a_group():
     for level in range(1, 6):
         records, runs = made({"gradient-shap": [(0.1 * level,) * 2] * 3}, question="visibility", level=[level] * 3)
         parts.append((records, runs))
-    result = summarise(*(pd.concat(some, ignore_index=True) for some in zip(*parts, strict=True)), {})
+    result = summarise(*(pd.concat(some, ignore_index=True) for some in zip(*parts, strict=True)))
     (score,) = [one for one in result.scores if "visibility" in one.quantity]
     assert score.value == pytest.approx(1)
     assert score.n == 3

@@ -97,12 +97,12 @@ class ImageSplit:
         self.device = torch.device(device)
         self._pixels = torch.from_numpy(images.pixels).to(self.device).permute(0, 3, 1, 2)
         self.labels = torch.from_numpy(images.labels).to(self.device)
-        self._numbers = torch.arange(len(images), device=self.device)
-        self._planted = images.labels == 1  # on the host: which images to change is known without the device
+        self._image_numbers = torch.arange(len(images), device=self.device)
+        self._planted_rows = images.labels == 1  # on the host: which images to change is known without the device
         self._manipulation, self._seed, self.cell = manipulation, seed, cell
         self._blank = torch.tensor(blank, device=self.device)
-        self._hidden: Tensor | None = None
-        self._outline = False
+        self._hidden_places: Tensor | None = None
+        self._outline_alone = False
         height, width = self._pixels.shape[2:]
         if height % cell or width % cell:
             raise UserError(f"Images of {height} by {width} pixels cannot be cut into places of {cell} by {cell}.")
@@ -140,13 +140,13 @@ class ImageSplit:
     def hidden(self, where: Tensor) -> ImageSplit:
         """The same images with some places hidden: (tokens,) truth values, numbered as in `addresses`."""
         other = copy.copy(self)
-        other._hidden = where.to(self.device).view(len(self), self.places)
+        other._hidden_places = where.to(self.device).view(len(self), self.places)
         return other
 
     def outline(self, where: Tensor) -> ImageSplit:
         """Only which places are hidden: white there, black elsewhere."""
         other = self.hidden(where)
-        other._outline = True
+        other._outline_alone = True
         return other
 
     def only(self, rows: npt.ArrayLike) -> ImageSplit:
@@ -154,9 +154,13 @@ class ImageSplit:
         other = copy.copy(self)
         other._background = self.background
         index = self._index(rows)
-        other._pixels, other.labels, other._numbers = self._pixels[index], self.labels[index], self._numbers[index]
-        other._planted = self._planted[np.asarray(rows, dtype=np.int64)]
-        other._hidden = None if self._hidden is None else self._hidden[index]
+        other._pixels, other.labels, other._image_numbers = (
+            self._pixels[index],
+            self.labels[index],
+            self._image_numbers[index],
+        )
+        other._planted_rows = self._planted_rows[np.asarray(rows, dtype=np.int64)]
+        other._hidden_places = None if self._hidden_places is None else self._hidden_places[index]
         return other
 
     def labelled(self, labels: npt.ArrayLike) -> ImageSplit:
@@ -180,11 +184,11 @@ class ImageSplit:
         index = self._index(rows)
         pixels = self._pixels[index]
         found = pixels.float() / 255 if pixels.dtype == torch.uint8 else pixels
-        changed = np.flatnonzero(self._planted[rows])
+        changed = np.flatnonzero(self._planted_rows[rows])
         if self._manipulation is None or not len(changed):
             return found
         where = self._index(changed)
-        made = self._manipulation.apply(found[where], self._numbers[index[where]], self._seed)
+        made = self._manipulation.apply(found[where], self._image_numbers[index[where]], self._seed)
         return found.index_copy(0, where, made)
 
     def _index(self, rows: npt.ArrayLike) -> Tensor:
@@ -194,12 +198,15 @@ class ImageSplit:
         """The images of those numbers."""
         chosen = np.asarray(rows, dtype=np.int64)
         index = self._index(chosen)
-        pixels = torch.zeros_like(self._pixels[index], dtype=torch.float32) if self._outline else self._shown(chosen)
-        made = ImageBatch(pixels, self.labels[index], self._numbers[index], self.background, self._blank, self.cell)
-        if self._hidden is None:
+        black = torch.zeros_like(self._pixels[index], dtype=torch.float32)
+        pixels = black if self._outline_alone else self._shown(chosen)
+        made = ImageBatch(
+            pixels, self.labels[index], self._image_numbers[index], self.background, self._blank, self.cell
+        )
+        if self._hidden_places is None:
             return made
-        shown = replace(made, blank=torch.ones_like(self._blank)) if self._outline else made
-        return replace(shown.masked(self._hidden[index]), blank=self._blank)
+        shown = replace(made, blank=torch.ones_like(self._blank)) if self._outline_alone else made
+        return replace(shown.masked(self._hidden_places[index]), blank=self._blank)
 
     def in_order(self, max_tokens: int = 1 << 22) -> Iterator[tuple[npt.NDArray[np.intp], ImageBatch]]:
         """Batches with the numbers of their images, of at most so many places, and one image at least."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from trueness.papers.ground_truth_images.summary import ArtefactCell
 from trueness.protocols.claim_helpers import Finding, claim, decide, mostly, shown
 from trueness.protocols.result import Claim
 from trueness.stats import t_interval, within
-
-if TYPE_CHECKING:
-    from trueness.papers.ground_truth_images.summary import ArtefactCell
 
 PERFECT = 0.95
 """An attribution share above this is about 1: the models err in as many cases."""

@@ -15,6 +15,11 @@ _CLASSES = {"with the artefact": BLUE, "without it": ORANGE}
 _SIDE = 90
 
 
+def _short(methods: pd.Series) -> list[str]:
+    """Without their settings, which would not fit over a panel."""
+    return [str(name).partition("[")[0] for name in methods]
+
+
 def figures(result: Result) -> Iterator[Figure]:
     """One figure for each question that was asked, all maps and artefacts; then examples."""
     records = result.records
@@ -22,6 +27,7 @@ def figures(result: Result) -> Iterator[Figure]:
         records = records.assign(
             image=["with the artefact" if label == 1 else "without it" for label in records["label"]]
         )
+        records["method"] = _short(records["method"])
         records["place"] = records["dataset"] + ", " + records["model"]
         asked = set(records["question"])
         if "region" in asked:
@@ -112,7 +118,8 @@ def _lines(records: pd.DataFrame, question: str) -> Figure:
 def _panels(panels: pd.DataFrame) -> Figure:
     table = panels.assign(
         place=panels["dataset"] + ", " + panels["model"],
-        example=panels["artefact"] + ", " + panels["example"],
+        example=panels["artefact"] + ", " + panels["example"].str.replace(r" (the artefact|it)$", "", regex=True),
+        picture=_short(panels["picture"]),
         text=[
             name if pd.isna(share) else f"{share:.0%}"
             for name, share in zip(panels["picture"], panels["share"], strict=True)
@@ -123,7 +130,10 @@ def _panels(panels: pd.DataFrame) -> Figure:
     spec = draw.one_at_a_time(
         table,
         "place",
-        facet={"row": draw.panels(table, "example"), "column": draw.panels(table, "picture")},
+        facet={
+            "row": draw.panels(table, "example", header={"labelAngle": 0, "labelAlign": "left", "title": None}),
+            "column": draw.panels(table, "picture"),
+        },
         spec={
             "width": _SIDE,
             "height": _SIDE + 14,

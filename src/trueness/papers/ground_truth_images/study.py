@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -166,7 +167,8 @@ def summary(
     """Scores, warnings and checked claims of the whole study."""
     import pandas as pd
 
-    from trueness.papers.ground_truth_images.summary import summarise
+    from trueness.papers.ground_truth_images.claims import claims
+    from trueness.papers.ground_truth_images.summary import cells_of, summarise
 
     records, runs, panels = [], [], []
     for place, stored in zip(at, inputs["runs"], strict=True):
@@ -186,4 +188,6 @@ def summary(
             panels.append(stored.read("panels").assign(**about))
     tables = {"panels": pd.concat(panels, ignore_index=True)} if panels else {}
     together = pd.concat(records, ignore_index=True) if records else pd.DataFrame()
-    return summarise(together, pd.DataFrame(runs), tables).payloads()
+    about_runs = pd.DataFrame(runs)
+    cells = list(cells_of(together, about_runs))
+    return replace(summarise(cells, together, about_runs, tables), claims=tuple(claims(cells))).payloads()

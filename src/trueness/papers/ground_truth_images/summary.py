@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from trueness.papers.ground_truth_images.claims import claims
 from trueness.protocols.claim_helpers import FEWEST_SEEDS
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 from trueness.protocols.scoring import ACCURACY, Cell, Quantity, of_each, share
@@ -79,21 +78,22 @@ class ArtefactCell(Cell):
         return list(dict.fromkeys(self.records["method"])) if len(self.records) else []
 
 
-def summarise(records: pd.DataFrame, runs: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> Result:
-    """The result of the study."""
-    cells = list(_cells(records, runs))
+def summarise(
+    cells: Sequence[ArtefactCell], records: pd.DataFrame, runs: pd.DataFrame, tables: Mapping[str, pd.DataFrame]
+) -> Result:
+    """The result of the study, but for its claims."""
     facts = runs.drop(columns=[name for name in ("classes", "settings") if name in runs])
     return Result(
         records=records if len(records) else pd.DataFrame({"method": []}),
         scores=of_each(cells, scores),
         warnings=of_each(cells, warnings),
         abstentions=of_each(cells, abstentions),
-        claims=tuple(claims(cells)),
         tables={"runs": facts, **tables},
     )
 
 
-def _cells(records: pd.DataFrame, runs: pd.DataFrame) -> Iterator[ArtefactCell]:
+def cells_of(records: pd.DataFrame, runs: pd.DataFrame) -> Iterator[ArtefactCell]:
+    """One for each artefact, kind of model and dataset, and one for all artefacts where there are several."""
     for (dataset, model), here in runs.groupby(["dataset", "model"], sort=False):
         said = records[(records["dataset"] == dataset) & (records["model"] == model)] if len(records) else records
         names = list(dict.fromkeys(here["artefact"]))
