@@ -66,8 +66,9 @@ def setting(shape: str, tokens: int, device: str, steps: int, samples: int, size
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(0)
-    sizes_of: Any = SHAPES[shape]
-    network = Transformer(BertForSequenceClassification(BertConfig(num_labels=2, **sizes_of))).to(device)
+    make: Any = BertForSequenceClassification
+    sizes_of: Any = {"num_labels": 2, **SHAPES[shape]}
+    network = Transformer(make(BertConfig(**sizes_of))).to(device)
     numbers = torch.randint(1000, 30_000, (1, tokens), device=device)
     inside = torch.ones(1, tokens, dtype=torch.bool, device=device)
     inside[:, 0] = inside[:, -1] = False
