@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -66,8 +66,9 @@ def setting(shape: str, tokens: int, device: str, steps: int, samples: int, size
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(0)
-    config, model = cast("Any", BertConfig), cast("Any", BertForSequenceClassification)
-    network = Transformer(model(config(num_labels=2, **SHAPES[shape]))).to(device)
+    make: Any = BertForSequenceClassification
+    sizes_of: Any = {"num_labels": 2, **SHAPES[shape]}
+    network = Transformer(make(BertConfig(**sizes_of))).to(device)
     numbers = torch.randint(1000, 30_000, (1, tokens), device=device)
     inside = torch.ones(1, tokens, dtype=torch.bool, device=device)
     inside[:, 0] = inside[:, -1] = False
