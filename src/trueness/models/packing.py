@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
-from trueness.models.network import TextNetwork
+
+if TYPE_CHECKING:
+    from trueness.models.network import TextNetwork
 
 Found = TypeVar("Found")
 Work = Callable[[Tensor, Batch], Found]
