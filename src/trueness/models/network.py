@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from trueness.data.batches import Batch
 from trueness.errors import UserError
+from trueness.models.packing import logits_of
 
 Attends = Literal["one", "layers", "uniform", "frozen", "none"]
 """Which attention a model has: one of its own over the tokens, layers of it, equal weights, weights given from outside,
@@ -88,8 +89,6 @@ class TextNetwork(Network):
 
     def all_logits(self, batch: Any, max_bytes: int | None = None) -> Tensor:
         """(texts, classes), the shortest texts first and as many at a time as memory holds."""
-        from trueness.models.packing import logits_of  # which knows networks
-
         return logits_of(self, batch, max_bytes)
 
     @contextlib.contextmanager

@@ -4,19 +4,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from trueness.data.batches import Batch
 
-if TYPE_CHECKING:
-    from trueness.models.network import TextNetwork
-
 Found = TypeVar("Found")
+
+
+class Reader(Protocol):
+    """What batches are made for: what a network of texts says of itself."""
+
+    @property
+    def embedding(self) -> nn.Embedding:
+        """The word vectors, whose numbers all others are like."""
+        ...
+
+    @property
+    def classes(self) -> int:
+        """How many there are."""
+        ...
+
+    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:
+        """About how many numbers a look at a text so long holds for each of its tokens."""
+        ...
+
+    def numbers_for_logits(self, width: int, *, gradients: bool = False) -> int:
+        """The same where nobody reads attention."""
+        ...
+
+    def logits(self, batch: Batch, *, embeddings: Tensor | None = None) -> Tensor:
+        """(batch, classes) and nothing else."""
+        ...
+
+
 Work = Callable[[Tensor, Batch], Found]
 """What is computed of some copies, from their places among all copies, and the texts they are copies of."""
 
@@ -43,7 +68,7 @@ def memory_for_batches(device: torch.device) -> int:
 
 
 def in_batches(
-    model: TextNetwork,
+    model: Reader,
     batch: Batch,
     row: Tensor,
     work: Work[Found],
@@ -83,7 +108,7 @@ def in_batches(
         yield places, found
 
 
-def per_token(model: TextNetwork, batch: Batch, work: Work[Tensor], **looks: Any) -> Tensor:
+def per_token(model: Reader, batch: Batch, work: Work[Tensor], **looks: Any) -> Tensor:
     """(batch, tokens) from what `work` says to (texts, tokens) of some texts at a time; see `in_batches`."""
     scores = model.embedding.weight.new_zeros(batch.tokens.shape)
     for places, found in in_batches(model, batch, every_text(batch), work, **looks):
@@ -91,7 +116,7 @@ def per_token(model: TextNetwork, batch: Batch, work: Work[Tensor], **looks: Any
     return scores
 
 
-def logits_of(model: TextNetwork, batch: Batch, max_bytes: int | None = None) -> Tensor:
+def logits_of(model: Reader, batch: Batch, max_bytes: int | None = None) -> Tensor:
     """(batch, classes) of every text."""
     logits = model.embedding.weight.new_zeros(len(batch), model.classes)
     every = every_text(batch)
