@@ -11,7 +11,6 @@ import trueness as tn
 from tests.audit import repetitions, tiny
 from tests.audit.small_audits import audit as by_hand
 from tests.audit.small_audits import judged as verdict_by_hand
-from tests.models import transformers
 from trueness.audits import sizes
 from trueness.audits.judging import FEWEST, in_order, judge
 from trueness.audits.leaderboard import audits_in, leaderboard
@@ -113,12 +112,7 @@ def test_a_black_box(place, tmp_path, monkeypatch):
 
 
 def test_a_hugging_face_folder(tmp_path):
-    folder = tmp_path / "hub"
-    transformers.model("bert", 2).float().save_pretrained(folder)
-    transformers.tokenizer().save_pretrained(folder)
-    rng = np.random.default_rng(0)
-    words = ["film", "good", "bad", "a", "the", "dull", "scenes", "great", "plot"]
-    texts = [" ".join(rng.choice(words, rng.integers(5, 9))) for _ in range(40)]
+    folder, texts = tiny.make_transformer(tmp_path / "hub", 40)
     found = run(folder, texts, tmp_path / "store", explainers=["attention", "input-x-gradient"])
     assert found.classes == ("LABEL_0", "LABEL_1")
     assert found.accuracy is None

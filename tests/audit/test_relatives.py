@@ -7,7 +7,6 @@ import pytest
 
 import trueness as tn
 from tests.audit import tiny
-from tests.models import transformers
 from trueness.audits.trials import DEPENDS, REMOVAL, REPEATS
 from trueness.engine import Store
 from trueness.models.families import load_model
@@ -93,12 +92,7 @@ def test_training_again_is_told(found):
 
 
 def test_the_stranger_of_a_transformer_has_forgotten_and_its_twin_has_not(tmp_path):
-    folder = tmp_path / "hub"
-    transformers.model("bert", 2).float().save_pretrained(folder)
-    transformers.tokenizer().save_pretrained(folder)
-    rng = np.random.default_rng(0)
-    words = ["film", "good", "bad", "a", "the", "dull", "scenes", "great", "plot"]
-    texts = [" ".join(rng.choice(words, rng.integers(5, 9))) for _ in range(120)]
+    folder, texts = tiny.make_transformer(tmp_path / "hub", 120)
     sizes = {**tiny.SMALLEST, "texts": 30, "pool": 120, "relatives": 30, "found": 30}
     with ThreadPoolExecutor(1) as pool:
         tn.audit(folder, texts, store=tmp_path / "store", executor=pool, explainers=["gradient"], **sizes)

@@ -6,6 +6,7 @@ import json
 import numpy as np
 
 import trueness as tn
+from tests.models import transformers
 from trueness.models.recipes import Recipe
 
 FILLER = tuple(f"{first}{middle}{last}" for first in "bdklm" for middle in "aeo" for last in "nrst")
@@ -78,3 +79,12 @@ def make_place(place):
     recipe = Recipe(epochs=4, batch_size=16, learning_rate=0.02)
     tn.train("average-additive", str(data), recipe=recipe, hidden=4, embedding=8).save(place / "model")
     return place
+
+
+def make_transformer(folder, number):
+    """A folder with a tiny Hugging Face classifier that learned nothing, and texts that its tokeniser knows."""
+    transformers.model("bert", 2).float().save_pretrained(folder)
+    transformers.tokenizer().save_pretrained(folder)
+    rng = np.random.default_rng(0)
+    words = ["film", "good", "bad", "a", "the", "dull", "scenes", "great", "plot"]
+    return folder, [" ".join(rng.choice(words, rng.integers(5, 9))) for _ in range(number)]
