@@ -1,9 +1,11 @@
 import copy
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 import torch
 
@@ -14,7 +16,8 @@ from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.agreement.explaining import explain_all
 from trueness.protocols.ground_truth.trial import trial
-from trueness.report.heatmap import Explanation, colours, describe_pair, heatmap, heatmap_page, heatmap_pair
+from trueness.report.heatmap import Explanation, adversary_page, describe_pair, heatmap_page
+from trueness.report.word_grid import Scored, laid_out
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +113,7 @@ def test_outputs_that_overflow_are_refused_wherever_a_model_is_looked_at(model):
         lambda: explain_all(broken.network, split, attention, refuse=False),
         lambda: trial(broken, DATA["test"], ["attention"], bound=0.5, instances=5),
     ):
-        with pytest.raises(UserError, match=r"^The outputs of the model bilstm-additive are NaN .* \d+ texts; "):
+        with pytest.raises(UserError, match=r"^The outputs of the model bilstm-additive are NaN .* \d+ examples; "):
             look()
 
 
@@ -130,9 +133,12 @@ def test_an_adversary_in_words():
     same = {**row, "first": "b", "second": "b", "weight": 0.5, "exact": True, "unknown": ["b"]}
     assert "50% on 'b', the rest on 'b'" in describe_pair(same), "two places of one word"
     assert "unknown to the model: b" in describe_pair(same)
-    assert "<b>" not in heatmap_pair(
-        {**row, "words": ["<b>", "c"], "first": "c", "second": "c", "weight": 1, "exact": 1}
-    )
+    hostile = {**row, "words": ["<b>", "c"], "first": "c", "second": "c", "weight": 1, "exact": True}
+    found = tn.AdversarialAttention(pd.DataFrame([hostile]), epsilon=0.05)
+    for shown in (adversary_page(found), found._repr_html_()):
+        assert "<b>" not in shown
+        assert "&lt;b&gt;" in shown
+    assert "epsilon = 0.05" in adversary_page(found)
 
 
 def test_texts_outside_the_limits_of_training_are_noted(model):
@@ -147,12 +153,24 @@ def test_texts_outside_the_limits_of_training_are_noted(model):
 
 def test_heat_maps_are_escaped_and_coloured():
     explanation = Explanation("e", ("<b>", "x"), (1.0, -0.5), "p", 0.9, "p", (True, True))
-    assert "<b>" not in heatmap(explanation)
-    assert "default-src 'none'" in heatmap_page([explanation])
-    assert colours([0.0, 0.0]) == [(255, 255, 255)] * 2
-    strongest, weaker = colours([2.0, -1.0])
-    assert strongest == (0, 114, 178)
-    assert weaker[2] < 255 > weaker[1]
+    page = heatmap_page([explanation, replace(explanation, explainer="f", signed=False)])
+    for shown in (page, explanation._repr_html_()):
+        assert "<b>" not in shown
+        assert "&lt;b&gt;" in shown
+    assert "default-src 'none'" in page
+    assert 'name="viewport"' in page
+    assert page.count("<article") == 1, "one text, two rows"
+    assert page.count('<th scope="row">') == 2
+
+
+def test_a_colour_says_how_strong_a_word_is_in_its_row():
+    assert Scored("e", [0.0, 0.0], signed=True).shades() == [("for", 0)] * 2
+    assert Scored("e", [2.0, -1.0, None], signed=True).shades() == [("for", 10), ("against", 5), ("for", 0)]
+    assert Scored("e", [2.0, -1.0], signed=False).shades() == [("plain", 10), ("plain", 0)]
+    assert Scored("e", [0.2, -0.004, None], signed=True).texts() == ["+0.20", "0.00", "no number"]
+    grid = laid_out(["a"] * 1000, [Scored("e", [1.0] * 1000, signed=True)])
+    assert sum(map(len, [*grid["lines"], *grid["more"]])) == 1000
+    assert len(grid["lines"]) == 4
 
 
 def trueness(*arguments):
@@ -173,7 +191,8 @@ def test_train_and_explain_on_the_command_line(tmp_path):
     assert not (tmp_path / "model" / "training").exists()
     shown = trueness("explain", tmp_path / "model", "--text", "x good y", "--html", tmp_path / "heat.html")
     assert shown.returncode == 0, shown.stderr
-    assert "attention, target 1" in shown.stdout
+    assert "target 1 (predicted 1" in shown.stdout
+    assert re.search(r"word +attention +input-x-gradient +leave-one-out\n", shown.stdout), "one table, a column each"
     assert "good" in (tmp_path / "heat.html").read_text()
     as_json = json.loads(trueness("explain", tmp_path / "model", "--text", "x good y", "--json").stdout)
     assert [item["explainer"] for item in as_json] == ["attention", "input-x-gradient", "leave-one-out"]
@@ -182,7 +201,7 @@ def test_train_and_explain_on_the_command_line(tmp_path):
     )
     assert against.returncode == 0, against.stderr
     assert "adversarial attention" in against.stdout
-    assert "observed:" in (tmp_path / "new" / "both.html").read_text()
+    assert '<bdi class="name">observed</bdi>' in (tmp_path / "new" / "both.html").read_text()
     as_json = json.loads(trueness("adversarial-attention", tmp_path / "model", "--text", "x good y", "--json").stdout)
     assert as_json["texts"][0]["words"] == ["x", "good", "y"]
     assert as_json["texts"][0]["change"] <= as_json["epsilon"] + 1e-9

@@ -180,7 +180,6 @@ def draw(study: str) -> None:
     import pandas as pd
 
     from trueness.report.figure import GREEN, GREY, VERMILION, Figure, all_at_once, layer, names_to, numbers, panels
-    from trueness.report.page import figure_bytes
 
     every = (row for file in files(study) for row in read(file)["rows"])
     rows = pd.DataFrame([row for row in every if row["outcome"] is not None])
@@ -208,4 +207,4 @@ def draw(study: str) -> None:
         resolve={"scale": {"x": "independent", "y": "independent"}},
     )
     figure = Figure(f"published-{study}", "", "", spec)
-    (DOCS / "images" / f"published-{study}.png").write_bytes(figure_bytes(figure, "png"))
+    (DOCS / "images" / f"published-{study}.png").write_bytes(figure.drawn("png"))

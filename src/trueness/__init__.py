@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trueness.explainers import Explainer, Facts, explainer
     from trueness.models import Classifier
     from trueness.protocols.result import Result
+    from trueness.report import Figure, Measured
     from trueness.report.heatmap import AdversarialAttention, Explanation
     from trueness.studies import Study, StudyKind
 else:
@@ -44,6 +45,7 @@ _HOME = {
     "trueness.explainers": ("Explainer", "Facts", "explainer"),
     "trueness.models": ("Classifier",),
     "trueness.protocols.result": ("Result",),
+    "trueness.report": ("Figure", "Measured"),
     "trueness.report.heatmap": ("AdversarialAttention", "Explanation"),
     "trueness.studies": ("Study", "StudyKind"),
 }
@@ -57,6 +59,8 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Facts",
+    "Figure",
+    "Measured",
     "Plan",
     "Result",
     "Study",

@@ -16,8 +16,8 @@ from trueness.audits import drawing
 from trueness.audits.drawing import Scale, duration, number
 from trueness.audits.page import PAPERS, page, write_page
 from trueness.audits.page import TRIALS as DESCRIBED
+from trueness.audits.page import example as example_grid
 from trueness.audits.verdict import Audit, Check, Curve, Judged, Trial
-from trueness.audits.word_grid import laid_out
 from trueness.errors import UserError
 
 _VOID = {"meta", "br", "input", "circle", "line", "rect", "polygon", "polyline"}
@@ -288,7 +288,7 @@ def test_words_have_the_colour_of_their_score():
 
 def test_every_word_stands_once_in_each_row(audit):
     for example in audit.examples:
-        laid = laid_out(example, audit)
+        laid = example_grid(example, audit)
         words = [cell["word"] for line in [*laid["lines"], *laid["more"]] for cell in line]
         assert words == [word.text for word in example.words]
         assert [row["name"] for row in laid["rows"]] == [*EXPLAINERS, *FOILS]

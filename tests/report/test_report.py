@@ -10,7 +10,7 @@ from trueness.errors import UserError
 from trueness.papers import PAPERS
 from trueness.protocols.result import Abstention, Result, ResultWarning
 from trueness.report.compare import compare
-from trueness.report.page import _page, figure_bytes
+from trueness.report.page import _page
 from trueness.studies import KINDS
 
 
@@ -70,7 +70,7 @@ def test_report_text_is_escaped(tiny_run, tmp_path):
 @pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF")])
 def test_figures_in_every_form(tiny_run, form, start):
     (figure,) = KINDS[tiny_run.study.kind].figures(tiny_run.result)
-    assert figure_bytes(figure, form).startswith(start)
+    assert figure.drawn(form).startswith(start)
 
 
 def test_the_figure_shows_both_readings(tiny_run):

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from trueness.api.bar import bar
 from trueness.errors import UserError
+from trueness.report import Measured
 
 if TYPE_CHECKING:
-    from trueness.protocols.result import Result
     from trueness.protocols.roar.arrays import Array, Channels, Explain, Predict, Split, Target, Train
     from trueness.protocols.roar.removal import Order
 
@@ -38,7 +38,7 @@ def recursive_roar(
     leak: bool = True,
     dataset: str = "data",
     model: str = "model",
-) -> Result:
+) -> Measured:
     """Is what an explainer calls important needed? Hide it everywhere, train again, measure; step by step.
 
     Splits are inputs (examples, ...) and one class for each. All functions get NumPy arrays of floats:
@@ -75,7 +75,8 @@ def recursive_roar(
     filled = _filling(splits["train"][0], fill)
     trial = ArrayTrial(splits, train, predict, filled, channels, target, signed, leak)
     with bar():
-        return follow(trial, explainers, _seeds(seeds), _shares(steps), orders, dataset=dataset, model=model)
+        found = follow(trial, explainers, _seeds(seeds), _shares(steps), orders, dataset=dataset, model=model)
+    return Measured.of(found, "Is what an explainer calls important needed?", "recursive-roar", "Student's over seeds")
 
 
 def _split(split: Split, name: str) -> Split:

@@ -21,6 +21,7 @@ from trueness.engine import Listener, LocalExecutor, ProgressFile, Store, Stored
 from trueness.errors import UserError
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
 from trueness.report import vectors
+from trueness.report.measured import first
 from trueness.studies import KINDS, Study, load_study
 from trueness.studies.schema import RECORDED
 
@@ -74,6 +75,10 @@ class StudyRun:
         """Our values beside the published ones."""
         return {**report.compare(self.study, self.result), "vectors": vectors.coverage(self.stored)}
 
+    def plot(self, out: str | Path | None = None) -> report.Figure:
+        """The first figure, which a notebook shows; `out` is where to write it: .png, .svg or .pdf."""
+        return first(list(KINDS[self.study.kind].figures(self.result)), out)
+
     def report(self, out: str | Path | None = None, *, no_text: bool = False) -> list[Path]:
         """Write the HTML report and its figures; returns the files, the HTML first. Texts can be left out."""
         path = Path(out) if out is not None else self.stored.store.path / f"{self.study.name}.html"
@@ -90,7 +95,7 @@ class StudyRun:
 
     def _repr_html_(self) -> str:
         drawn = KINDS[self.study.kind].figures(self.result)
-        pictures = "".join(report.figure_bytes(figure, "svg").decode() for figure in drawn)
+        pictures = "".join(figure.drawn("svg").decode() for figure in drawn)
         return f"<h3>{escape(self.study.title)}</h3>{pictures}{self.result._repr_html_()}"
 
 

@@ -13,6 +13,7 @@ from trueness.data.dataset import drawn_examples
 from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
+from trueness.report import Measured
 from trueness.report.heatmap import AdversarialAttention, Explanation
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from trueness.models.image_training import ImageRecipe
     from trueness.models.recipes import FineTuning, Recipe
     from trueness.models.transformer import TransformerModel
-    from trueness.protocols.result import Result
 
     AnyExplainer = str | Explainer | Callable[..., Tensor]
     AnyModel = Classifier | ImageModel
@@ -186,6 +186,7 @@ def explain(
             target=model.classes[classes[row]],
             known=model.known(example),
             note=model.unusual(example),
+            signed=method.facts.signed,
         )
         for row, example in enumerate(examples)
     ]
@@ -201,7 +202,7 @@ def agreement(
     target: str = "predicted",
     k: int = 5,
     repeat: bool = False,
-) -> Result:
+) -> Measured:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance.
 
     `data` is a dataset, of whose split (test, or the only one) `instances` are drawn, evenly from its classes, or new
@@ -218,7 +219,7 @@ def agreement(
     chosen: Any = model.classes.index(target) if target in model.classes else target
     found = explain_all(model.network, coded, methods, chosen)
     again = explain_all(model.network, coded, methods, chosen, redraw=True).scores if repeat else {}
-    return compare(
+    result = compare(
         found.scores,
         found.mask,
         again=again,
@@ -228,6 +229,7 @@ def agreement(
         without_sign=[one for one, method in methods.items() if not method.facts.signed],
         machinery={one: method.facts.machinery for one, method in methods.items()},
     )
+    return Measured.of(result, "Do explanation methods agree about the model?", "agreement")
 
 
 def faithfulness(
@@ -237,7 +239,7 @@ def faithfulness(
     *,
     split: str | None = None,
     instances: int = 200,
-) -> Result:
+) -> Measured:
     """What hiding places (words, or squares of an image) costs a model as it is: comprehensiveness and sufficiency.
 
     `data` as in `agreement`. Nothing is retrained: a model may find texts with hidden words unusual, see `audit` and
@@ -253,7 +255,8 @@ def faithfulness(
     methods = dict(_named(one, model) for one in explainers or _usual(model)[2:])
     found = explain_all(model.network, coded, methods, "gold")
     explained = {method: (scores, found.mask) for method, scores in found.scores.items()}
-    return measure(model.network, coded, explained, Cell(name, "the model"))
+    result = measure(model.network, coded, explained, Cell(name, "the model"))
+    return Measured.of(result, "What does hiding words cost the model?")
 
 
 def _usual(model: AnyModel) -> list[str]:
@@ -305,10 +308,10 @@ def adversarial_attention(
     if not examples:
         raise UserError("There is no text.")
     found = solve(model, examples, epsilon)
-    return AdversarialAttention(found.records, found.scores, found.warnings, found.abstentions)
+    return AdversarialAttention(found.records, found.scores, found.warnings, found.abstentions, epsilon=epsilon)
 
 
-def attefa(base: Classifier, other: Classifier, data: TextDataset, split: str | None = None) -> Result:
+def attefa(base: Classifier, other: Classifier, data: TextDataset, split: str | None = None) -> Measured:
     """Do two models predict the same while attending elsewhere? Both distances and the AtteFa score that they show."""
     from trueness.protocols.attefa.comparisons import attefa_of as compare
 
@@ -316,7 +319,8 @@ def attefa(base: Classifier, other: Classifier, data: TextDataset, split: str | 
         raise UserError(f"The models have different classes: {', '.join(base.classes)}; {', '.join(other.classes)}.")
     if set(base.classes) != set(data.classes):
         raise UserError(f"The models know the classes {', '.join(base.classes)}, {data.name} has others.")
-    return compare(base, other, data.to_look_at(split))
+    found = compare(base, other, data.to_look_at(split))
+    return Measured.of(found, "Do two models predict the same while attending elsewhere?")
 
 
 def _named(explainer: AnyExplainer, model: AnyModel) -> tuple[str, Explainer]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trueness.audits.verdict import Check, Curve
+from trueness.report.table import known
+from trueness.report.table import written as number
 
-NOTHING = "–"
 BAR = 128
 """Width of a bar in a cell."""
 _EDGE = 6.0
@@ -17,23 +18,10 @@ _PANEL = (32.0, 8.0, 200.0, 112.0)
 """Left, top, right and bottom of a curve's field."""
 
 
-def known(*values: float | None) -> list[float]:
-    """Those that are numbers."""
-    return [value for value in values if value is not None and math.isfinite(value)]
-
-
 def digits(values: Sequence[float]) -> int:
     """Decimals that keep numbers of this spread apart."""
     span = max(values, default=0.0) - min(values, default=0.0)
     return 2 if span >= 0.05 or span == 0 else min(6, 1 - math.floor(math.log10(2 * span)))
-
-
-def number(value: float | None, decimals: int = 2) -> str:
-    """As text, with a true minus sign; a dash where there is none."""
-    if not known(value) or value is None:
-        return NOTHING
-    text = f"{value:,.{decimals}f}"
-    return text[1:] if float(text.replace(",", "")) == 0 and text.startswith("-") else text.replace("-", "−")
 
 
 def duration(seconds: float) -> str:

@@ -8,29 +8,28 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from trueness.audits.drawing import (
     BAR,
-    NOTHING,
     Bar,
     Scale,
     bar,
     digits,
     duration,
-    known,
-    number,
     numbers_of,
     panels,
 )
 from trueness.audits.image_words import page_of_images
 from trueness.audits.leaderboard import scores_of
-from trueness.audits.verdict import Answer, Audit, Check, Decision, Judged, Trial
-from trueness.audits.word_grid import laid_out
+from trueness.audits.verdict import Answer, Audit, Check, Decision, ExampleText, Judged, Trial
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
+from trueness.report.page import environment, template
+from trueness.report.table import NOTHING, known
+from trueness.report.table import written as number
+from trueness.report.word_grid import Scored, laid_out
 
 SYMBOLS = {"pass": "✓", "fail": "✗", "cannot tell": "?", "may be shown": "✓", "must not be shown": "✗"}
 KINDS: dict[Answer | Decision, str] = {
@@ -142,34 +141,37 @@ def write_page(audit: Audit, path: Path) -> Path:
     return path
 
 
-def assets() -> dict[str, str]:
+def files() -> dict[str, str]:
     """Style and script of the page, for those who keep them beside it."""
-    return {name: _file(name) for name in ("audit.css", "audit.js")}
+    files = {name: template(name, "trueness.audits") for name in ("audit.css", "audit.js")}
+    return {**files, "audit.css": template("words.css") + files["audit.css"]}
+
+
+def example(text: ExampleText, audit: Audit) -> dict[str, Any]:
+    """A text and its grid: explainers in the order of the verdicts, then names that the audit does not know."""
+    by_name = {one.explainer: one for one in audit.explainers}
+    given = dict.fromkeys(name for word in text.words for name in word.scores)
+    names = [name for name in by_name if name in given] + [name for name in given if name not in by_name]
+    rows = [Scored(name, [word.scores.get(name) for word in text.words], name in text.signed) for name in names]
+    judged = [by_name.get(name) for name in names]
+    foils = [one is not None and one.foil for one in judged]
+    return {"text": text, **laid_out([word.text for word in text.words], rows, judged=judged, foil=foils)}
 
 
 def page(audit: Audit, assets: str = "") -> str:
     """The page as text; style and script are in it, or lie at `assets`, an address that ends in a slash."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise UserError("The page needs the report extra: pip install 'trueness[report]'.") from error
-    environment = Environment(
-        loader=PackageLoader("trueness.audits", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(number=number, duration=duration, chance=_chance, plain=_plain)
-    style, script = _file("audit.css"), _file("audit.js")
+    templates = environment("trueness.audits")
+    templates.filters.update(number=number, duration=duration, chance=_chance, plain=_plain)
+    from markupsafe import Markup
+
+    style, script = files().values()
     judged = audit.explainers
     names = list(dict.fromkeys([*TRIALS, *(trial.name for one in judged for trial in one.trials)]))
     names = [name for name in names if any(one.trial(name) for one in judged)]
     columns = [_column(name, judged) for name in names]
     cited = list(dict.fromkeys(paper for name in names if name in TRIALS for paper in TRIALS[name].papers))
     levels = sorted({check.level for one in judged for trial in one.trials for check in trial.checks})
-    made = environment.get_template("audit.html").render(
+    made = templates.get_template("audit.html").render(
         audit=audit,
         symbols=SYMBOLS,
         kinds=KINDS,
@@ -187,7 +189,7 @@ def page(audit: Audit, assets: str = "") -> str:
         papers={paper: (place, PAPERS[paper]) for place, paper in enumerate(cited, 1)},
         level=" or ".join(f"{level:.4g} %" for level in (round(100 * level, 4) for level in levels)) or "95 %",
         curves=panels(audit.curves),
-        examples=[laid_out(text, audit) for text in audit.examples],
+        examples=[example(text, audit) for text in audit.examples],
         seconds=sum(cost.seconds for cost in audit.cost),
         checked=_checked,
         style=Markup(style),
@@ -205,10 +207,6 @@ def _cells(audit: Audit) -> dict[str, Any]:
     names = ("quantity", "dataset", "model", "method", "variant", "value", "low", "high")
     scores = [[getattr(score, name) for name in names] for score in scores_of(audit)]
     return {"result": audit.key, "digests": {}, "scores": scores}
-
-
-def _file(name: str) -> str:
-    return (resources.files("trueness.audits") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -17,7 +17,7 @@ from trueness.engine import DamagedObjectError, Store, read_progress
 from trueness.errors import UserError
 from trueness.report.figure import Figure
 from trueness.report.instances import encode
-from trueness.report.page import environment, figure_bytes, shared, template
+from trueness.report.page import environment, shared, template
 from trueness.version import __version__
 
 POLICY = (
@@ -135,7 +135,7 @@ class Site:
                 )
             if figure is not None and int(match[3]) < len(options(figure)):
                 with self._drawing:
-                    drawn = figure_bytes(options(figure)[int(match[3])][1], "svg")
+                    drawn = options(figure)[int(match[3])][1].drawn("svg")
                 return Page(drawn, MEDIA["svg"], lasting=True)
         if (match := re.fullmatch(r"audit-([1-9][0-9]{0,3})\.html", name)) and int(match[1]) <= len(run.audits):
             audit = run.audits[int(match[1]) - 1].model_copy(update={"key": run.key})
@@ -223,9 +223,12 @@ def _json(value: Any) -> Page:
 def _assets() -> dict[str, str]:
     """Styles and scripts by name."""
     return {
-        "site.css": template("report.css") + template("instances.css") + template("site.css", "trueness.browser"),
+        "site.css": template("report.css")
+        + template("words.css")
+        + template("instances.css")
+        + template("site.css", "trueness.browser"),
         "tables.js": template("tables.js"),
         "instances.js": template("instances.js"),
         **{name: template(name, "trueness.browser") for name in ("plots.js", "live.js")},
-        **audit_page.assets(),
+        **audit_page.files(),
     }

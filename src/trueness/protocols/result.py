@@ -75,7 +75,7 @@ class Claim(_Frozen):
 _PARTS: dict[str, Any] = {"scores": Score, "warnings": ResultWarning, "abstentions": Abstention, "claims": Claim}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The outcome of a protocol or a study."""
 
@@ -87,6 +87,11 @@ class Result:
     claims: tuple[Claim, ...] = ()
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict, repr=False)
     """Summaries that figures are drawn from, by name."""
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.records):,} records", f"{len(self.scores)} scores"]
+        parts += [f"{len(getattr(self, name))} {name}" for name in ("claims", "warnings", "abstentions")]
+        return f"<{type(self).__name__}: {', '.join(part for part in parts if not part.startswith('0 '))}>"
 
     def to_pandas(self) -> pd.DataFrame:
         """The per-instance records."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from trueness.engine import disk, write_atomically
+from trueness.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +24,9 @@ FREE_HEIGHTS = {"scale": {"y": "independent"}}
 """Every panel has a vertical axis of its own."""
 
 
+_FORMS = (".png", ".svg", ".pdf")
+
+
 @dataclass(frozen=True)
 class Figure:
     """A drawing with what it takes to read it."""
@@ -30,6 +37,37 @@ class Figure:
     spec: Spec
     words: bool = False
     """Whether it shows words of the data."""
+
+    def drawn(self, form: str) -> bytes:
+        """As png, svg or pdf."""
+        convert = converter()
+        if form == "png":
+            return bytes(convert.vegalite_to_png(self.spec, scale=2))
+        if form == "pdf":
+            return bytes(convert.vegalite_to_pdf(self.spec))
+        return str(convert.vegalite_to_svg(self.spec)).encode("utf-8")
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as its name ends: .png, .svg or .pdf."""
+        target = Path(path)
+        if target.suffix not in _FORMS:
+            raise UserError(f"A figure is written as {', '.join(_FORMS)}, not as {target.name}.")
+        with disk(f"the figure {target}", full="free some space", refused="choose another place"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(target, self.drawn(target.suffix[1:]))
+        return target
+
+    def _repr_svg_(self) -> str:
+        return self.drawn("svg").decode("utf-8")
+
+
+def converter() -> Any:
+    """What turns specifications into pictures."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise UserError("Reports need the report extra: pip install 'trueness[report]'.") from error
+    return vl_convert
 
 
 def values(frame: Any) -> list[dict[str, Any]]:

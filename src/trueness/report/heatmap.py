@@ -1,21 +1,21 @@
-"""Scores over the tokens of a text: as HTML, and as coloured text for a terminal."""
+"""Scores over the words of a text: in a notebook, and as a page of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from trueness.protocols.result import Result
+from trueness.report.page import render
+from trueness.report.word_grid import LEVELS, Scored, laid_out
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Colour = tuple[int, ...]
-"""Red, green and blue, up to 255 each."""
-# Blue speaks for the target, orange against it: distinct to colour-blind readers.
-_FOR, _AGAINST = (0, 114, 178), (230, 159, 0)
+COLOURS = {"for": (108, 178, 240), "against": (245, 163, 82), "plain": (179, 177, 171)}
+"""Red, green and blue of what a colour means, as in words.css: distinct to colour-blind readers."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Explanation:
     """Whether the model knows the word; unknown words share one vector."""
     note: str = ""
     """A reason to trust it less."""
+    signed: bool = True
+    """Whether a score below 0 speaks against the target."""
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per token."""
@@ -44,59 +46,52 @@ class Explanation:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in self.__dict__.items()}
 
     @property
-    def heading(self) -> str:
-        """What is shown, in words."""
+    def prediction(self) -> str:
+        """What the model made of the text, in words."""
         return (
-            f"{self.explainer}, target {self.target} (predicted {self.predicted}, probability {self.probability:.3f})"
+            f"target {self.target} (predicted {self.predicted}, probability {self.probability:.3f})"
             f"{'; ' if self.note else ''}{self.note}"
         )
 
+    @property
+    def row(self) -> Scored:
+        """As a row of coloured words."""
+        return Scored(self.explainer, self.scores, self.signed)
+
     def _repr_html_(self) -> str:
-        return heatmap(self)
+        return heatmap(f"{self.explainer}, {self.prediction}", self.tokens, [self.row])
 
 
-def colours(scores: Sequence[float]) -> list[Colour]:
-    """A background per score: white at 0, full colour at the largest magnitude of this text."""
-    largest = max(map(abs, scores), default=0.0) or 1.0
-    return [
-        tuple(round(255 + abs(score) / largest * (channel - 255)) for channel in (_FOR if score >= 0 else _AGAINST))
-        for score in scores
-    ]
+def heatmap(heading: str, tokens: Sequence[str], rows: Sequence[Scored]) -> str:
+    """For a notebook: a heading, then every row's words on their colours; the score is the title of its word."""
+    lines = [f"<small>{escape(heading)}</small>"]
+    for row in rows:
+        spans = []
+        for token, (kind, level), score in zip(tokens, row.shades(), row.texts(), strict=True):
+            red, green, blue = COLOURS[kind]
+            ink = ";color:#111" if level >= LEVELS / 2 else ""  # also on a dark page
+            style = f"background:rgba({red},{green},{blue},{level / LEVELS}){ink};padding:1px 3px;border-radius:3px"
+            spans.append(f'<span style="{style}" title="{score}">{escape(token)}</span>' if level else escape(token))
+        name = f"{escape(row.name)}: " if len(rows) > 1 else ""
+        lines.append(name + " ".join(spans))
+    return f"<p>{'<br>'.join(lines)}</p>"
 
 
-def dark(colour: Colour) -> bool:
-    """Whether white text is easier to read on it than black."""
-    red, green, blue = colour
-    return 0.299 * red + 0.587 * green + 0.114 * blue < 128
-
-
-def coloured(tokens: Sequence[str], scores: Sequence[float]) -> str:
-    """The tokens on their colours, as HTML; the score is the title of its token."""
-    spans = []
-    for token, score, colour in zip(tokens, scores, colours(scores), strict=True):
-        if colour == (255, 255, 255):
-            spans.append(escape(token))
-            continue
-        ink = ";color:#fff" if dark(colour) else ""
-        style = f"background:rgb{colour}{ink}".replace(" ", "")
-        spans.append(f'<span style="{style}" title="{score:+.4f}">{escape(token)}</span>')
-    return " ".join(spans)
-
-
-def heatmap(explanation: Explanation) -> str:
-    """A paragraph with every token on its colour."""
-    return (
-        f'<p class="heat"><small>{escape(explanation.heading)}</small><br>'
-        f"{coloured(explanation.tokens, explanation.scores)}</p>"
-    )
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdversarialAttention(Result):
     """Texts with their observed and the most divergent adversarial attention found; in a notebook: side by side."""
 
+    epsilon: float = 0.01
+    """How much the output may change, as total variation."""
+
     def _repr_html_(self) -> str:
-        return "".join(map(heatmap_pair, self.records.to_dict(orient="records"))) + super()._repr_html_()
+        rows = self.records.to_dict(orient="records")
+        return "".join(heatmap(describe_pair(row), row["words"], pair(row)) for row in rows) + super()._repr_html_()
+
+
+def pair(row: Mapping[Any, Any]) -> list[Scored]:
+    """Both attentions as rows of coloured words."""
+    return [Scored("observed", row["attention"], signed=False), Scored("adversarial", row["adversarial"], signed=False)]
 
 
 def describe_pair(row: Mapping[Any, Any]) -> str:
@@ -120,43 +115,64 @@ def describe_pair(row: Mapping[Any, Any]) -> str:
     return text + (f"; {row['note']}" if row["note"] else "")
 
 
-def heatmap_pair(row: Mapping[Any, Any]) -> str:
-    """Observed and adversarial attention of one text, one above the other."""
-    other = f"<br><small>{escape(row['other'])}</small>" if row["other"] else ""
-    return (
-        f'<p class="heat"><small>{escape(describe_pair(row))}</small>{other}<br>'
-        f"observed: {coloured(row['words'], row['attention'])}<br>"
-        f"adversarial: {coloured(row['words'], row['adversarial'])}</p>"
-    )
-
-
 def heatmap_page(explanations: Sequence[Explanation]) -> str:
-    """A page of its own."""
+    """A page of its own: one grid per text and target, one row per explainer."""
+    texts: dict[tuple[Any, ...], list[Explanation]] = {}
+    for one in explanations:
+        texts.setdefault((one.tokens, one.target, one.note), []).append(one)
     return _page(
-        "Explanations",
-        "Blue speaks for the target, orange against it; the strongest token of a row has the full colour. Scores "
-        "without a sign, such as attention, say how much a token mattered, not for which class. An explanation is a "
-        "claim about the model, not a fact.",
-        map(heatmap, explanations),
+        "What the methods say",
+        "Which words made the model decide, as each method says? Every row shows the same words.",
+        [
+            (" ".join(some[0].tokens), [f"{some[0].prediction}."], some[0].tokens, [one.row for one in some])
+            for some in texts.values()
+        ],
+        "An explanation is a claim about the model, not a fact: trueness audit puts it on trial.",
     )
 
 
 def adversary_page(result: AdversarialAttention) -> str:
-    """A page of its own."""
+    """A page of its own: observed above adversarial attention."""
     return _page(
         "Observed and adversarial attention",
-        "Both attentions lead the model to the same output, up to epsilon. The strongest token of a row has the full "
-        "colour. A heat map of the first alone would suggest that its words decided.",
-        map(heatmap_pair, result.records.to_dict(orient="records")),
+        f"Both attentions lead the model to the same output, up to epsilon = {result.epsilon:g} (total variation of "
+        "the probabilities). Attention has no sign: a stronger grey is more attention.",
+        [
+            (
+                " ".join(row["words"]),
+                [*([row["other"]] if row["other"] else []), f"{describe_pair(row)}."],
+                row["words"],
+                pair(row),
+            )
+            for row in result.records.to_dict(orient="records")
+        ],
+        "A heat map of the first row alone would suggest that its words decided.",
     )
 
 
-def _page(title: str, explanation: str, paragraphs: Iterable[str]) -> str:
-    body = "\n".join(paragraphs)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title} – trueness</title>\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        "<style>body{font:16px/2 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}\n"
-        ".heat span{padding:2px 3px;border-radius:3px}</style></head>\n"
-        f"<body><h1>{title}</h1>\n<p>{explanation}</p>\n{body}\n</body></html>\n"
+_HEADING = 90
+"""Characters of a text that head it."""
+
+
+def _page(
+    title: str,
+    question: str,
+    texts: Sequence[tuple[str, list[str], Sequence[str], Sequence[Scored]]],
+    caution: str,
+) -> str:
+    return render(
+        "texts.html",
+        ("report.css", "words.css", "instances.css"),
+        title=title,
+        question=question,
+        caution=caution,
+        kinds=[any(row.signed is signed for *_, rows in texts for row in rows) for signed in (True, False)],
+        texts=[
+            {
+                "heading": text if len(text) <= _HEADING else f"{text[:_HEADING]} …",
+                "about": about,
+                "grid": laid_out(words, rows),
+            }
+            for text, about, words, rows in texts
+        ],
     )

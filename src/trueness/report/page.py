@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -15,7 +15,7 @@ from trueness.errors import UserError
 from trueness.protocols.result import Result
 from trueness.report import vectors
 from trueness.report.compare import compare
-from trueness.report.figure import Figure
+from trueness.report.figure import Figure, converter
 from trueness.report.instances import encode, instances_of
 from trueness.report.matrix import matrix
 from trueness.report.table import number
@@ -43,7 +43,7 @@ def write_report(study: Study, stored: Stored, out: Path, *, no_text: bool = Fal
     for figure in drawn:
         name = out.stem if len(drawn) == 1 else f"{out.stem}-{figure.name}"
         for form in ("png", "pdf"):
-            files[out.with_name(f"{name}.{form}")] = figure_bytes(figure, form)
+            files[out.with_name(f"{name}.{form}")] = figure.drawn(form)
     with disk(f"the report {out}", full="free some space", refused="choose another place with --out"):
         out.parent.mkdir(parents=True, exist_ok=True)
         for path, content in files.items():
@@ -51,27 +51,9 @@ def write_report(study: Study, stored: Stored, out: Path, *, no_text: bool = Fal
     return list(files)
 
 
-def figure_bytes(figure: Figure, form: str) -> bytes:
-    """The figure as png, svg or pdf."""
-    convert = _converter()
-    if form == "png":
-        return bytes(convert.vegalite_to_png(figure.spec, scale=2))
-    if form == "pdf":
-        return bytes(convert.vegalite_to_pdf(figure.spec))
-    return str(convert.vegalite_to_svg(figure.spec)).encode("utf-8")
-
-
-def _converter() -> Any:
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise UserError("Reports need the report extra: pip install 'trueness[report]'.") from error
-    return vl_convert
-
-
 @functools.cache
 def _javascript() -> str:
-    bundle = str(_converter().javascript_bundle())
+    bundle = str(converter().javascript_bundle())
     return bundle.replace("</script", "<\\/script")
 
 
@@ -91,6 +73,19 @@ def environment(*packages: str) -> Any:
     made.filters["number"] = _number
     made.filters["script_json"] = lambda value: Markup(json.dumps(value).replace("<", "\\u003c"))
     return made
+
+
+def render(name: str, styles: Sequence[str], **given: Any) -> str:
+    """A page that is complete in itself."""
+    made = environment()
+    from markupsafe import Markup
+
+    style = "".join(map(template, styles))
+    return str(
+        made.get_template(name).render(
+            style=Markup(style), tables_script=Markup(template("tables.js")), version=__version__, **given
+        )
+    )
 
 
 def shared(study: Study, stored: Stored, result: Result) -> dict[str, Any]:
@@ -138,7 +133,7 @@ def template(name: str, package: str = "trueness.report") -> str:
 
 
 def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure], *, no_text: bool = False) -> str:
-    _converter()
+    converter()
     from markupsafe import Markup
 
     kept = instances_of(result)
@@ -159,7 +154,7 @@ def _page(study: Study, stored: Stored, result: Result, drawn: list[Figure], *, 
             javascript=Markup(_javascript()),
             tables_script=Markup(template("tables.js")),
             instances_script=Markup(template("instances.js")),
-            style=Markup(template("report.css") + template("instances.css")),
+            style=Markup(template("report.css") + template("words.css") + template("instances.css")),
         )
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,19 @@ def groups(table: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[str, ...]
 def number(value: float | None, form: str = ".3f") -> str:
     """A number in a cell."""
     return NOTHING if value is None else format(value, form)
+
+
+def known(*values: float | None) -> list[float]:
+    """Those that are numbers."""
+    return [value for value in values if value is not None and math.isfinite(value)]
+
+
+def written(value: float | None, decimals: int = 2) -> str:
+    """As text, with a true minus sign; a dash where there is none."""
+    if not known(value) or value is None:
+        return NOTHING
+    text = f"{value:,.{decimals}f}"
+    return text[1:] if float(text.replace(",", "")) == 0 and text.startswith("-") else text.replace("-", "−")
 
 
 def number_within(value: Any, low: Any, high: Any, form: str = "") -> str:

@@ -50,7 +50,7 @@ def rating_routes(session: Session) -> list[BaseRoute]:
     page = environment("trueness.ratings").get_template("rate.html")
     shown = page.render(policy=POLICY, heading=heading, explanation=explanation, keys=keys)
     files = {
-        "rate.css": template("report.css") + template("rate.css", "trueness.ratings"),
+        "rate.css": template("report.css") + template("words.css") + template("rate.css", "trueness.ratings"),
         "rate.js": template("rate.js", "trueness.ratings"),
     }
 
