@@ -17,7 +17,7 @@ from torch import nn
 from benchmarks.report import line, seconds
 from trueness.data.image_batches import ImageBatch, ImageSplit
 from trueness.data.images import Images
-from trueness.data.manipulations import MANIPULATIONS, Manipulation
+from trueness.data.manipulations import PLANTED, Manipulation
 from trueness.data.superpixels import quickshift
 from trueness.explainers.images import IMAGE_EXPLAINERS
 from trueness.models.image_families import IMAGE_MODELS
@@ -44,8 +44,8 @@ def main() -> None:
     small = rng.integers(0, 256, (512, size // 8, size // 8, 3), dtype=np.uint8)
     images = Images(small.repeat(8, axis=1).repeat(8, axis=2), rng.integers(0, 2, 512).astype(np.int64))
     network = IMAGE_MODELS[family].build(2, (size, size), 0).to(device).eval()
-    for name in MANIPULATIONS:
-        _planting(name, MANIPULATIONS[name].usual, images, network, device)
+    for name in PLANTED:
+        _planting(name, PLANTED[name].usual, images, network, device)
     network.eval()
     _maps(network, ImageSplit(images, device).batch(np.arange(count)), device)
 

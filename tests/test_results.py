@@ -11,7 +11,11 @@ import pytest
 from trueness.report.compare import SCHEMA
 
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = sorted(path for path in (ROOT / "results").glob("*/*.json") if path.parent.name not in ("audit", "robustness"))
+KEPT = sorted(
+    path
+    for path in (ROOT / "results").glob("*/*.json")
+    if path.parent.name not in ("audit", "robustness", "benchmarks")
+)
 PAGES = [ROOT / "docs" / "results.md", *(ROOT / "docs" / "results").glob("*.md")]
 WRITTEN = [page for page in PAGES if not page.stem.endswith("-cells")]
 

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import Running
 from tests.browser.stores import audit_store, commit, strips
@@ -127,7 +128,7 @@ def test_the_keyboard_alone_suffices(page, running, small):
         ):
             break
     page.keyboard.press("Enter")
-    assert page.locator("article").count() == 1
+    expect(page.locator("article")).to_have_count(1)
 
 
 PAGES = (

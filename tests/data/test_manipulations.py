@@ -12,7 +12,7 @@ from trueness.data.draws import normal, uniform
 from trueness.data.image_batches import ImageSplit
 from trueness.data.images import Images
 from trueness.data.manipulations import (
-    MANIPULATIONS,
+    PLANTED,
     SIDE,
     CentralBrightness,
     PeripheralBlur,
@@ -32,10 +32,10 @@ def colourful(side=56, count=3):
     return torch.rand((count, 3, side, side), generator=torch.Generator().manual_seed(0)) * 0.9 + 0.05
 
 
-@pytest.mark.parametrize("name", list(MANIPULATIONS))
+@pytest.mark.parametrize("name", list(PLANTED))
 def test_nothing_changes_outside_the_region_and_something_inside(name):
     pixels = colourful(96)
-    for drawn in (MANIPULATIONS[name].usual, MANIPULATIONS[name].by_region(np.random.default_rng(3))):
+    for drawn in (PLANTED[name].usual, PLANTED[name].by_region(np.random.default_rng(3))):
         region = drawn.region(96, 96)
         changed = drawn.apply(pixels, NUMBERS, 0)
         assert 0 < region.double().mean() < 1
@@ -45,10 +45,10 @@ def test_nothing_changes_outside_the_region_and_something_inside(name):
         assert changed.max() <= 1
 
 
-@pytest.mark.parametrize("name", list(MANIPULATIONS))
+@pytest.mark.parametrize("name", list(PLANTED))
 def test_visibility_is_monotone_and_leaves_the_region_alone(name):
     pixels = torch.nn.functional.interpolate(colourful(14), 112, mode="bilinear")
-    drawn = MANIPULATIONS[name].by_visibility(np.random.default_rng(1))
+    drawn = PLANTED[name].by_visibility(np.random.default_rng(1))
     levels = [drawn.at_level(value) for value in drawn.levels]
     assert all(torch.equal(one.region(112, 112), drawn.region(112, 112)) for one in levels)
     sizes = [float((one.apply(pixels, NUMBERS, 0) - pixels).abs().mean()) for one in levels]
@@ -56,9 +56,9 @@ def test_visibility_is_monotone_and_leaves_the_region_alone(name):
     assert sizes[0] < sizes[-1]
 
 
-@pytest.mark.parametrize("name", list(MANIPULATIONS))
+@pytest.mark.parametrize("name", list(PLANTED))
 def test_an_image_shows_the_same_in_any_company(name):
-    pixels, drawn = colourful(96), MANIPULATIONS[name].usual
+    pixels, drawn = colourful(96), PLANTED[name].usual
     together = drawn.apply(pixels, NUMBERS, 7)
     alone = drawn.apply(pixels[2:], NUMBERS[2:], 7)
     assert torch.equal(together[2:], alone)

@@ -88,6 +88,7 @@ def test_one_method_is_refused():
 def test_the_methods_of_a_model_are_compared_in_one_call(tmp_path):
     import trueness as tn
     from tests.models.test_training import DATA, QUICK, SMALL
+    from trueness.data.dataset import drawn_examples
     from trueness.errors import UserError
 
     model = tn.train("bilstm-additive", DATA, recipe=QUICK, **SMALL)
@@ -96,9 +97,9 @@ def test_the_methods_of_a_model_are_compared_in_one_call(tmp_path):
     tau = {score.method: score.value for score in found.scores if score.quantity == "Kendall tau"}
     assert len(tau) == 10
     assert tau["lime and kernel-shap"] > 0.5 > abs(tau["gradient and random"])
-    (example,) = [row for row, text in enumerate(DATA["test"][:30]) if text is DATA["test"][7]]
-    words = DATA["test"][7].tokens
-    alone = [np.abs(tn.explain(model, [DATA["test"][7]], name)[0].scores) for name in ("attention", "gradient")]
+    (example, text), *_ = enumerate(drawn_examples(DATA["test"], 30))
+    words = text.tokens
+    alone = [np.abs(tn.explain(model, [text], name)[0].scores) for name in ("attention", "gradient")]
     record = found.to_pandas().set_index(["pair", "instance"]).loc[("attention and gradient", example)]
     assert record["length"] == len(words)
     assert record["Kendall tau"] == pytest.approx(kendalltau(*alone).statistic, abs=1e-6)

@@ -18,9 +18,21 @@ def write(tmp_path, text):
 
 
 def test_builtin_studies_load_and_plan(tmp_path, monkeypatch):
-    for folder in ("sst", "sst-trees", "imdb", "20news-sports", "agnews", "babi-original", "snli", "mnli", "quora"):
+    for folder in (
+        "sst",
+        "sst-trees",
+        "imdb",
+        "20news-sports",
+        "agnews",
+        "babi-original",
+        "snli",
+        "mnli",
+        "quora",
+        "opinion-lexicon",
+    ):
         (tmp_path / folder).mkdir()
     monkeypatch.setattr("trueness.models.pretrained.find_pretrained", lambda _: tmp_path / "sst")
+    (tmp_path / "birds-128.tar").touch()
     monkeypatch.setenv("TRUENESS_DATA", str(tmp_path))
     for name in builtin_studies():
         study = load_study(name)

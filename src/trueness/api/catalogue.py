@@ -6,6 +6,7 @@ import tomllib
 from typing import Any
 
 from trueness.data import TEXT_DATASETS, VECTOR_DATASETS
+from trueness.data.artefacts import ARTEFACTS
 from trueness.data.image_datasets import IMAGE_DATASETS
 from trueness.data.planting import PLANTINGS
 from trueness.explainers import VECTOR_EXPLAINERS
@@ -18,7 +19,6 @@ from trueness.studies import builtin_studies
 
 def list_names() -> dict[str, dict[str, str]]:
     """Everything that has a name: kind to name to description."""
-    from trueness.data.manipulations import MANIPULATIONS
     from trueness.explainers import TEXT_EXPLAINERS
     from trueness.models.recipes import FINE_TUNINGS, RECIPES
 
@@ -31,7 +31,7 @@ def list_names() -> dict[str, dict[str, str]]:
         "image dataset": (IMAGE_DATASETS,),
         "image model": (IMAGE_MODELS,),
         "image explainer": (IMAGE_EXPLAINERS,),
-        "artefact": (MANIPULATIONS,),
+        "artefact": (ARTEFACTS,),
     }
     found = {"study": {name: tomllib.loads(text)["title"] for name, text in builtin_studies().items()}}
     for kind, registries in kinds.items():

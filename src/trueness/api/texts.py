@@ -71,7 +71,8 @@ def train(
     from trueness.models.image_families import IMAGE_MODELS
 
     check_device(device)
-    if isinstance(data, ImageDataset) or model in IMAGE_MODELS:
+    # What an address holds is not looked at: the data tell whether it is a model of images.
+    if isinstance(data, ImageDataset) or model in list(IMAGE_MODELS) or (":" in model and _are_images(data)):
         from trueness.models.image_model import train_image_model
 
         images = load_images(data) if isinstance(data, str) else data
@@ -257,6 +258,10 @@ def faithfulness(
     explained = {method: (scores, found.mask) for method, scores in found.scores.items()}
     result = measure(model.network, coded, explained, Cell(name, "the model"))
     return Measured.of(result, "What does hiding words cost the model?")
+
+
+def _are_images(data: Any) -> bool:
+    return isinstance(data, str) and (data in list(IMAGE_DATASETS) or is_images(Path(data)))
 
 
 def _usual(model: AnyModel) -> list[str]:

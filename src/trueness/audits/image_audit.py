@@ -137,7 +137,7 @@ def _planted(
     say: Callable[[str], None],
 ) -> tuple[dict[str, Floats], tuple[str, ...]]:
     """(models, images) AUROC of each method, of models of the same kind that had to use an artefact."""
-    from trueness.data.manipulations import MANIPULATIONS
+    from trueness.data.artefacts import ARTEFACTS
     from trueness.models.image_families import IMAGE_MODELS
     from trueness.models.image_training import ImageRecipe, train_images
     from trueness.papers.ground_truth_images.tasks import planted as with_artefact
@@ -152,7 +152,7 @@ def _planted(
     for seed in range(models):
         name = _ARTEFACTS[seed % len(_ARTEFACTS)]
         say(f"training a model that must use {name}")
-        drawn = MANIPULATIONS[name].by_visibility(np.random.default_rng([seed, *b"audit"]))
+        drawn = ARTEFACTS[name].by_visibility(np.random.default_rng([seed, *b"audit"]))
         drawn = drawn.at_level(drawn.levels[-1])
         network = IMAGE_MODELS[classifier.network.family].build(2, pair.size, seed).to(device)
         splits = with_artefact(pair, drawn, 0.5, seed, device, network.mean.flatten().tolist())

@@ -20,7 +20,6 @@ from trueness.data.colours import to_hsv, to_rgb
 from trueness.data.draws import uniform
 from trueness.data.glyphs import WIDTH, written
 from trueness.errors import UserError
-from trueness.registry import Registry
 
 SIDE = 224
 """The side of the paper's images, in whose pixels lengths are given."""
@@ -245,51 +244,34 @@ class Planted:
     """Of the question about visibility: a random region, to be set to each level."""
 
 
-MANIPULATIONS: Registry[Planted] = Registry("manipulation")
-_ADDED: Mapping[str, tuple[Planted, str]] = {
-    "blur": (
-        Planted(
-            PeripheralBlur(),
-            lambda rng: PeripheralBlur(_between(rng, 80, 130), 2),
-            lambda rng: PeripheralBlur(_between(rng, 80, 120)),
-        ),
-        "all but the middle is blurred",
+PLANTED: Mapping[str, Planted] = {
+    "blur": Planted(
+        PeripheralBlur(),
+        lambda rng: PeripheralBlur(_between(rng, 80, 130), 2),
+        lambda rng: PeripheralBlur(_between(rng, 80, 120)),
     ),
-    "brightness": (
-        Planted(
-            CentralBrightness(),
-            lambda rng: CentralBrightness(_between(rng, 40, 112)),
-            lambda rng: CentralBrightness(_between(rng, 40, 112)),
-        ),
-        "the middle is darkened",
+    "brightness": Planted(
+        CentralBrightness(),
+        lambda rng: CentralBrightness(_between(rng, 40, 112)),
+        lambda rng: CentralBrightness(_between(rng, 40, 112)),
     ),
-    "hue": (
-        Planted(
-            StripedHue(),
-            lambda rng: StripedHue(*_band_of(rng, 20, SIDE), 0.04),
-            lambda rng: StripedHue(*_band_of(rng, 50, 100)),
-        ),
-        "colours are shifted in a band",
+    "hue": Planted(
+        StripedHue(),
+        lambda rng: StripedHue(*_band_of(rng, 20, SIDE), 0.04),
+        lambda rng: StripedHue(*_band_of(rng, 50, 100)),
     ),
-    "noise": (
-        Planted(
-            StripedNoise(),
-            lambda rng: StripedNoise(*_band_of(rng, 20, SIDE), 0.02),
-            lambda rng: StripedNoise(*_band_of(rng, 50, 100)),
-        ),
-        "some pixels of a band have random colours",
+    "noise": Planted(
+        StripedNoise(),
+        lambda rng: StripedNoise(*_band_of(rng, 20, SIDE), 0.02),
+        lambda rng: StripedNoise(*_band_of(rng, 50, 100)),
     ),
-    "watermark": (
-        Planted(
-            Watermark(),
-            lambda rng: Watermark(**_box_of(rng, 40, 200)),
-            lambda rng: Watermark(**_box_of(rng, 40, 100)),
-        ),
-        "IMG and four digits are written somewhere in a box",
+    "watermark": Planted(
+        Watermark(),
+        lambda rng: Watermark(**_box_of(rng, 40, 200)),
+        lambda rng: Watermark(**_box_of(rng, 40, 100)),
     ),
 }
-for _name, (_planted, _about) in _ADDED.items():
-    MANIPULATIONS.add(_name, _planted, _about)
+"""By the names of `trueness.data.artefacts`."""
 
 
 def settings_of(manipulation: Manipulation) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from torch.nn import functional
 from trueness.data.draws import normal, uniform
 from trueness.data.image_batches import ImageBatch
 from trueness.explainers.contract import Facts
-from trueness.explainers.images import IMAGE_EXPLAINERS, ImageExplainer, parts_of
+from trueness.explainers.images import ImageExplainer, parts_of
 from trueness.models.image_network import ImageNetwork
 from trueness.models.network import inspecting
 
@@ -194,18 +194,3 @@ class GradCam(ImageExplainer):
         size = tuple(batch.pixels.shape[2:])
         # Bicubic, that of the authors' picture library, can fall below 0; the size counts.
         return functional.interpolate(found, size, mode=self.resize, align_corners=False)[:, 0].abs()
-
-
-IMAGE_EXPLAINERS.add("gradient", ImageGradient(), "size of the logit's gradient, summed over colours")
-IMAGE_EXPLAINERS.add("input-x-gradient", ImageInputXGradient(), "gradient times the way from the blank colour, signed")
-IMAGE_EXPLAINERS.add("smooth-gradient", ImageSmoothGradient(), "size of the mean gradient over 50 noisy copies")
-IMAGE_EXPLAINERS.add(
-    "smooth-gradient@zhou2022",
-    ImageSmoothGradient(absolute=True),
-    "sizes of the gradients of 50 noisy copies, averaged",
-)
-IMAGE_EXPLAINERS.add("integrated-gradients", ImageIntegratedGradients(), "gradients along the way from blank, signed")
-IMAGE_EXPLAINERS.add("gradient-shap", ImageGradientShap(), "expected gradients: ways from other images, signed")
-IMAGE_EXPLAINERS.add("guided-backpropagation", GuidedBackpropagation(), "gradient, negative parts cut off at each ReLU")
-IMAGE_EXPLAINERS.add("grad-cam", GradCam(), "the last maps, weighted by their gradients")
-IMAGE_EXPLAINERS.add("grad-cam@zhou2022", GradCam(resize="bicubic"), "the same, enlarged as the authors' code does")

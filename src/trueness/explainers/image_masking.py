@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -15,7 +15,7 @@ from trueness.data.image_batches import ImageBatch
 from trueness.data.manipulations import SIDE
 from trueness.data.superpixels import quickshift
 from trueness.explainers.contract import Facts
-from trueness.explainers.images import IMAGE_EXPLAINERS, ImageExplainer, parts_of
+from trueness.explainers.images import ImageExplainer, parts_of
 from trueness.models.image_network import ImageNetwork
 from trueness.models.network import inspecting
 
@@ -156,14 +156,3 @@ class Edges(ImageExplainer):
         across = grey.new_tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]])
         sides = functional.conv2d(grey, torch.stack([across, across.T])[:, None])
         return torch.hypot(sides[:, 0], sides[:, 1])
-
-
-IMAGE_EXPLAINERS.add("lime", ImageLime(), "LIME on superpixels: ridge regression on 1,000 copies, signed")
-IMAGE_EXPLAINERS.add(
-    "lime@zhou2022",
-    replace(ImageLime(), n_samples=200, fill="black", absolute=True),
-    "the same with 200 copies and black superpixels, without sign",
-)
-IMAGE_EXPLAINERS.add("occlusion", ImageOcclusion(), "fall of the logit when a square is blank, signed")
-IMAGE_EXPLAINERS.add("random", ImageRandom(), "random scores, fixed by a seed: the baseline")
-IMAGE_EXPLAINERS.add("edges", Edges(), "an edge detector: a foil that sees no model")

@@ -18,7 +18,7 @@ IMAGE_EXPLAINERS: Registry[Explainer] = Registry(
     "explainer of images",
     group="trueness.image_explainers",
     adapt=as_explainer,
-    filled_by="trueness.explainers.image_gradients trueness.explainers.image_masking",
+    filled_by="trueness.explainers.image_catalogue",
 )
 
 

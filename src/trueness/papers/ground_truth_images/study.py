@@ -126,12 +126,12 @@ def plan(study: GroundTruthImagesStudy) -> Task:
 
 def _places(study: GroundTruthImagesStudy, dataset: str) -> Iterator[dict[str, Any]]:
     """What each run is about: the manipulation, the pair of classes, the chance to keep labels, the seed."""
-    from trueness.data.manipulations import MANIPULATIONS as PLANTED
+    from trueness.data.artefacts import ARTEFACTS
     from trueness.data.manipulations import settings_of
 
     pairs: Sequence[Pair | None] = study.pairs_of(dataset) or [None]
     for name in study.manipulations:
-        kind, number = PLANTED[name], MANIPULATIONS.index(name)
+        kind, number = ARTEFACTS[name], MANIPULATIONS.index(name)
         for question in study.questions:
             common = {"question": question, "artefact": name, "kept": 0.5, "similar": True, "level": study.level}
             if question == "accuracy":
