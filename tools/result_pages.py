@@ -82,7 +82,7 @@ def verdicts() -> str:
             for file in files(study)
             for claim in read(file)["claims"]
         ]
-        parts.append(f"### {title}\n\n{table(['claim', 'verdict', 'one number', ''], rows)}")
+        parts.append(f"## {title}\n\n{table(['claim', 'verdict', 'one number', ''], rows)}")
     return "\n".join(parts)
 
 
