@@ -9,7 +9,6 @@ from trueness.errors import UserError
 from trueness.protocols.result import Result, Score
 from trueness.report import Measured
 
-
 SCORE = Score(
     quantity="q",
     dataset="d",
