@@ -7,7 +7,7 @@ LOCKED := $(PIP) --require-hashes --no-deps --requirement
 INSTALL := $(PIP) --constraint constraints.txt --no-build-isolation
 TOOLS := .venv/tools/bin
 
-.PHONY: demo test quick check bench bench-peers fuzz kill-test mutate docs locks licences sbom results clean
+.PHONY: demo test quick check bench bench-peers fuzz kill-test mutate coverage wheel docs locks licences sbom results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -87,6 +87,21 @@ mutate: .venv/dev.stamp
 	$(PYTHON) -m venv .venv/mutation
 	.venv/mutation/bin/pip install --quiet --disable-pip-version-check 'mutmut==3.8.0' 'pytest<9'
 	.venv/mutation/bin/python tools/mutate.py $(PART)
+
+# Which lines the quick tests never run.
+coverage: .venv/dev.stamp
+	$(PIP) 'pytest-cov==7.1.0'
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "not slow" --cov=trueness --cov-report=term:skip-covered --cov-report=html:runs/coverage
+
+# A wheel in dist/, installed into an environment of its own, and the demo run with it in a folder without the repository.
+wheel: .venv/run.stamp
+	rm -rf dist .venv/wheel
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	$(PYTHON) -m venv .venv/wheel
+	.venv/wheel/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[report,data]"
+	rm -rf runs/wheel && mkdir -p runs/wheel
+	cd runs/wheel && ../../.venv/wheel/bin/trueness train bilstm-additive --data movie-sentences --set hidden=32 --set embedding=50 --recipe demo --out model
+	cd runs/wheel && ../../.venv/wheel/bin/trueness audit model movie-sentences --budget 3m --out audit.html
 
 # The site, in runs/docs: every warning is an error and every link inside it is followed.
 docs: .venv/dev.stamp
