@@ -121,7 +121,7 @@ import sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {"typer", "rich", "jinja2", "vl_convert", "matplotlib", "altair", "captum",
-                                  "transformers", "statsmodels", "sklearn", "starlette", "uvicorn"}:
+                                  "transformers", "sklearn", "starlette", "uvicorn"}:
             raise ImportError(name)
 sys.meta_path.insert(0, Refuse())
 import trueness.stats, trueness.engine, trueness.data, trueness.models, trueness.explainers, trueness.protocols

@@ -231,7 +231,7 @@ def test_tables_and_lists_in_memory():
 
 def test_a_registered_dataset_has_the_labels_of_its_preparation():
     found = read_texts("movie-sentences")
-    assert {label for _, label in pairs(found)} == {0, 1}
+    assert {label for _, label in pairs(found)} == {"negative", "positive"}
     assert found.notes[0] == "texts of the split test"
     with pytest.raises(UserError, match="has no columns to choose from"):
         read_texts("movie-sentences", text_column="text")

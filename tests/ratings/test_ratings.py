@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from tests.browser.stores import METHODS, strips
 from tests.browser.test_instances import result
 from trueness.errors import UserError
-from trueness.ratings.analysis import CAVEAT, analyse, overlap
+from trueness.ratings.analysis import CAVEAT, _share, analyse, overlap
 from trueness.ratings.design import FOILS, NONE, RANDOM, STRENGTHS, make_design
 from trueness.ratings.page import plausibility_page
 from trueness.ratings.session import Answer, AnswerError, Session, new_rater, open_session, read_answers
@@ -279,3 +279,13 @@ def test_ratings_that_cannot_be_are_refused(instances, tmp_path):
     (tmp_path / "ratings" / "pairwise-000000000000-0" / "design.json").write_text("{}")
     with pytest.raises(UserError, match="not the design"):
         open_session(tmp_path, instances, result="0" * 40, mode="pairwise", items=3, seed=0)
+
+
+def test_a_share_has_wilsons_interval():
+    from scipy.stats import binomtest
+
+    for chosen, number in ((0, 7), (3, 10), (40, 40)):
+        found, known = _share(chosen, number), binomtest(chosen, number).proportion_ci(method="wilson")
+        assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=1e-12)
+    assert _share(2.5, 5).value == 0.5
+    assert _share(0, 0).reason == "nobody was asked"

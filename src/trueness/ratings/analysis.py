@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -111,12 +112,13 @@ def _beside(name: str, measured: Measured, chance: float | None, audits: Sequenc
 
 
 def _share(chosen: float, number: int) -> Measured:
-    from statsmodels.stats.proportion import proportion_confint
-
+    """A share with Wilson's interval; a tie counts as half."""
     if not number:
         return Measured(None, reason="nobody was asked")
-    low, high = proportion_confint(chosen, number, method="wilson")
-    return Measured(chosen / number, float(low), float(high), number)
+    share, square = chosen / number, statistics.NormalDist().inv_cdf(0.975) ** 2
+    middle = (share + square / (2 * number)) / (1 + square / number)
+    half = math.sqrt(square * (share * (1 - share) / number + square / (4 * number**2))) / (1 + square / number)
+    return Measured(share, middle - half, middle + half, number)
 
 
 def _pairwise(design: Design, answers: Sequence[Answer], _: Instances) -> tuple[str, float | None, dict[str, Measured]]:
