@@ -1,8 +1,6 @@
 import copy
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import pandas as pd
@@ -10,6 +8,7 @@ import pytest
 import torch
 
 import trueness as tn
+from tests.command import trueness
 from tests.models.test_training import DATA, QUICK
 from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
@@ -171,12 +170,6 @@ def test_a_colour_says_how_strong_a_word_is_in_its_row():
     grid = laid_out(["a"] * 1000, [Scored("e", [1.0] * 1000, signed=True)])
     assert sum(map(len, [*grid["lines"], *grid["more"]])) == 1000
     assert len(grid["lines"]) == 4
-
-
-def trueness(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "trueness", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
 
 
 def test_train_and_explain_on_the_command_line(tmp_path):

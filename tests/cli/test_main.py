@@ -8,20 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import trueness
 from trueness import __version__
 from trueness.cli.main import main
 
 TINY = ["--set", "seeds=1", "--set", "data.train=300", "--set", "data.test=500"]
-
-
-def trueness(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "trueness", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
-    )
 
 
 @pytest.fixture(scope="module")

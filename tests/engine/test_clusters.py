@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import trueness as tn
-from tests.cli.test_main import trueness
 from tests.engine.tasks import dies, double, every_payload, total
 from trueness.engine import EngineLostError, Listener, LocalExecutor, Store, open_engine, run
 from trueness.engine.clusters import ClusterExecutor
@@ -109,7 +108,7 @@ def test_a_driver_that_is_killed_resumes(dask, folder, tmp_path):
         time.sleep(0.05)
     process.kill()
     process.wait()
-    done = trueness(*command)
+    done = process(*command)
     assert done.returncode == 0, done.stderr
     assert "in the store already" in done.stdout
     assert "16 tasks" in done.stdout

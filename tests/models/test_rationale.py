@@ -140,7 +140,7 @@ def test_the_penalty_is_the_distance_from_the_target(by_text):
 @pytest.mark.parametrize(("method", "by_text"), [("reinforce", True), ("reinforce", False), ("hardkuma", False)])
 def test_a_planted_word_is_selected(method, by_text):
     data = with_splits(plant(dataset(200), "token"))
-    how = replace(RECIPES["rationale"], epochs=100, batch_size=32, learning_rate=0.01, stop_at=None)
+    how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.01, stop_at=None)
     shape = {"hidden": 6, "embedding": 6}
     (model,) = train_rationales(method, data, [(0.1, 0)], by_text=by_text, recipe=how, **shape)
     batch = batch_from(model, data["test"])
@@ -172,7 +172,7 @@ def test_training_ends_at_the_accuracy_and_the_rate(method):
 def test_models_trained_as_one_find_it_at_their_own_rates(method, monkeypatch):
     monkeypatch.setattr(stack, "DEVICES", ("cpu",))
     data = with_splits(plant(dataset(200), "token"))
-    how = replace(RECIPES["rationale"], epochs=100, batch_size=32, learning_rate=0.01, stop_at=None)
+    how = replace(RECIPES["rationale"], epochs=60, batch_size=32, learning_rate=0.01, stop_at=None)
     jobs = [(0.1, 0), (0.4, 1)]
     models = train_rationales(method, data, jobs, by_text=True, recipe=how, hidden=6, embedding=6)
     rates = []

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import trueness as tn
-from tests.cli.test_main import trueness
+from tests.command import trueness
 from tests.data.test_planting import dataset as texts
 from trueness.data.planting import plant
 from trueness.data.splitting import with_splits

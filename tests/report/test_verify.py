@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cli.test_main import trueness
+from tests.command import trueness
 from trueness.api import verify
 from trueness.errors import UserError
 
