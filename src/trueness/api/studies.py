@@ -192,6 +192,8 @@ class Plan:
     """Estimated seconds of the longest chain of tasks: no number of workers is faster."""
     guessed: tuple[str, ...]
     """Tasks to be computed of which none has run, so that other tasks' times stand for theirs."""
+    in_vain: float | None = None
+    """Seconds for which the study was tried without any task coming to its end."""
     simulated: Mapping[int, float] = field(default_factory=dict)
     """The same estimate for other numbers of workers, each with a core or device of its own."""
 
@@ -206,17 +208,28 @@ class Plan:
             "workers": self.workers,
             "seconds": self.seconds,
             "critical_path_seconds": self.critical_path,
+            "tried_in_vain_seconds": self.in_vain,
             "guessed": list(self.guessed),
             "simulated": {str(number): seconds for number, seconds in self.simulated.items()},
         }
 
 
 def plan(
-    study: str | Path | Study, *, store: str | Path = DEFAULT_STORE, workers: int | None = None, **settings: Any
+    study: str | Path | Study,
+    *,
+    store: str | Path = DEFAULT_STORE,
+    workers: int | None = None,
+    probe: float | None = None,
+    **settings: Any,
 ) -> Plan:
-    """The tasks a study expands to, what the store holds of them, and how long the rest takes."""
+    """The tasks a study expands to, what the store holds of them, and how long the rest takes.
+
+    How long is known from tasks that have run. With `probe`, where none has, the study runs for so many seconds; what
+    it finishes stays in the store.
+    """
     loaded = _load(study, settings)
     path = Path(store)
+    tried = probe is not None and _probed(loaded, path, workers, probe)
     place = Store.open(path) if path.is_file() or (path.is_dir() and any(path.iterdir())) else None
     found = engine.survey([studies.plan(loaded)], place)
     total = Counter(task.type.name for task in found.tasks)
@@ -237,8 +250,20 @@ def plan(
         seconds=seconds,
         critical_path=longest,
         guessed=tuple(name for name in needed if name not in measured),
+        in_vain=probe if tried and not timed else None,
         simulated=_simulated(found) if timed and found.needed else {},
     )
+
+
+def _probed(study: Study, path: Path, workers: int | None, seconds: float) -> bool:
+    """Run a study for some seconds, unless the store knows how long its tasks take; whether it did."""
+    target = studies.plan(study)
+    place = Store.open(path, create=True)
+    if engine.survey([target], place).intact:
+        return False
+    with contextlib.suppress(engine.TimeUpError), _local(workers, ("cpu",)) as executor:
+        engine.run([target], place, executor, seconds=seconds)
+    return True
 
 
 def _simulated(found: Survey) -> dict[int, float]:

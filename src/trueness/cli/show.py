@@ -114,8 +114,16 @@ def plan(found: Plan) -> None:
     print_rows(console, ("task", *numbers), rows, right=[*numbers])
     if found.damaged:
         console.print(f"{len(found.damaged)} stored objects are damaged and will be computed again.")
-    if found.seconds is None or found.critical_path is None:
-        console.print("No estimate: no task of this plan has run in this store yet.")
+    if found.in_vain is not None:
+        console.print(
+            f"No estimate: no task ended within {duration(found.in_vain)}, so that the study takes longer than that. "
+            "A longer --probe tells more."
+        )
+    elif found.seconds is None or found.critical_path is None:
+        console.print(
+            "No estimate: no task of this plan has run in this store yet. "
+            "With --probe 20 it runs for 20 seconds first; what it finishes is kept."
+        )
     elif not any(row["to_compute"] for row in found.tasks.values()):
         console.print("Nothing to compute.")
     else:

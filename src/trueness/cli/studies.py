@@ -72,10 +72,19 @@ def plan_command(
     store: options.StorePath = Path("runs"),
     settings: options.Settings = None,
     workers: options.Workers = None,
+    probe: Annotated[
+        float | None,
+        typer.Option(
+            "--probe",
+            metavar="SECONDS",
+            min=1,
+            help="Where nothing has run yet, run the study for so long, to know how long the rest takes.",
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Show the tasks of a study, which are done, and how long the rest takes."""
-    found = tn.plan(study, store=store, workers=workers, **settings_of(settings))
+    found = tn.plan(study, store=store, workers=workers, probe=probe, **settings_of(settings))
     put(as_json, found, "plan", tn.Plan.to_json)
 
 

@@ -10,7 +10,7 @@ from trueness.engine.files import StoreError, disk, write_atomically
 from trueness.engine.local import LocalExecutor, cores
 from trueness.engine.progress import ProgressFile, read_progress
 from trueness.engine.store import DamagedObjectError, Store, Stored
-from trueness.engine.summary import EngineLostError, Failure, Listener, Summary, TasksFailedError
+from trueness.engine.summary import EngineLostError, Failure, Listener, Summary, TasksFailedError, TimeUpError
 from trueness.engine.task import Task, TaskType, task, walk
 from trueness.engine.timing import Timing, chains, ends_after
 from trueness.engine.worker import current_device
@@ -30,6 +30,7 @@ __all__ = [
     "Task",
     "TaskType",
     "TasksFailedError",
+    "TimeUpError",
     "Timing",
     "chains",
     "cores",

@@ -15,7 +15,7 @@ from typing import Any
 
 from trueness.engine.files import StoreError, handles
 from trueness.engine.store import DamagedObjectError, Store
-from trueness.engine.summary import EngineLostError, Failure, Listener, Summary
+from trueness.engine.summary import EngineLostError, Failure, Listener, Summary, TimeUpError
 from trueness.engine.task import Task, in_order, walk
 from trueness.engine.timing import Timing, chains, kinds_of
 from trueness.engine.worker import Outcome, Request, execute
@@ -26,6 +26,7 @@ _PATIENCE = 0.05  # seconds between looks at a task that another process is comp
 _TRIES = 6  # of a task for which a device had no room
 _ROOM = 10.0  # seconds until the next one, times how many there were
 _LOOK = 5.0  # seconds between looks at the workers
+_GLANCE = 0.5  # seconds between looks at the clock
 _SILENCE = 300.0  # seconds without progress and without a living worker, after which a run ends
 
 
@@ -73,14 +74,16 @@ def run(
     *,
     slots: int | None = None,
     listener: Listener | None = None,
+    seconds: float | None = None,
 ) -> Summary:
     """Compute the targets and whatever they need; failures are collected, independent branches finish.
 
     `slots` is the number of tasks the executor works on at a time, where it does not tell (`slots` or `_max_workers`).
     Where it tells by `alive()` whether some worker lives, a run ends that has made no progress without one for long.
+    After so many `seconds` it ends by TimeUpError.
     """
     with handles():
-        return _Run(targets, store, executor, slots, listener or Listener()).go()
+        return _Run(targets, store, executor, slots, listener or Listener()).go(seconds)
 
 
 class _Run:
@@ -122,14 +125,16 @@ class _Run:
         executor = self.executor
         return self._given_slots or getattr(executor, "slots", None) or getattr(executor, "_max_workers", None) or 8
 
-    def go(self) -> Summary:
+    def go(self, seconds: float | None) -> Summary:
         while self.ready or self.running or self.elsewhere:
+            if seconds is not None and time.monotonic() - self.begin > seconds:
+                raise TimeUpError
             # Twice as many as there are slots, so that no worker waits for the driver.
             while self.ready and len(self.running) < 2 * self.slots:
                 self._submit(heapq.heappop(self.ready)[2])
             self._look_elsewhere()
             if self.running:
-                patience = _PATIENCE if self.elsewhere else _LOOK
+                patience = _PATIENCE if self.elsewhere else _LOOK if seconds is None else _GLANCE
                 finished, _ = wait(self.running, patience, return_when=FIRST_COMPLETED)
                 self._watch(progress=bool(finished))
                 for future in finished:

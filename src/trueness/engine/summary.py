@@ -62,6 +62,10 @@ class EngineLostError(UserError):
         super().__init__(f"{what}; {remedy} and run the same command again: finished tasks are kept.")
 
 
+class TimeUpError(Exception):
+    """A run that was given so many seconds has used them; what it finished is in the store."""
+
+
 class Listener:
     """Hears of progress; override what you need."""
 
