@@ -23,7 +23,7 @@ def trueness(*arguments, **environment):
     return subprocess.CompletedProcess(given, status, out.getvalue(), err.getvalue())
 
 
-def process(*arguments, **environment):
+def separately(*arguments, **environment):
     """The same in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "trueness", *map(str, arguments)],

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import trueness as tn
-from tests.command import process as command
+from tests.command import separately
 from tests.engine.test_clusters import digests, parsl_config
 from trueness.engine import LocalExecutor, open_engine
 from trueness.studies import builtin_studies
@@ -126,7 +126,7 @@ def test_it_is_reported_compared_and_opened_again(outside, tmp_path, monkeypatch
     assert len(compared["rows"]) == 4
     monkeypatch.chdir(outside)
     for command in ("plan", "report", "compare"):
-        done = process(command, "counting.toml", "--store", str(store))
+        done = separately(command, "counting.toml", "--store", str(store))
         assert done.returncode == 0, done.stderr
 
 
@@ -155,10 +155,10 @@ def test_explain_agreement_and_dry_run_take_their_explainer(folder, outside, tmp
     later = f"{outside}/theirs.py:later"
     found = tn.agreement(ours, tn.load_dataset(str(folder)), ["attention", later, f"{outside}/theirs.py:Earlier"])
     assert any("theirs.py:Earlier" in score.method for score in found.scores)
-    shown = command("explain", str(tmp_path / "ours"), "--text", "x good y", "--explainer", later, "--json")
+    shown = separately("explain", str(tmp_path / "ours"), "--text", "x good y", "--explainer", later, "--json")
     assert shown.returncode == 0, shown.stderr
     both = ("--explainer", "attention", "--explainer", later)
-    agreed = command("agreement", str(tmp_path / "ours"), "--data", str(folder), *both)
+    agreed = separately("agreement", str(tmp_path / "ours"), "--data", str(folder), *both)
     assert agreed.returncode == 0, agreed.stderr
     assert "later" in agreed.stdout
     settings = {"models": "average-additive", "plantings": "token-with-decoy", "seeds": 1, "instances": 10}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trueness.explainers import Explainer, Facts, explainer
     from trueness.models import Classifier
     from trueness.protocols.result import Result
-    from trueness.report import Figure, Measured
+    from trueness.report import Figure, Measurement
     from trueness.report.heatmap import AdversarialAttention, Explanation
     from trueness.studies import Study, StudyKind
 else:
@@ -45,7 +45,7 @@ _HOME = {
     "trueness.explainers": ("Explainer", "Facts", "explainer"),
     "trueness.models": ("Classifier",),
     "trueness.protocols.result": ("Result",),
-    "trueness.report": ("Figure", "Measured"),
+    "trueness.report": ("Figure", "Measurement"),
     "trueness.report.heatmap": ("AdversarialAttention", "Explanation"),
     "trueness.studies": ("Study", "StudyKind"),
 }
@@ -60,7 +60,7 @@ __all__ = [
     "Explanation",
     "Facts",
     "Figure",
-    "Measured",
+    "Measurement",
     "Plan",
     "Result",
     "Study",

@@ -108,7 +108,7 @@ def test_a_driver_that_is_killed_resumes(dask, folder, tmp_path):
         time.sleep(0.05)
     process.kill()
     process.wait()
-    done = command(*command)
+    done = separately(*command)
     assert done.returncode == 0, done.stderr
     assert "in the store already" in done.stdout
     assert "16 tasks" in done.stdout

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from trueness.api.bar import bar
 from trueness.errors import UserError
-from trueness.report import Measured
+from trueness.report import Measurement
 
 if TYPE_CHECKING:
     from trueness.protocols.roar.arrays import Array, Channels, Explain, Predict, Split, Target, Train
@@ -38,7 +38,7 @@ def recursive_roar(
     leak: bool = True,
     dataset: str = "data",
     model: str = "model",
-) -> Measured:
+) -> Measurement:
     """Is what an explainer calls important needed? Hide it everywhere, train again, measure; step by step.
 
     Splits are inputs (examples, ...) and one class for each. All functions get NumPy arrays of floats:
@@ -76,7 +76,9 @@ def recursive_roar(
     trial = ArrayTrial(splits, train, predict, filled, channels, target, signed, leak)
     with bar():
         found = follow(trial, explainers, _seeds(seeds), _shares(steps), orders, dataset=dataset, model=model)
-    return Measured.of(found, "Is what an explainer calls important needed?", "recursive-roar", "Student's over seeds")
+    return Measurement.of(
+        found, "Is what an explainer calls important needed?", "recursive-roar", "Student's over seeds"
+    )
 
 
 def _split(split: Split, name: str) -> Split:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trueness.models.image_model import ImageModel
     from trueness.models.image_training import ImageRecipe
     from trueness.protocols.roar.removal import Order
-    from trueness.report import Measured
+    from trueness.report import Measurement
 
 
 def explain_images(
@@ -47,7 +47,7 @@ def recursive_roar_images(
     recipe: ImageRecipe | None = None,
     device: str = "cpu",
     leak: bool = True,
-) -> Measured:
+) -> Measurement:
     """Is what a map calls important needed? Pixels are hidden everywhere, models are trained again: step by step.
 
     The curves, scores and guards are those of texts and arrays, see `recursive_roar`. With `leak` other models learn

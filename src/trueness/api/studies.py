@@ -21,7 +21,7 @@ from trueness.engine import Listener, LocalExecutor, ProgressFile, Store, Stored
 from trueness.errors import UserError
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
 from trueness.report import vectors
-from trueness.report.measured import first
+from trueness.report.measurement import first
 from trueness.studies import KINDS, Study, load_study
 from trueness.studies.schema import RECORDED
 

@@ -13,7 +13,7 @@ from trueness.data.dataset import drawn_examples
 from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
-from trueness.report import Measured
+from trueness.report import Measurement
 from trueness.report.heatmap import AdversarialAttention, Explanation
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def agreement(
     target: str = "predicted",
     k: int = 5,
     repeat: bool = False,
-) -> Measured:
+) -> Measurement:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance.
 
     `data` is a dataset, of whose split (test, or the only one) `instances` are drawn, evenly from its classes, or new
@@ -230,7 +230,7 @@ def agreement(
         without_sign=[one for one, method in methods.items() if not method.facts.signed],
         machinery={one: method.facts.machinery for one, method in methods.items()},
     )
-    return Measured.of(result, "Do explanation methods agree about the model?", "agreement")
+    return Measurement.of(result, "Do explanation methods agree about the model?", "agreement")
 
 
 def faithfulness(
@@ -240,7 +240,7 @@ def faithfulness(
     *,
     split: str | None = None,
     instances: int = 200,
-) -> Measured:
+) -> Measurement:
     """What hiding places (words, or squares of an image) costs a model as it is: comprehensiveness and sufficiency.
 
     `data` as in `agreement`. Nothing is retrained: a model may find texts with hidden words unusual, see `audit` and
@@ -257,7 +257,7 @@ def faithfulness(
     found = explain_all(model.network, coded, methods, "gold")
     explained = {method: (scores, found.mask) for method, scores in found.scores.items()}
     result = measure(model.network, coded, explained, Cell(name, "the model"))
-    return Measured.of(result, "What does hiding words cost the model?")
+    return Measurement.of(result, "What does hiding words cost the model?")
 
 
 def _are_images(data: Any) -> bool:
@@ -316,7 +316,7 @@ def adversarial_attention(
     return AdversarialAttention(found.records, found.scores, found.warnings, found.abstentions, epsilon=epsilon)
 
 
-def attefa(base: Classifier, other: Classifier, data: TextDataset, split: str | None = None) -> Measured:
+def attefa(base: Classifier, other: Classifier, data: TextDataset, split: str | None = None) -> Measurement:
     """Do two models predict the same while attending elsewhere? Both distances and the AtteFa score that they show."""
     from trueness.protocols.attefa.comparisons import attefa_of as compare
 
@@ -325,7 +325,7 @@ def attefa(base: Classifier, other: Classifier, data: TextDataset, split: str | 
     if set(base.classes) != set(data.classes):
         raise UserError(f"The models know the classes {', '.join(base.classes)}, {data.name} has others.")
     found = compare(base, other, data.to_look_at(split))
-    return Measured.of(found, "Do two models predict the same while attending elsewhere?")
+    return Measurement.of(found, "Do two models predict the same while attending elsewhere?")
 
 
 def _named(explainer: AnyExplainer, model: AnyModel) -> tuple[str, Explainer]:

@@ -17,7 +17,7 @@ from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
 from trueness.protocols.result import Result
 from trueness.ratings.analysis import Plausibility
-from trueness.report import Measured
+from trueness.report import Measurement
 from trueness.report.compare import MANY, sentences, shown_rows
 from trueness.report.heatmap import COLOURS, AdversarialAttention, Explanation, describe_pair, pair
 from trueness.report.table import NOTHING, number
@@ -63,7 +63,7 @@ def dry_run(run: StudyRun) -> None:
     _remarks(console, run.result)
 
 
-def measured(found: Measured) -> None:
+def measured(found: Measurement) -> None:
     """The headlines, claims, warnings, abstentions of what was measured on one's own model."""
     open_console().print(found.title, style="bold")
     result(found, found.headlines or None, many=1)

@@ -6,7 +6,7 @@ figure or table shows beyond that is in the store, or computed in the folder of 
 
 from trueness.report.compare import compare
 from trueness.report.figure import Figure
-from trueness.report.measured import Measured
+from trueness.report.measurement import Measurement
 from trueness.report.page import read_result, write_report
 
-__all__ = ["Figure", "Measured", "compare", "read_result", "write_report"]
+__all__ = ["Figure", "Measurement", "compare", "read_result", "write_report"]

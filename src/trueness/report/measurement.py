@@ -18,7 +18,7 @@ from trueness.studies import KINDS
 
 
 @dataclass(frozen=True, repr=False)
-class Measured(Result):
+class Measurement(Result):
     """A result with `plot()` and `report()`. In a notebook it shows its figures, warnings and scores."""
 
     title: str = ""
@@ -27,7 +27,7 @@ class Measured(Result):
     intervals: str = "Student's over texts"
 
     @classmethod
-    def of(cls, result: Result, title: str, kind: str = "", intervals: str = "Student's over texts") -> Measured:
+    def of(cls, result: Result, title: str, kind: str = "", intervals: str = "Student's over texts") -> Measurement:
         """A result and what it is called."""
         parts = {name: getattr(result, name) for name in Result.__dataclass_fields__}
         return cls(**parts, title=title, kind=kind, intervals=intervals)
@@ -51,7 +51,7 @@ class Measured(Result):
         if path.suffix not in (".html", ".htm"):
             raise UserError(f"The report is an HTML file: give a name that ends in .html, not {path}.")
         page = render(
-            "measured.html",
+            "measurement.html",
             ("report.css",),
             title=self.title,
             result=self,

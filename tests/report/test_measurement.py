@@ -7,7 +7,7 @@ import trueness as tn
 from tests.models.test_training import DATA, QUICK, SMALL
 from trueness.errors import UserError
 from trueness.protocols.result import Result, Score
-from trueness.report import Measured
+from trueness.report import Measurement
 
 SCORE = Score(
     quantity="q",
@@ -36,7 +36,7 @@ def test_agreement_and_faithfulness_are_drawn_and_written(model, tmp_path):
     found = tn.agreement(model, DATA, ["attention", "gradient", "random"], instances=20)
     assert (
         repr(found)
-        == f"<Measured: {len(found.records):,} records, {len(found.scores)} scores, 2 warnings, 1 abstentions>"
+        == f"<Measurement: {len(found.records):,} records, {len(found.scores)} scores, 2 warnings, 1 abstentions>"
     )
     figure = found.plot(tmp_path / "new" / "pairs.pdf")
     assert (tmp_path / "new" / "pairs.pdf").read_bytes().startswith(b"%PDF")
@@ -54,17 +54,17 @@ def test_agreement_and_faithfulness_are_drawn_and_written(model, tmp_path):
 
 def test_names_are_escaped_in_figure_and_page(tmp_path):
     score = SCORE.model_copy(update={"method": "<script>alert(1)</script>"})
-    found = Measured.of(Result(pd.DataFrame(), (score,)), "Title")
+    found = Measurement.of(Result(pd.DataFrame(), (score,)), "Title")
     for shown in (found.report(tmp_path / "page.html").read_text(), found._repr_html_()):
         assert "<script>alert" not in shown
         assert "alert(1)" in shown
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path):
-    nothing = Measured.of(Result(pd.DataFrame()), "Title")
+    nothing = Measurement.of(Result(pd.DataFrame()), "Title")
     with pytest.raises(UserError, match="nothing could be measured"):
         nothing.plot()
-    found = Measured.of(Result(pd.DataFrame(), (SCORE,)), "Title")
+    found = Measurement.of(Result(pd.DataFrame(), (SCORE,)), "Title")
     with pytest.raises(UserError, match=r"written as \.png, \.svg, \.pdf"):
         found.plot(tmp_path / "figure.jpg")
     with pytest.raises(UserError, match=r"ends in \.html"):
