@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import trueness as tn
+from tests.command import separately
 from tests.engine.tasks import dies, double, every_payload, total
 from trueness.engine import EngineLostError, Listener, LocalExecutor, Store, open_engine, run
 from trueness.engine.clusters import ClusterExecutor
