@@ -132,14 +132,15 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
             continue
         if check.found is None:
             return f"{trial.name}: {_sentence(check.reason or 'more texts are needed')}"
-        wanted.append(_texts_needed(check, tests))
+        wanted.append((_texts_needed(check, tests), check.found.n))
     if trial.name == PLANTED:
         return f"{trial.name}: more models would settle it, --set seeds={2 * line.models}."
     # One check that passes is enough where any will do.
-    most = min(wanted, default=0) if line.rule == "any" else max(wanted, default=0)
-    n = max((check.found.n for check in line.checks if check.found is not None), default=0)
+    most, n = (min if line.rule == "any" else max)(wanted, key=lambda pair: pair[0] / pair[1], default=(0, 0))
     if not n or most > _HOPELESS * n:
         return f"{trial.name}: the value lies so close to its mark that more texts would hardly settle it."
+    if most <= n:
+        return f"{trial.name}: more texts would settle it, if the value stays where it is."
     return f"{trial.name}: about {most:,} texts instead of {n:,} would settle it, if the value stays where it is."
 
 
