@@ -1,0 +1,21 @@
+"""What would settle an open trial."""
+
+from trueness.audits.judging import judge
+from trueness.audits.trials import Line, Measured
+from trueness.stats.marks import Against
+
+
+def check(name, n, p_value):
+    return Measured(name, "a measure", Against(0.3, 0.2, 0.4, 0.25, p_value, n, 0.95))
+
+
+def test_it_is_said_of_the_check_that_is_open_with_its_own_texts():
+    line = Line("removal costs", (check("sure", 500, 1e-9), check("open", 100, 0.2)))
+    found = judge({"mine": [line]}, ())["mine"]
+    assert found.decision == "cannot tell"
+    assert "texts instead of 100 would settle it" in found.settle
+
+
+def test_a_value_at_its_mark_is_not_to_be_settled():
+    found = judge({"mine": [Line("removal costs", (check("open", 100, 0.95),))]}, ())["mine"]
+    assert "more texts would hardly settle it" in found.settle
