@@ -212,3 +212,27 @@ def test_train_and_explain_on_the_command_line(tmp_path):
         failed = trueness(*arguments)
         assert failed.returncode == 2
         assert sentence in failed.stderr
+
+
+def test_texts_come_as_a_file_a_name_or_one_text(model, tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("comment;stars\n" + "".join(f"x good y {word};\n" for word in "abcdefgh"))
+    with pytest.raises(UserError, match="has no labels"):
+        tn.load_dataset(str(file))
+    found = tn.agreement(model, str(file), ["attention", "gradient"], instances=5)
+    assert found.to_pandas()["instance"].nunique() == 5
+    assert {score.dataset for score in found.scores} == {"mine.csv"}
+    table = pd.DataFrame({"text": ["x good y", "bad z y"]})
+    assert tn.faithfulness(model, table, ["gradient"]).to_pandas()["instance"].nunique() == 2
+    with pytest.raises(UserError, match=r"There is no dataset, file or folder 'nosuch\.csv'"):
+        tn.agreement(model, "nosuch.csv", ["attention", "gradient"])
+    assert tn.explain(model, "x good y") == tn.explain(model, ["x good y"])
+
+
+def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
+    file = tmp_path / "mine.csv"
+    rows = [f"x good y {number},1.0" for number in range(20)] + [f"bad z {number},0.0" for number in range(20)]
+    file.write_text("\n".join(["text,label", *rows, "no label here,", "nor here,"]) + "\n")
+    data = tn.load_dataset(str(file))
+    assert "mine.csv: 2 rows without a label were left out" in data.notes
+    assert sum(map(len, data.splits.values())) == 40

@@ -6,9 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from trueness.api.bar import bar
 from trueness.api.devices import check_device
-from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_dataset, load_text, with_splits
+from trueness.data import (
+    VECTOR_DATASETS,
+    TextDataset,
+    TextExample,
+    Texts,
+    VectorDataset,
+    as_dataset,
+    load_text,
+    read_texts,
+    with_splits,
+)
 from trueness.data.dataset import drawn_examples
 from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
 from trueness.data.images import ImageDataset
@@ -167,7 +179,7 @@ def explain(
         model.network.to(device)
     if target == "gold" and any(isinstance(text, str) for text in texts):
         raise UserError("New texts have no gold label; the target must be predicted or a class.")
-    examples = _examples(model, texts, others)
+    examples = _examples(model, [texts] if isinstance(texts, str) else texts, others)
     if not examples:
         return []
     chosen: Any = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
@@ -195,7 +207,7 @@ def explain(
 
 def agreement(
     model: AnyModel,
-    data: TextDataset | ImageDataset | Sequence[str],
+    data: Any,
     explainers: Sequence[AnyExplainer] | None = None,
     *,
     split: str | None = None,
@@ -206,9 +218,10 @@ def agreement(
 ) -> Measurement:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance.
 
-    `data` is a dataset, of whose split (test, or the only one) `instances` are drawn, evenly from its classes, or new
-    texts. With `repeat` methods that draw at random are also compared with themselves: no method can be expected to
-    agree more with another. Agreement is not validity.
+    `data` is a dataset, of whose split (test, or the only one) `instances` are drawn, evenly from its classes; a file,
+    folder or table, of whose texts as many are drawn, with labels or without; or a list of texts. With `repeat`
+    methods that draw at random are also compared with themselves: no method can be expected to agree more with another.
+    Agreement is not validity.
     """
     from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.agreement.summary import agreement as compare
@@ -235,7 +248,7 @@ def agreement(
 
 def faithfulness(
     model: AnyModel,
-    data: TextDataset | ImageDataset | Sequence[str],
+    data: Any,
     explainers: Sequence[AnyExplainer] | None = None,
     *,
     split: str | None = None,
@@ -277,20 +290,28 @@ def _of_images(model: AnyModel) -> bool:
     return isinstance(model, ImageModel)
 
 
-def _looked_at(
-    model: AnyModel, data: TextDataset | ImageDataset | Sequence[str], split: str | None, instances: int
-) -> tuple[AnySplit, str]:
+def _looked_at(model: AnyModel, data: Any, split: str | None, instances: int) -> tuple[AnySplit, str]:
     """The examples that a protocol looks at, and what they are called."""
+    if _of_images(model) and isinstance(data, str | Path):
+        data = load_images(str(data))
     if isinstance(data, ImageDataset) != _of_images(model):
         raise UserError("A model of images needs a dataset of images, and one of texts needs texts.")
     reader: Any = model
     if isinstance(data, ImageDataset):
         return reader.coded(data.to_look_at(split).pick(slice(instances))), data.name
-    given = drawn_examples(data.to_look_at(split), instances) if isinstance(data, TextDataset) else list(data)
-    examples = _examples(reader, given, None)
+    if isinstance(data, TextDataset):
+        return reader.coded(drawn_examples(data.to_look_at(split), instances)), data.name
+    if isinstance(data, list | tuple) and all(isinstance(item, str | TextExample) for item in data):
+        examples, name = _examples(reader, data, None), f"{len(data)} texts"
+    else:
+        found = data if isinstance(data, Texts) else read_texts(data, split=split)
+        drawn = np.random.default_rng(0).permutation(len(found.texts))[:instances].tolist()
+        chosen = [found.texts[number] for number in sorted(drawn)]
+        others = [one.text_b or "" for one in chosen] if found.pairs else None
+        examples, name = reader.read([one.text for one in chosen], others), Path(found.name).name
     if not examples:
         raise UserError("There is no text.")
-    return reader.coded(examples), data.name if isinstance(data, TextDataset) else f"{len(examples)} texts"
+    return reader.coded(examples), name
 
 
 def adversarial_attention(

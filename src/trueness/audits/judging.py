@@ -134,7 +134,7 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
             return f"{trial.name}: {_sentence(check.reason or 'more texts are needed')}"
         wanted.append((_texts_needed(check, tests), check.found.n))
     if trial.name == PLANTED:
-        return f"{trial.name}: more models would settle it, --set seeds={2 * line.models}."
+        return f"{trial.name}: more models may settle it, --set seeds={2 * line.models}."
     # One check that passes is enough where any will do.
     most, n = (min if line.rule == "any" else max)(wanted, key=lambda pair: pair[0] / pair[1], default=(0, 0))
     if not n or most > _HOPELESS * n:

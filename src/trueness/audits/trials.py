@@ -120,10 +120,10 @@ def depends(facts: Measurements) -> Line:
         return Line(DEPENDS, missing="this model says nearly the same with random weights, so that nothing can be told")
     fall = "fall of the correlation with itself when the model"
     about = f"{fall}'s weights are put into random order"
-    checks = [Measured("all weights at once", about, mean_against(facts.change, CHANGE), null=0.0, best=1.0)]
+    checks = [Measured("all weights at once", about, mean_against(facts.change, CHANGE), null=0.0)]
     if facts.stranger is not None:
         about = f"{fall} was trained on labels dealt out at random"
-        checks.append(Measured("random labels", about, mean_against(facts.stranger, CHANGE), null=0.0, best=1.0))
+        checks.append(Measured("random labels", about, mean_against(facts.stranger, CHANGE), null=0.0))
     return Line(DEPENDS, checks, notes=facts.notes.get(DEPENDS, ()))
 
 

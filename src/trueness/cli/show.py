@@ -66,10 +66,15 @@ def dry_run(run: StudyRun) -> None:
 def measured(found: Measurement) -> None:
     """The headlines, claims, warnings, abstentions of what was measured on one's own model."""
     open_console().print(found.title, style="bold")
-    result(found, found.headlines or None, many=1)
+    result(found, found.headlines or None, many=1, elsewhere="with --json")
 
 
-def result(found: Result, headlines: Sequence[str] | None = None, many: int = MANY) -> None:
+def result(
+    found: Result,
+    headlines: Sequence[str] | None = None,
+    many: int = MANY,
+    elsewhere: str = "in the report, and with --json",
+) -> None:
     """Scores (of many only the headlines), claims, warnings, abstentions."""
     console = open_console()
     chosen = [score for score in found.scores if headlines is None or score.quantity in headlines]
@@ -84,7 +89,7 @@ def result(found: Result, headlines: Sequence[str] | None = None, many: int = MA
         rows.append([*(getattr(score, name) for name in texts), *cells])
     print_rows(console, (*texts, *numbers, *(() if narrow else ("direction",))), rows, numbers)
     if len(scores) < len(found.scores):
-        console.print(f"{len(found.scores) - len(scores)} more scores are in the report, and with --json.")
+        console.print(f"{len(found.scores) - len(scores)} more scores are shown {elsewhere}.")
     console.print()
     _remarks(console, found)
 

@@ -156,12 +156,18 @@ def agreement_command(
     as_json: options.Json = False,
 ) -> None:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance."""
-    from trueness.data import load_text
+    from trueness.data import TEXT_DATASETS, load_text, read_texts
     from trueness.data.columns import columns_of as names_of
 
     names = explainer or ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
-    columns = names_of(columns_of(text_column, second_column, label_column))
-    loaded, texts = tn.load_model(model, family=family), load_text(data, root=root, columns=columns)
+    named = columns_of(text_column, second_column, label_column)
+    loaded = tn.load_model(model, family=family)
+    # Of a dataset that has a name the classes are known, and texts are drawn evenly from them.
+    texts: Any = (
+        load_text(data, root=root, columns=names_of(named))
+        if data in TEXT_DATASETS
+        else read_texts(data, split=split, root=root, **named)
+    )
     found = tn.agreement(loaded, texts, names, split=split, instances=instances, repeat=repeat)
     put(as_json, found, "measured", lambda result: result.to_json())
 

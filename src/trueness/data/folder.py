@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,6 +158,11 @@ def problem_of_text(text: object, text_b: object = None) -> str:
     if not whole(text) or not whole(text_b or ""):
         return "the text holds half a character (a lone surrogate)"
     return ""
+
+
+def is_missing(label: object) -> bool:
+    """Whether there is no label, as opposed to one that cannot be used."""
+    return label is None or label == "" or (isinstance(label, float) and math.isnan(label))
 
 
 def problem_of_label(label: object) -> str:

@@ -111,7 +111,10 @@ def _delimited(path: Path, asked: Columns) -> Table:
     if twice:
         raise UserError(f"{where}: the column {twice[0]} occurs twice.")
     if delimiter == _NOTHING and not known_names(names) and not asked.asked:
-        raise UserError(f"{where}: {short(names[0])} may be a text: begin the file with the names of its columns.")
+        raise UserError(
+            f"{where}: {short(names[0])} may be a text: begin the file with the names of its columns, or say in which "
+            "column the texts are (--text-column)."
+        )
     form = _Form(encoding, delimiter, delimiter != "\t" or not _stands_alone(head, len(names)))
     notes = _code_note(path, encoding)
     if delimiter not in (usual, _NOTHING):

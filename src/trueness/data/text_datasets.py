@@ -21,7 +21,7 @@ from trueness.data.beer import as_many_as_beer, read_beer
 from trueness.data.columns import Columns
 from trueness.data.dataset import TextDataset, classes_of, prepare
 from trueness.data.examples import RawExample
-from trueness.data.folder import SUFFIXES, checked, find_splits, open_rows, package_folder, rows_of
+from trueness.data.folder import SUFFIXES, check_row, find_splits, is_missing, open_rows, package_folder, rows_of
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
 from trueness.data.preparation import Preparation
 from trueness.data.source import PLAIN_TEXT, Raw, TextSource, as_source
@@ -124,10 +124,19 @@ def read_files(path: Path, asked: Columns | None = None) -> tuple[Raw, tuple[str
     for split, file in find_splits(path).items():
         splits[split], rows = [], open_rows(file, asked)
         notes |= dict.fromkeys(rows.notes)
-        for number, row in checked(rows):
-            if isinstance(row, str):
-                raise UserError(f"{file}, row {number}: {row}; see `trueness data check {path}`.")
-            splits[split].append(row)
+        unlabelled = 0
+        for number, row in rows:
+            if not isinstance(row, str) and not row.fault and is_missing(row.label):
+                unlabelled += 1
+                continue
+            example = row if isinstance(row, str) else row.fault or check_row(vars(row))
+            if isinstance(example, str):
+                raise UserError(f"{file}, row {number}: {example}; see `trueness data check {path}`.")
+            splits[split].append(example)
+        if unlabelled and not splits[split]:
+            raise UserError(f"{file} has no labels; --label-column names where they are.")
+        if unlabelled:
+            notes[f"{file.name}: {unlabelled:,} rows without a label were left out"] = None
     return splits, tuple(notes)
 
 

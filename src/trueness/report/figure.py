@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +33,8 @@ class Figure:
 
     name: str
     title: str
-    caption: str
-    spec: Spec
+    caption: str = field(repr=False)
+    spec: Spec = field(repr=False)
     words: bool = False
     """Whether it shows words of the data."""
 

@@ -19,7 +19,10 @@ from trueness.report.figure import Figure
 def figures(result: Result) -> Iterator[Figure]:
     """The matrix of all pairs, one dataset and model at a time."""
     rows: list[dict[str, Any]] = []
-    for place, some in result.records.groupby(["dataset", "model", "variant"], sort=False):
+    columns = ["dataset", "model", "variant"]
+    told = [name for name in columns if result.records[name].nunique() > 1] or columns[:1]
+    for _, some in result.records.groupby(columns, sort=False):
+        place = some.iloc[0][told]
         couples = zip(some["first"], some["second"], strict=True)
         means = some[TAU].groupby([frozenset(couple) for couple in couples]).mean()
         tau: dict[Any, float] = {pair: float(value) for pair, value in means.dropna().items()}

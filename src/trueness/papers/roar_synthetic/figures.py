@@ -61,7 +61,7 @@ def figures(result: Result) -> list[Figure]:
         config=draw.style(12, 500, columns=5, symbolSize=300),
     )
     caption = (
-        "Test accuracy of a model retrained without the features removed so far: mean and 95 % BCa interval over "
+        "Test accuracy of a model retrained without the features removed so far: mean and 95 % interval over "
         f"{int(curves['n'].max())} draws of the problem. Lower is better: an order that removes the informative "
         "features first is at chance (dotted) as soon as they are gone. The wide grey line is the ground-truth order; "
         "a Recursive ROAR identical to it runs inside."
