@@ -52,7 +52,7 @@ class Measurement(Result):
             raise UserError(f"The report is an HTML file: give a name that ends in .html, not {path}.")
         page = render(
             "measurement.html",
-            ("report.css",),
+            ("report.css", "words.css"),
             title=self.title,
             result=self,
             matrix=matrix(self, self.headlines),
