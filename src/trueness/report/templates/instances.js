@@ -12,13 +12,16 @@
   const count = (number, one) => `${number.toLocaleString("en")} ${number === 1 ? one : one + "s"}`;
   const levelOf = letter => letter === "." ? null : LETTERS.indexOf(letter) - STEPS;
 
+  const ALIGNED = 200;
+
   function heat(words, letters, kind, options) {
-    // Words without a colour stand together as one piece of text: long texts stay light.
+    // The words of every row stand under one another, so each has a box; in long texts those without a colour have none: they stay light.
     const line = make("p", {className: "heat", dir: "auto"});
     const shown = Math.min(words.length, options.shown);
     let plain = "";
     for (let place = 0; place < shown; place++) {
       const level = letters ? levelOf(letters[place] ?? ".") : null;
+      if (!level && shown <= ALIGNED) { line.append(make("span", {}, words[place]), " "); continue; }
       if (!level) { plain += words[place] + " "; continue; }
       if (plain) { line.append(plain); plain = ""; }
       const strength = Math.max(1, Math.round(Math.abs(level) / 2));
