@@ -11,6 +11,7 @@ import trueness as tn
 from tests.command import trueness
 from tests.models.test_training import DATA, QUICK
 from trueness.data.batches import EncodedSplit
+from trueness.data.splitting import with_splits
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.agreement.explaining import explain_all
@@ -236,3 +237,5 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     data = tn.load_dataset(str(file))
     assert "mine.csv: 2 rows without a label were left out" in data.notes
     assert sum(map(len, data.splits.values())) == 40
+    trained = tn.train("average-additive", str(file), recipe=QUICK, hidden=4, embedding=4)
+    assert tn.evaluate(trained, str(file)) == tn.evaluate(trained, with_splits(data), "test")

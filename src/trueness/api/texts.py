@@ -146,11 +146,16 @@ def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> 
     return families.load_model(path, device, family)
 
 
-def evaluate(model: AnyModel, data: TextDataset | ImageDataset, split: str | None = None) -> dict[str, float]:
-    """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1."""
+def evaluate(model: AnyModel, data: Any, split: str | None = None) -> dict[str, float]:
+    """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1.
+
+    `data` is a dataset, its name, a file or a folder; one file is split as `train` splits it.
+    """
     from trueness.models import evaluation
 
     reader: Any = model
+    if isinstance(data, str | Path):
+        data = load_images(str(data)) if _of_images(model) else _with_splits(data, None, None)
     return evaluation.evaluate(reader.network, reader.coded(data.to_look_at(split)), len(model.classes))
 
 
