@@ -140,7 +140,9 @@ def audit_command(
         print(f"Report: {page}")
     if outcome is not None:
         for condition in outcome.conditions:
-            print(f"{condition.state}: {condition.sentence}", file=sys.stderr if as_json else sys.stdout)
+            print(
+                f"{condition.name}: {condition.state}: {condition.sentence}", file=sys.stderr if as_json else sys.stdout
+            )
         raise typer.Exit(outcome.exit_status)
 
 

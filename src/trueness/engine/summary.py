@@ -52,7 +52,8 @@ class TasksFailedError(Exception):
 
     def __str__(self) -> str:
         failed = "\n".join(str(failure) for failure in self.summary.failures)
-        return f"{failed}\n{len(self.summary.blocked)} tasks that need what failed were not tried."
+        blocked = len(self.summary.blocked)
+        return f"{failed}\n{blocked} tasks that need what failed were not tried." if blocked else failed
 
 
 class EngineLostError(UserError):
