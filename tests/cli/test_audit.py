@@ -72,6 +72,15 @@ def test_bad_input_is_one_sentence_before_any_work(arguments, sentence, place, t
     assert not (tmp_path / "store").exists()
 
 
+def test_an_explainer_that_breaks_is_bad_input_and_no_failed_gate(place, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    (place / "breaks.py").write_text("def crash(model, batch):\n    return None\n")
+    (place / "any.toml").write_text("require_any = 1\n")
+    how = ["--explainer", "breaks.py:crash", "--gate", "any.toml", "--store", tmp_path / "store", *SIZES]
+    assert call("audit", "model", "reviews.csv", *how) == 2, "1 would say that the gate does not hold"
+    assert "crash() takes 2 positional arguments" in capsys.readouterr().err
+
+
 def test_a_gate_about_an_explainer_that_is_not_audited(place, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(place)
     (tmp_path / "gate.toml").write_text('[verdict]\n"leave-on-out" = "may be shown"\n')

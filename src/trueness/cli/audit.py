@@ -13,6 +13,7 @@ import typer
 import trueness as tn
 from trueness.cli import options
 from trueness.cli.options import columns_of, put, settings_of
+from trueness.errors import UserError
 
 if TYPE_CHECKING:
     from trueness.api.audits import AuditPlan
@@ -123,6 +124,10 @@ def audit_command(
     except KeyboardInterrupt:
         print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
         raise typer.Exit(130) from None
+    except (
+        tn.TasksFailedError
+    ) as error:  # without a verdict no gate was asked: status 1 would say that it does not hold
+        raise UserError(str(error)) from error
     page = found.report(out, no_text=no_text)
     outcome = None if wanted is None else apply(wanted, found, earlier)
     makers: dict[Path | None, Callable[[], str]] = {

@@ -106,8 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except DamagedObjectError as error:
         _stop(f"{error}; run the study again to compute it anew.", 2, debug)
     except TasksFailedError as error:
-        # Of an audit 1 says that the gate does not hold: where there is no verdict, it is not that.
-        _stop(str(error), 2 if "audit" in given[:2] else 1, debug)
+        _stop(str(error), 1, debug)
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
             _stop(f"{error.filename}: {error.strerror}.", 2, debug)

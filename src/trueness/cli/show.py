@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from trueness.api import Plan, StudyRun, Verification
 from trueness.api.bar import duration
@@ -19,13 +17,10 @@ from trueness.protocols.result import Result
 from trueness.ratings.analysis import Plausibility
 from trueness.report import Measurement
 from trueness.report.compare import MANY, sentences, shown_rows
-from trueness.report.heatmap import COLOURS, AdversarialAttention, Explanation, describe_pair, pair
 from trueness.report.table import NOTHING, number
-from trueness.report.word_grid import LEVELS, Scored
 from trueness.studies import KINDS
 
 _BAD_ROWS = 10  # a file that is bad throughout says so in its first rows
-_MOST_WORDS = 40
 _NARROW = 130  # below this many columns the table leaves out what can be looked up
 
 
@@ -224,60 +219,6 @@ def splits(found: dict[str, Any]) -> None:
         console.print(f"{note}.")
     sizes = ", ".join(f"{name} {size:,}" for name, size in found["splits"].items())
     console.print(f"{sizes} texts: {found['folder']}")
-
-
-def explanations(found: list[Explanation]) -> None:
-    """Each text once per explainer, coloured by its scores and aligned, then the scores beside each other."""
-    console = open_console()
-    texts: dict[tuple[Any, ...], list[Explanation]] = {}
-    for one in found:
-        texts.setdefault((one.tokens, one.prediction), []).append(one)
-    for (tokens, prediction), some in texts.items():
-        console.print(prediction, style="bold")
-        _rows(console, tokens, [one.row for one in some], some[0].known)
-    console.print("Blue speaks for the target, orange against it; grey has no sign.")
-
-
-def adversaries(found: AdversarialAttention) -> None:
-    """Each text twice, coloured by its observed and by its adversarial attention."""
-    console = open_console()
-    for row in found.records.to_dict(orient="records"):
-        console.print(describe_pair(row), style="bold")
-        _rows(console, row["words"], pair(row))
-    for warning in found.warnings:
-        console.print(f"Warning: {warning.where}: {warning.message}.")
-
-
-def _rows(console: Console, words: Sequence[str], rows: Sequence[Scored], known: Sequence[bool] | None = None) -> None:
-    """The words once per row, coloured, then a table of scores; of a long text only of its strongest words."""
-    width = max(len(row.name) for row in rows) + 2
-    for row in rows:
-        line = Text()
-        for word, (kind, level) in zip(words, row.shades(), strict=True):
-            red, green, blue = (round(255 + level / LEVELS * (channel - 255)) for channel in COLOURS[kind])
-            line.append(printable(word), style=f"black on rgb({red},{green},{blue})" if level else "")
-            line.append(" ")
-        # As a table, so that the words of every row begin at the same place, also in the next line.
-        grid = Table.grid(padding=0)
-        grid.add_column(width=width, overflow="fold")
-        grid.add_column()
-        grid.add_row(Text(row.name), line)
-        console.print(grid)
-    shades = [row.shades() for row in rows]
-    order = sorted(range(len(words)), key=lambda place: -max(one[place][1] for one in shades))
-    chosen = sorted(order[:_MOST_WORDS])
-    texts = [row.texts(figures=3) for row in rows]
-    cells = (
-        (
-            words[place] if known is None or known[place] else f"{words[place]} (unknown word)",
-            *(one[place] for one in texts),
-        )
-        for place in chosen
-    )
-    print_rows(console, ("word", *(row.name for row in rows)), cells, right=[row.name for row in rows])
-    if len(chosen) < len(words):
-        console.print(f"The {len(chosen)} strongest of {len(words):,} words; --json prints all.")
-    console.print()
 
 
 _SIGNS = {"pass": "✓", "fail": "✗", "cannot tell": "?"}

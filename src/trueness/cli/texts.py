@@ -114,7 +114,7 @@ def explain_command(
     names = explainer or ["attention", "input-x-gradient", "leave-one-out"]
     found = [one for name in names for one in tn.explain(loaded, text, name, others=other, target=target)]
     _write(html, lambda: heatmap_page(found))
-    put(as_json, found, "explanations", lambda all_: [one.to_json() for one in all_])
+    put(as_json, found, "explanations", lambda all_: [one.to_json() for one in all_], "show_words")
 
 
 def adversarial_attention_command(
@@ -134,7 +134,13 @@ def adversarial_attention_command(
     found = tn.adversarial_attention(tn.load_model(model), text, others=other, epsilon=epsilon)
     _write(html, lambda: adversary_page(found))
     rows = json.loads(found.records.to_json(orient="records"))
-    put(as_json, found, "adversaries", lambda result: {"epsilon": epsilon, "texts": rows, **result.to_json()})
+    put(
+        as_json,
+        found,
+        "adversaries",
+        lambda result: {"epsilon": epsilon, "texts": rows, **result.to_json()},
+        "show_words",
+    )
 
 
 def agreement_command(

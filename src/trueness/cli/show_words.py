@@ -1,0 +1,73 @@
+"""Texts on a terminal, their words coloured by scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from trueness.boundary import printable
+from trueness.cli.console import open_console
+from trueness.cli.listing import print_rows
+from trueness.report.heatmap import COLOURS, AdversarialAttention, Explanation, describe_pair, pair
+from trueness.report.word_grid import LEVELS, Scored
+
+_MOST_WORDS = 40
+"""Of a long text the table has the scores of so many, the strongest."""
+
+
+def explanations(found: list[Explanation]) -> None:
+    """Each text once per explainer, coloured by its scores and aligned, then the scores beside each other."""
+    console = open_console()
+    texts: dict[tuple[Any, ...], list[Explanation]] = {}
+    for one in found:
+        texts.setdefault((one.tokens, one.prediction), []).append(one)
+    for (tokens, prediction), some in texts.items():
+        console.print(prediction, style="bold")
+        _rows(console, tokens, [one.row for one in some], some[0].known)
+    console.print("Blue speaks for the target, orange against it; grey has no sign.")
+
+
+def adversaries(found: AdversarialAttention) -> None:
+    """Each text twice, coloured by its observed and by its adversarial attention."""
+    console = open_console()
+    for row in found.records.to_dict(orient="records"):
+        console.print(describe_pair(row), style="bold")
+        _rows(console, row["words"], pair(row))
+    for warning in found.warnings:
+        console.print(f"Warning: {warning.where}: {warning.message}.")
+
+
+def _rows(console: Console, words: Sequence[str], rows: Sequence[Scored], known: Sequence[bool] | None = None) -> None:
+    """The words once per row, coloured, then a table of scores; of a long text only of its strongest words."""
+    width = max(len(row.name) for row in rows) + 2
+    for row in rows:
+        line = Text()
+        for word, (kind, level) in zip(words, row.shades(), strict=True):
+            red, green, blue = (round(255 + level / LEVELS * (channel - 255)) for channel in COLOURS[kind])
+            line.append(printable(word), style=f"black on rgb({red},{green},{blue})" if level else "")
+            line.append(" ")
+        # As a table, so that the words of every row begin at the same place, also in the next line.
+        grid = Table.grid(padding=0)
+        grid.add_column(width=width, overflow="fold")
+        grid.add_column()
+        grid.add_row(Text(row.name), line)
+        console.print(grid)
+    shades = [row.shades() for row in rows]
+    order = sorted(range(len(words)), key=lambda place: -max(one[place][1] for one in shades))
+    chosen = sorted(order[:_MOST_WORDS])
+    texts = [row.texts(figures=3) for row in rows]
+    cells = (
+        (
+            words[place] if known is None or known[place] else f"{words[place]} (unknown word)",
+            *(one[place] for one in texts),
+        )
+        for place in chosen
+    )
+    print_rows(console, ("word", *(row.name for row in rows)), cells, right=[row.name for row in rows])
+    if len(chosen) < len(words):
+        console.print(f"The {len(chosen)} strongest of {len(words):,} words; --json prints all.")
+    console.print()
