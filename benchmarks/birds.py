@@ -15,9 +15,9 @@ from trueness.studies.loading import parse_setting
 
 STAGES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("from scratch", {"questions": ["region", "accuracy"], "models": ["resnet-34"]}),
-    ("pretrained", {"questions": ["region", "accuracy"], "models": ["efficientnet-lite0"]}),
-    ("visibility", {"questions": ["region", "accuracy", "visibility"]}),
-    ("all", {}),
+    ("visibility", {"questions": ["region", "accuracy", "visibility"], "models": ["resnet-34"]}),
+    ("correlation", {"models": ["resnet-34"]}),
+    ("pretrained", {}),
 )
 LARGE = 32 << 20
 

@@ -94,6 +94,7 @@ def assemble(
         shape, how = dict(config["network"]), dict(config["preparation"])
         how["classes"] = tuple(how["classes"]) if how["classes"] is not None else None
         preparation, history = Preparation(**how), tuple(map(dict, config["history"]))
+        notes = tuple(config["notes"])
         vocabulary, classes = Vocabulary(tuple(config["words"])), tuple(config["classes"])
         _check_names(source, "words", vocabulary.words, shape["vocabulary"])
         _check_names(source, "classes", classes, shape["classes"])
@@ -103,7 +104,7 @@ def assemble(
         check_finite(source, weights)
         network = build(**shape)
         network.load_state_dict(dict(weights))
-    return TextModel(network.to(device).eval(), vocabulary, classes, preparation, history, tuple(config["notes"]))
+    return TextModel(network.to(device).eval(), vocabulary, classes, preparation, history, notes)
 
 
 def _check_names(source: str | Path, what: str, names: Sequence[Any], number: int) -> None:
