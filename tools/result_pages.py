@@ -18,10 +18,11 @@ STUDIES = {
     "agreement": "Order in the Court (2022)",
     "recursive-roar": "Recursive ROAR (Madsen et al. 2022)",
     "ground-truth-text": "Planted evidence (Zhou et al. 2022)",
+    "ground-truth-images": "Planted artefacts in images (Zhou et al. 2022, section 5)",
     "roar-synthetic": "ROAR on synthetic vectors (Madsen et al. 2022, section 3.3)",
 }
-ALSO = {"recursive-roar": ("minilm.json",), "ground-truth-text": ("rationales.json",)}
-"""Other files of a study whose claims and cells count, beside compare.json."""
+ALSO = {"recursive-roar": {"minilm.json": "MiniLM"}, "ground-truth-text": {"rationales.json": "rationale models"}}
+"""Other files of a study whose claims and cells count, beside compare.json, and what they are about."""
 UNKNOWN = "unknown"
 _SMALL = 40
 
@@ -74,24 +75,25 @@ def counts(study: str) -> dict[str, int]:
 
 
 def verdicts() -> str:
-    """Every claim of every study: verdict, one number, link."""
+    """Every claim of every study: verdict, what decides, link."""
     parts = []
     for study, title in STUDIES.items():
+        about = {f"{study}/{file}": f" ({what})" for file, what in ALSO.get(study, {}).items()}
         rows = [
-            [claim["claim"], f"**{claim['verdict']}**", one_number(claim["evidence"]), f"[more](results/{study}.md)"]
+            [claim["claim"] + about.get(file, ""), f"**{claim['verdict']}**", in_short(claim["evidence"])]
             for file in files(study)
             for claim in read(file)["claims"]
         ]
-        parts.append(f"## {title}\n\n{table(['claim', 'verdict', 'one number', ''], rows)}")
+        parts.append(f"## {title}\n\n{table(['claim', 'verdict', 'in short'], rows)}\n[More](results/{study}.md)\n")
     return "\n".join(parts)
 
 
-def one_number(evidence: str) -> str:
-    """How often it holds, or the first value with its interval."""
-    found = re.search(r"\d[\d,]* of \d[\d,]* [a-z]+(?: and [a-z]+)?", evidence) or re.search(
-        r"[-+]?\d+\.\d+ \([-\d.]+ to [-\d.]+\)|[-+]?\d+\.\d+", evidence
-    )
-    return found[0] if found else evidence[:_SMALL]
+def in_short(evidence: str) -> str:
+    """How often it holds, or why it cannot be told, and the first place's value with its interval."""
+    lead, dot, places = evidence.partition(". ")
+    first = places.partition("; ")[0]
+    counts = re.sub(r", fails on .*", "", lead)
+    return f"{counts}; {first}" if dot and re.search(r"\d", first) else counts.partition("; ")[0]
 
 
 def claims(file: str) -> str:

@@ -86,6 +86,20 @@ def test_trends_are_rank_correlations_within_a_group():
     assert verdicts["The attribution share of SHAP on the watermark rises with visibility"] == "supported"
 
 
+@pytest.mark.parametrize(
+    ("groups", "slope", "verdict"), [(3, 0.1, "not supported"), (3, -0.1, "supported"), (2, 0.1, "cannot tell")]
+)
+def test_that_others_follow_no_trend_needs_an_interval(groups, slope, verdict):
+    """Too few groups do not tell that there is no trend."""
+    parts = [
+        made({"gradient": [(0.5 + slope * level,) * 2] * groups}, question="visibility", level=[level] * groups)
+        for level in range(1, 6)
+    ]
+    result = summarise(*(pd.concat(some, ignore_index=True) for some in zip(*parts, strict=True)))
+    (found,) = [one for one in result.claims if one.claim.startswith("No attribution share but")]
+    assert found.verdict == verdict
+
+
 def test_the_band_of_shapley_values_is_equation_three():
     """By the four accuracies of equations 1 and 2."""
     for p, r in ((1.0, 0.5), (1.0, 0.8), (0.97, 0.7)):

@@ -11,6 +11,8 @@ from trueness.stats import t_interval, within
 
 PERFECT = 0.95
 """An attribution share above this is about 1: the models err in as many cases."""
+CLEAR = 0.5
+"""A rank correlation beyond this is a clear trend; one that surely lies within is none."""
 FOILS = ("random", "edges")
 SHAP = "gradient-shap"
 
@@ -74,11 +76,11 @@ def _presence(cells: Sequence[ArtefactCell]) -> Iterator[Claim]:
 def _trends(cells: Sequence[ArtefactCell]) -> Iterator[Claim]:
     """The three questions about trends: SHAP on the watermark follows, the others do not."""
     texts = {
-        "accuracy": ("rises with test accuracy", True),
-        "visibility": ("rises with visibility", True),
-        "correlation": ("falls as labels keep more of the original", False),
+        "accuracy": ("rises with test accuracy", 1),
+        "visibility": ("rises with visibility", 1),
+        "correlation": ("falls as labels keep more of the original", -1),
     }
-    for question, (words, rises) in texts.items():
+    for question, (words, sign) in texts.items():
         ours: list[tuple[str, Finding]] = []
         others: list[tuple[str, Finding]] = []
         for cell in cells:
@@ -86,10 +88,12 @@ def _trends(cells: Sequence[ArtefactCell]) -> Iterator[Claim]:
                 interval = cell.trend(question, method)
                 if interval.n == 0 or _base(method) in FOILS:
                     continue
-                holds = decide(interval, above=0) if rises else decide(interval, below=0)
-                finding = (f"{cell.where}, {method}", (holds, f"rank correlation {shown(interval)}"))
-                both = _base(method) == SHAP and cell.dataset.endswith("with watermark")
-                (ours if both else others).append(finding)
+                place, said = f"{cell.where}, {method}", f"rank correlation {shown(interval)}"
+                if _base(method) == SHAP and cell.dataset.endswith("with watermark"):
+                    ours.append((place, (decide(interval, **{"above" if sign > 0 else "below": 0.0}), said)))
+                else:
+                    none = decide(interval, **{"below" if sign > 0 else "above": sign * CLEAR})
+                    others.append((place, (none, said)))
         yield from claim(f"The attribution share of SHAP on the watermark {words}", ours, "places")
-        inverse = [(place, (None if holds is None else not holds, said)) for place, (holds, said) in others]
-        yield from mostly(f"No attribution share but that of SHAP on the watermark surely {words}", inverse, "places")
+        text = f"No attribution share but that of SHAP on the watermark clearly {words} (rank correlation of {CLEAR})"
+        yield from claim(text, others, "places")

@@ -12,7 +12,9 @@ from trueness.report import figure as draw
 from trueness.report.figure import BLUE, GREEN, ORANGE, VERMILION, Figure
 
 _CLASSES = {"with the artefact": BLUE, "without it": ORANGE}
-_SIDE = 90
+_SIDE = 100
+_OVER = {"labelExpr": "split(datum.label, '@')", "labelFontSize": 9, "title": None}
+"""Names over columns of panels: a paper's variant on a second line."""
 
 
 def _short(methods: pd.Series) -> list[str]:
@@ -45,7 +47,7 @@ def _grid(table: pd.DataFrame, *layers: Any) -> dict[str, Any]:
     return draw.one_at_a_time(
         table,
         "place",
-        facet={"row": draw.panels(table, "artefact"), "column": draw.panels(table, "method")},
+        facet={"row": draw.panels(table, "artefact"), "column": draw.panels(table, "method", header=_OVER)},
         spec={"width": _SIDE, "height": _SIDE, "layer": list(layers)},
     )
 
@@ -116,6 +118,10 @@ def _lines(records: pd.DataFrame, question: str) -> Figure:
 
 
 def _panels(panels: pd.DataFrame) -> Figure:
+    shown = set(panels["picture"])
+    # What is also asked with fewer samples, for the later questions, is shown once.
+    again = panels["picture"].str.contains("[", regex=False) & panels["picture"].str.partition("[")[0].isin(shown)
+    panels = panels[~again]
     table = panels.assign(
         place=panels["dataset"] + ", " + panels["model"],
         example=panels["artefact"] + ", " + panels["example"].str.replace(r" (the artefact|it)$", "", regex=True),
@@ -132,7 +138,7 @@ def _panels(panels: pd.DataFrame) -> Figure:
         "place",
         facet={
             "row": draw.panels(table, "example", header={"labelAngle": 0, "labelAlign": "left", "title": None}),
-            "column": draw.panels(table, "picture"),
+            "column": draw.panels(table, "picture", header=_OVER),
         },
         spec={
             "width": _SIDE,

@@ -160,7 +160,7 @@ def _places(study: GroundTruthImagesStudy, dataset: str) -> Iterator[dict[str, A
                     yield {**about, "manipulation": settings_of(kind.usual), "pair": pair}
 
 
-@task("ground-truth-images/summary", version=1, light=True)
+@task("ground-truth-images/summary", version=2, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]], *, at: Sequence[Place], explainers: Sequence[str], watched: Sequence[str]
 ) -> dict[str, Any]:
