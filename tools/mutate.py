@@ -1,6 +1,7 @@
 """Mutation testing: mutmut changes the code of one part in every small way it knows, and the part's tests should fail.
 
-`make mutate PART=stats`, or protocols, or engine. Works on a copy in runs/mutation; the counts go to
+`make mutate PART=stats`, or protocols, or engine; SAMPLE=300 tries so many changes, drawn at random, instead of all.
+Works on a copy in runs/mutation, with the tests that are not marked slow; counts and survivors go to
 results/robustness/mutation.json.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -32,7 +34,7 @@ def prepare(part: str) -> Path:
             shutil.copy(name, folder)
     with (folder / "pyproject.toml").open("a") as file:  # [tool.mutmut] is the last table
         file.write(f'only_mutate = ["src/trueness/{part}/*"]\n')
-        file.write(f'pytest_add_cli_args_test_selection = ["tests/{part}"]\n')
+        file.write(f'pytest_add_cli_args_test_selection = ["tests/{part}", "-m", "not slow"]\n')
     return folder
 
 
@@ -46,8 +48,8 @@ def count(listed: str) -> dict[str, dict[str, int]]:
     return {module: {"mutants": states.total(), **states} for module, states in sorted(found.items())}
 
 
-def main(part: str) -> None:
-    """Run, count and keep."""
+def main(part: str, sample: int) -> None:
+    """Run, count and keep; of all changes, or of as many as asked for."""
     # mutmut has a virtual environment of its own, since it does not work with the newest pytest; the rest is shared.
     ours = Path(".venv") / Path(os.__file__).relative_to(sys.base_prefix).parent / "site-packages"
     here = Path(sys.prefix) / Path(os.__file__).relative_to(sys.base_prefix).parent / "site-packages"
@@ -55,18 +57,38 @@ def main(part: str) -> None:
     begin, folder = time.monotonic(), prepare(part)
     mutmut = str(Path(sys.executable).absolute().with_name("mutmut"))
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([mutmut, "run"], cwd=folder, env=environment, check=True)
-    listed = subprocess.run(
-        [mutmut, "results", "--all", "true"], cwd=folder, check=True, capture_output=True, text=True
+    drawn: list[str] = []
+    if sample:
+        # A name that no change has: all changes are written, and none is tried.
+        subprocess.run([mutmut, "run", "none"], cwd=folder, env=environment, check=False)
+        every = [line.strip().rpartition(": ")[0] for line in _listed(mutmut, folder).splitlines()]
+        drawn = random.Random(0).sample(sorted(filter(None, every)), sample)
+    subprocess.run([mutmut, "run", *drawn], cwd=folder, env=environment, check=True)
+    listed = "\n".join(
+        line for line in _listed(mutmut, folder).splitlines() if not drawn or line.strip().rpartition(": ")[0] in drawn
     )
+    modules = count(listed)
+    total = sum((Counter(states) for states in modules.values()), Counter[str]())
+    noticed = total["killed"] + total["timeout"]
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     kept[part] = {
-        "command": f"make mutate PART={part}",
+        "command": f"make mutate PART={part}" + (f" SAMPLE={sample}" if sample else ""),
         "seconds": round(time.monotonic() - begin),
-        "modules": count(listed.stdout),
+        "total": {**total, "killed, %": round(100 * noticed / total["mutants"], 1)},
+        "modules": modules,
+        "survivors": sorted(name for name, _, state in map(_parted, listed.splitlines()) if state == "survived"),
     }
     KEPT.write_text(json.dumps(kept, indent=1) + "\n")
 
 
+def _listed(mutmut: str, folder: Path) -> str:
+    asked = [mutmut, "results", "--all", "true"]
+    return subprocess.run(asked, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def _parted(line: str) -> tuple[str, str, str]:
+    return line.strip().rpartition(": ")
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -109,6 +109,10 @@ def test_a_black_box(place, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="None of the explainers works"):
         run("mine.py:predict", "reviews.csv", tmp_path / "store", explainers=["gradient"])
     assert load_black_box("mine.py:predict").classes == ("no", "yes")
+    other = (place / "reviews.csv").read_text().replace(",no", ",never").replace(",yes", ",always")
+    (tmp_path / "other.csv").write_text(other)
+    with pytest.raises(UserError, match="or name the classes of mine\\.py:predict in their order"):
+        run("mine.py:predict", tmp_path / "other.csv", tmp_path / "store", explainers=["leave-one-out"])
 
 
 def test_a_hugging_face_folder(tmp_path):

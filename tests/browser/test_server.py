@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -144,6 +145,19 @@ def test_writing_is_refused_where_nothing_is_rated(running):
     assert running.ask("", data=b"{}", Origin=running.base)[0] in (404, 405)
     assert running.ask("", data=b"{}", Origin="http://evil.example")[0] == 403
     assert running.ask("", data=b"{}")[0] == 403
+
+
+def test_the_index_tells_the_verdicts_of_audits(running):
+    _, _, content = running.ask("")
+    assert b"may be shown." in content
+
+
+def test_who_comes_early_waits(tmp_path):
+    """The address is told before pages are served: nobody is refused in between."""
+    server = Server({"s": Store.open(tmp_path / "store", create=True)})
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5):
+        pass
+    server._socket.close()
 
 
 def test_fifty_clients_at_once(running, small):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -256,6 +257,15 @@ def test_many_bad_rows_are_a_few_lines_and_a_count(tmp_path, capsys):
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) < 20
     assert shown[-1] == "And 19,990 more bad rows, 20,000 in all; --json lists them."
+
+
+@pytest.mark.parametrize(("accuracy", "told"), [(0.75, True), (0.76, False)])
+def test_a_model_that_learned_nothing_is_told(accuracy, told):
+    from trueness.cli.texts import _no_better
+
+    data = {"test": [SimpleNamespace(label=label) for label in (0, 1, 1, 1)]}
+    found = list(_no_better({"dev": {"accuracy": 0.1}, "test": {"accuracy": accuracy}}, data))
+    assert [one.startswith("Warning: on test the model is no better") for one in found] == [True] * told
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,8 @@ TRIALS = {
     "informative": Described(
         "Does it say more than a method that knows nothing?",
         "The audit compares every method with the other methods and with the foils. "
-        "A method that cannot be told from a foil adds nothing, and two methods that agree can both be wrong.",
+        "A method has to be clearly better than the foils in one way, whatever it does in the others; two methods that "
+        "agree can both be wrong.",
         ("neely2021",),
     ),
 }

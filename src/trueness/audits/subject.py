@@ -87,11 +87,17 @@ def check_labels(model: Path | str, family: str | None, texts: Texts) -> None:
     """Refuse labels that are none of the model's classes, or all the same, before any work."""
     from trueness.data.labels import match_labels
 
-    classes = classes_of(model, family)
+    # A function is asked, and says 0, 1, ... unless it names its classes.
+    classes = classes_of(model, family) if isinstance(model, Path) else opened(model, family, "cpu").classes
     if classes is not None and len(classes) < 2:
         raise UserError(f"{model} has one class: there is nothing to explain between classes.")
     if classes is not None:
-        match_labels(texts.labels, classes)
+        way = (
+            ""
+            if isinstance(model, Path)
+            else f"; or name the classes of {model} in their order, by its attribute classes"
+        )
+        match_labels(texts.labels, classes, way)
     if len(texts.labels) == 1 and all(one.label is not None for one in texts.texts):
         raise UserError(
             f"All texts of {texts.name} have the label {texts.labels[0]!r}: give texts of two classes, or no labels."

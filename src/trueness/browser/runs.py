@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import time
@@ -11,7 +12,8 @@ from typing import Any
 
 from trueness.audits.leaderboard import audits_in
 from trueness.audits.verdict import Audit
-from trueness.engine import Store, Stored
+from trueness.engine import DamagedObjectError, Store, Stored
+from trueness.errors import UserError
 from trueness.protocols.result import Result
 from trueness.report.figure import Figure
 from trueness.report.instances import Instances, instances_of
@@ -72,6 +74,19 @@ class Run:
     def audits(self) -> list[Audit]:
         """Of a study that is an audit."""
         return audits_in(self.result) if "audits" in self.result.tables else []
+
+    @functools.cached_property
+    def verdicts(self) -> list[str]:
+        """Of an audit, in a line for each model; none of another study, or where the result cannot be read."""
+        if self.told("kind") != "audit":
+            return []
+        with contextlib.suppress(UserError, DamagedObjectError):
+            return [
+                f"{one.model} on {one.data}, {one.texts:,} {one.inputs}: "
+                + (f"{', '.join(one.may_be_shown)} may be shown" if one.may_be_shown else "nothing may be shown")
+                for one in self.audits
+            ]
+        return []
 
     @functools.cached_property
     def instances(self) -> Instances:

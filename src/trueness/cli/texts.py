@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +49,8 @@ def train_command(
     loaded = _loaded(out, data, root, columns_of(text_column, second_column, label_column))
     trained = tn.train(model, loaded, state=state, **how, **shape)
     scores = _saved(trained, out, loaded)
-    about = {"epochs": len(trained.history), "scores": scores, "notes": list(trained.notes)}
+    notes = [*trained.notes, *_no_better(scores, loaded)]
+    about = {"epochs": len(trained.history), "scores": scores, "notes": notes}
     put(as_json, {"model": str(out), **about}, "trained")
 
 
@@ -75,7 +77,9 @@ def fine_tune_command(
     how: dict[str, Any] = {"recipe": recipe, "seed": seed, "device": device}
     loaded = _loaded(out, data, root, columns_of(text_column, second_column, label_column))
     scores = _saved(tn.fine_tune(pretrained, loaded, state=out / "training", **how), out, loaded)
-    put(as_json, {"model": str(out), "scores": scores, "notes": list(loaded.notes)}, "trained")
+    put(
+        as_json, {"model": str(out), "scores": scores, "notes": [*loaded.notes, *_no_better(scores, loaded)]}, "trained"
+    )
 
 
 def _loaded(out: Path, data: str, root: Path | None, columns: Mapping[str, str]) -> TextDataset:
@@ -94,6 +98,18 @@ def _saved(model: Classifier, out: Path, data: TextDataset) -> dict[str, dict[st
     model.save(out)
     shutil.rmtree(out / "training", ignore_errors=True)
     return {name: tn.evaluate(model, data, name) for name in ("dev", "test") if name in data.splits}
+
+
+def _no_better(scores: Mapping[str, Mapping[str, float]], data: TextDataset) -> Iterator[str]:
+    """A model that has learned nothing is not worth explaining: said of the last split."""
+    for name in list(scores)[-1:]:
+        labels = [example.label for example in data[name]]
+        largest = max(Counter(labels).values()) / len(labels)
+        if scores[name]["accuracy"] <= largest:
+            yield (
+                f"Warning: on {name} the model is no better than always saying the most frequent class ({largest:.3f}), "
+                "so that there is little to explain; train it on more texts, or for longer"
+            )
 
 
 def explain_command(

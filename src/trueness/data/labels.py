@@ -33,10 +33,10 @@ def read_label(cell: str) -> str | int | None:
     return None if _is_number(cell) else cell
 
 
-def match_labels(labels: Iterable[str | int | None], classes: Sequence[str]) -> Matching:
+def match_labels(labels: Iterable[str | int | None], classes: Sequence[str], or_else: str = "") -> Matching:
     """The class of each label: by its name, by its name in other spelling, or by its number; labels may be missing.
 
-    UserError that names both where a label has no class.
+    UserError that names both where a label has no class, and `or_else`, another way out.
     """
     given = sorted(
         {label for label in labels if label is not None}, key=lambda label: (str(label), type(label).__name__)
@@ -55,7 +55,7 @@ def match_labels(labels: Iterable[str | int | None], classes: Sequence[str]) -> 
     raise UserError(
         f"The labels are {_listed(given)}, and the model's classes are {_listed(classes)}: rename the labels to the "
         f"classes' names{'' if _numbered(classes) == {} else f' or numbers, 0 to {len(classes) - 1}'}, "
-        "or leave the labels out."
+        f"or leave the labels out{or_else}."
     )
 
 

@@ -88,6 +88,7 @@ class Server:
             raise UserError(
                 f"Port {self.port} cannot be taken ({error.strerror}); choose another with --port."
             ) from error
+        self._socket.listen()  # who comes before `run` waits instead of being refused
         self.port = self._socket.getsockname()[1]
         self._server: uvicorn.Server | None = None
 
