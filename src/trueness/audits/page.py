@@ -178,7 +178,8 @@ def page(audit: Audit, assets: str = "") -> str:
         kinds=KINDS,
         methods=[one for one in judged if not one.foil],
         foils=[one for one in judged if one.foil],
-        passed_foils=[one for one in judged if one.foil and one.decision != "must not be shown"],
+        passed_foils=[one for one in judged if one.foil and one.decision == "may be shown"],
+        open_foils=[one for one in judged if one.foil and one.decision == "cannot tell"],
         columns=columns,
         rows=[
             (one, [_cell(one.trial(column.name), column) for column in columns], place)

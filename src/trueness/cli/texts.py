@@ -107,7 +107,7 @@ def _no_better(scores: Mapping[str, Mapping[str, float]], data: TextDataset) -> 
         largest = max(Counter(labels).values()) / len(labels)
         if scores[name]["accuracy"] <= largest:
             yield (
-                f"Warning: on {name} the model is no better than always saying the most frequent class ({largest:.3f}), "
+                f"Warning: on {name} the model is no better than always the most frequent class ({largest:.3f}), "
                 "so that there is little to explain; train it on more texts, or for longer"
             )
 

@@ -109,6 +109,6 @@
     root.dataset.ready = performance.now().toFixed(0);  // milliseconds since the page was asked for
   }
   for (const root of document.querySelectorAll(".plots")) {
-    fetch(root.dataset.url).then(answer => { if (!answer.ok) throw new Error(String(answer.status)); return answer.json(); }).then(data => start(root, data)).catch(error => { root.textContent = `The plots could not be loaded (${error.message}); reload the page.`; });
+    fetch(root.dataset.url).then(answer => { if (!answer.ok) throw new Error(String(answer.status)); return answer.json(); }).then(data => start(root, data)).catch(error => { root.textContent = location.protocol === "file:" ? "A browser loads no data into a page that was opened as a file: serve the folder, for example with python -m http.server." : `The plots could not be loaded (${error.message}); reload the page.`; });
   }
 })();

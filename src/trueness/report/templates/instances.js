@@ -179,6 +179,6 @@
   for (const root of document.querySelectorAll(".instances")) {
     const embedded = root.dataset.from && document.getElementById(root.dataset.from);
     if (embedded) start(root, JSON.parse(embedded.textContent));
-    else fetch(root.dataset.url).then(answer => { if (!answer.ok) throw new Error(String(answer.status)); return answer.json(); }).then(data => start(root, data)).catch(error => { root.textContent = `The texts could not be loaded (${error.message}); reload the page.`; });
+    else fetch(root.dataset.url).then(answer => { if (!answer.ok) throw new Error(String(answer.status)); return answer.json(); }).then(data => start(root, data)).catch(error => { root.textContent = location.protocol === "file:" ? "A browser loads no data into a page that was opened as a file: serve the folder, for example with python -m http.server." : `The texts could not be loaded (${error.message}); reload the page.`; });
   }
 })();

@@ -1,6 +1,8 @@
 "use strict";
 (() => {
-  // Tables that sort by a click on a head, and copies of tables as CSV and LaTeX.
+  // Tables that sort by a click on a head, copies of tables as CSV and LaTeX, and figures that tell when they are wider than the page.
+  const measure = () => { for (const one of document.querySelectorAll("figure")) one.classList.toggle("wide", one.scrollWidth > one.clientWidth + 1); };
+  addEventListener("resize", measure); addEventListener("load", measure); addEventListener("drawn", measure);
   const numberOf = cell => { const given = cell?.dataset.sort ?? cell?.textContent.trim().replace("−", "-"); return given === "" || given === undefined || isNaN(given) ? null : Number(given); };
   const sort = (table, place, head) => {
     const down = head.getAttribute("aria-sort") !== "descending";
