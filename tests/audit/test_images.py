@@ -8,7 +8,9 @@ from PIL import Image
 
 import trueness as tn
 from trueness.audits.image_words import of_images, page_of_images
+from trueness.browser.site import Site
 from trueness.data.images import ImageDataset, Images
+from trueness.engine import Listener, Store
 from trueness.errors import UserError
 from trueness.models.image_training import ImageRecipe
 
@@ -29,16 +31,22 @@ def audited(tmp_path_factory):
             place = folder / "data" / name / ("plain", "square")[labels[row]]
             place.mkdir(parents=True, exist_ok=True)
             Image.fromarray(image).save(place / f"{row}.png")
+    for row in range(8):
+        place = folder / "few" / "test" / ("plain", "square")[row % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        if row < 4:
+            Image.fromarray(splits["test"].pixels[row]).save(place / f"{row}.png")
     data = ImageDataset("squares", ("plain", "square"), splits)
     model = tn.train("small-cnn", data, recipe=ImageRecipe(epochs=10, batch_size=32, learning_rate=0.01))
     model.save(folder / "model")
     names = ["gradient", "occlusion"]
-    found = tn.audit(folder / "model", folder / "data", explainers=names, images=36, planted=2, epochs=4)
-    return folder, found
+    how = {"explainers": names, "images": 36, "planted": 2, "epochs": 4, "store": folder / "store", "workers": 1}
+    found = tn.audit(folder / "model", folder / "data", **how)
+    return folder, how, found
 
 
 def test_foils_must_not_be_shown_and_the_page_speaks_of_images(audited, tmp_path):
-    folder, found = audited
+    folder, how, found = audited
     assert found.accuracy > 0.9
     assert {one.explainer for one in found.explainers} == {"gradient", "occlusion", "random", "edges"}
     assert all(one.decision != "may be shown" for one in found.explainers if one.foil)
@@ -50,6 +58,30 @@ def test_foils_must_not_be_shown_and_the_page_speaks_of_images(audited, tmp_path
     assert json.loads((tmp_path / "audit.json").read_text())["inputs"] == "images"
     with pytest.raises(UserError, match="no size 'texts'"):
         tn.audit(folder / "model", folder / "data", texts=3)
+    with pytest.raises(UserError, match="has no budget"):
+        tn.audit(folder / "model", folder / "data", budget="10m")
+    with pytest.raises(UserError, match="has 4 test images: an audit needs 30"):
+        tn.audit(folder / "model", folder / "few", **{**how, "store": tmp_path / "none"})
+    assert not (tmp_path / "none").exists()
+
+
+def test_running_again_goes_on_from_the_store(audited):
+    folder, how, found = audited
+    (record,) = Store.open(how["store"]).runs("audit")
+    heard = []
+
+    class Heard(Listener):
+        def planned(self, total, cached):
+            heard.append((total, cached))
+
+    again = tn.audit(folder / "model", folder / "data", listener=Heard(), **how)
+    assert again.model_dump(exclude={"seconds"}) == found.model_dump(exclude={"seconds"})
+    assert heard == [(9, 9)]
+    more = tn.audit(folder / "model", folder / "data", **{**how, "planted": 3})
+    assert {one.work: one.tasks for one in more.cost}["models with planted artefacts"] == 3
+    site = Site({"s": Store.open(how["store"])})
+    assert b"images" in site.page(f"s/{record['result']}/audit-1.html").content
+    assert b"may be shown" in site.page("index.html").content
 
 
 def test_sentences_of_texts_are_said_of_images():

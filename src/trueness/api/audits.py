@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ from trueness.version import __version__
 if TYPE_CHECKING:
     from trueness.api.texts import AnyExplainer
 
+_QUESTION = "Which explanations may be shown?"
 _PROBED = 6
 """Texts that costs are measured on."""
 _SHOWN = (
@@ -65,6 +67,10 @@ _WORK = {
     "audit/examples": "examples",
     "audit/verdict": "verdict",
     "audit/summary": "verdict",
+    "images/dataset": "reading the images",
+    "audit-images/explained": "explaining and hiding squares",
+    "audit-images/planted": "models with planted artefacts",
+    "audit-images/verdict": "verdict",
 }
 
 
@@ -114,7 +120,11 @@ def audit(
     Running again continues.
     """
     if isinstance(model, str | Path) and not is_address(str(model)) and is_image_model(Path(model)):
-        return _of_images(Path(model), data, explainers, devices, family, asked)
+        if budget is not None:
+            raise UserError("An audit of images has no budget: choose its sizes, such as images=50, planted=3.")
+        computing = partial(open_executor, executor, workers, devices)
+        keeping = partial(Store.open, store, create=True, durable=durable)
+        return _of_images(Path(model), data, explainers, computing, keeping, listener, family, asked)
     begin = time.monotonic()
     seconds = None if budget is None else sizing.parse_budget(budget)
     place = Path(store)
@@ -139,7 +149,7 @@ def audit(
         "kind": "audit",
         "name": "audit",
         "title": f"Audit of {_name(place_model)}",
-        "question": "Which explanations may be shown?",
+        "question": _QUESTION,
         "paper": "trueness",
         "models": [str(place_model)],
         "family": family,
@@ -169,21 +179,54 @@ def audit(
 
 
 def _of_images(
-    model: Path, data: Any, explainers: Sequence[AnyExplainer] | None, devices: Sequence[str], family: Any, asked: Any
+    model: Path,
+    data: Any,
+    explainers: Sequence[AnyExplainer] | None,
+    pool: Callable[[], contextlib.AbstractContextManager[Executor]],
+    place: Callable[[], Store],
+    listener: Listener | None,
+    family: str | None,
+    asked: Mapping[str, Any],
 ) -> Audit:
-    """The audit of a classifier of images, in this process; sizes are images, planted and epochs."""
-    from trueness.audits.image_audit import audit_images
+    """The audit of a classifier of images; sizes are images, planted and epochs. Running again continues."""
+    from trueness.audits.image_audit import FOILS as IMAGE_FOILS
+    from trueness.audits.image_audit import USUAL, plan_images
+    from trueness.data.image_datasets import IMAGE_DATASETS, file_of, load_images
     from trueness.explainers.images import IMAGE_EXPLAINERS
+    from trueness.models.image_families import IMAGE_MODELS
+    from trueness.models.image_model import load_image_model
+    from trueness.papers.ground_truth_images.tasks import images as images_task
 
-    known = ("images", "planted", "epochs")
-    for name in asked:
-        if name not in known:
-            raise UserError(f"An audit of images has no size {name!r}; {nearest(name, list(known))}")
-    names = None if explainers is None else [str(IMAGE_EXPLAINERS.name_of(one)) for one in explainers]
     begin = time.monotonic()
-    found = audit_images(model, str(data), names, device=devices[0], family=family, **asked)
-    versions = {"trueness": __version__}
-    return found.model_copy(update={"seconds": time.monotonic() - begin, "versions": versions})
+    sizes: dict[str, int] = {"images": 100, "planted": 3, "epochs": 20}
+    for name in asked:
+        if name not in sizes:
+            raise UserError(f"An audit of images has no size {name!r}; {nearest(name, list(sizes))}")
+    sizes |= asked
+    side = load_image_model(model, family=family).network.size[0]
+    loaded, dataset = load_images(str(data), side), str(data)
+    if len(loaded.to_look_at()) < FEWEST:
+        number = len(loaded.to_look_at())
+        raise UserError(f"{loaded.name} has {number} test images: an audit needs {FEWEST} at least.")
+    given = [*(explainers or USUAL), *IMAGE_FOILS]
+    names = [*dict.fromkeys(IMAGE_EXPLAINERS.reference(IMAGE_EXPLAINERS.name_of(one)) for one in given)]
+    kind = None if family is None else IMAGE_MODELS.reference(IMAGE_MODELS.name_of(family))
+    source = None if dataset in IMAGE_DATASETS else file_of(dataset)
+    pixels = images_task(name=dataset if source is None else None, source=source, size=side)
+    at = {"model": str(model), "dataset": dataset}
+    how = {"shown": sizes["images"], "planted": sizes["planted"], "epochs": sizes["epochs"]}
+    target = plan_images(model, kind, pixels, names, at=at, **how)
+    title = f"Audit of {model.name}"
+    with contextlib.ExitStack() as stack:
+        workers, stored = stack.enter_context(pool()), place()
+        watched = stack.enter_context(ProgressFile(stored, "audit", title, listener))
+        _done(engine.run([target], stored, workers, listener=watched))
+    study = {
+        **{"kind": "audit", "name": "audit", "title": title, "question": _QUESTION, "paper": "trueness"},
+        **{"models": [str(model)], "datasets": [dataset], "explainers": names, "family": family, **sizes},
+    }
+    stored.record_run("audit", target.key, study)
+    return read_audit(stored, target).model_copy(update={"seconds": time.monotonic() - begin})
 
 
 def _check_sizes(common: Mapping[str, Any], chosen: Sequence[str], rows: int, asked: Mapping[str, Any]) -> None:

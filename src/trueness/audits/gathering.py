@@ -116,10 +116,11 @@ def texts_beside(stored: Stored) -> dict[str, pd.DataFrame]:
     parts = []
     for key in stored.meta["inputs"]["audits"]:
         audit = stored.store.get(key)
-        (examples,) = (stored.store.get(one) for one in audit.meta["inputs"]["examples"])
-        if examples.holds("strips"):  # older audits kept none
-            about = audit.read("audit")
-            parts.append(examples.read("strips").assign(dataset=about["data"], model=about["model"]))
+        for one in audit.meta["inputs"].get("examples", ()):  # an audit of images has none
+            examples = stored.store.get(one)
+            if examples.holds("strips"):  # older audits kept none
+                about = audit.read("audit")
+                parts.append(examples.read("strips").assign(dataset=about["data"], model=about["model"]))
     some = [part for part in parts if len(part)]
     return {"strips": pd.concat(some, ignore_index=True)} if some else {}
 

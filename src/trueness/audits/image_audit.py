@@ -1,21 +1,30 @@
-"""The audit of an image classifier: the trials, marks and rule of texts, on squares of images."""
+"""The audit of an image classifier, as tasks: the trials, marks and rule of texts, on squares of images."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueness.audits.gathering import curve_of
 from trueness.audits.image_words import fields_of_images
-from trueness.audits.judging import FEWEST, in_order, judge
+from trueness.audits.judging import in_order, judge
+from trueness.audits.study import summary
 from trueness.audits.trials import PLANTED, Measurements, lines_of
 from trueness.audits.verdict import Audit, Curve
+from trueness.engine import Stored, Task, task
+from trueness.engine.worker import current_device
 from trueness.errors import Unsupported, UserError
 from trueness.explainers.images import IMAGE_EXPLAINERS
-from trueness.stats.undefined import Floats
+from trueness.papers.ground_truth_images import tasks as image_tasks
+from trueness.studies.placed import Placed
+
+if TYPE_CHECKING:
+    from trueness.models.image_model import ImageModel
 
 USUAL = ("gradient", "smooth-gradient", "grad-cam", "integrated-gradients", "gradient-shap[n_samples=50]", "occlusion")
 FOILS = ("random", "edges")
@@ -23,87 +32,80 @@ _ARTEFACTS = ("brightness", "noise", "hue")
 """What is planted, in turn, at its highest visibility."""
 _SINGLE = 10
 """Images that are also explained alone."""
+_REPEATED = ("change", "ceiling", "edited", "alone")
+_COSTS = ("cost", "soft_cost")
 
 
-def audit_images(
-    model: str | Path,
-    data: str,
-    explainers: Sequence[str] | None = None,
+def plan_images(
+    model: Path,
+    family: str | None,
+    images: Task,
+    explainers: Sequence[str],
     *,
-    images: int = 100,
-    planted: int = 3,
-    epochs: int = 20,
-    device: str = "cpu",
-    family: Any = None,
-    say: Callable[[str], None] = lambda _: None,
-) -> Audit:
-    """Which maps of an image classifier may be shown? One verdict for each, by the rule of `docs/audit.md`.
+    shown: int,
+    planted: int,
+    epochs: int,
+    at: Mapping[str, str],
+) -> Task:
+    """Every method is asked, and models like it are trained on the same images with an artefact that they must use."""
+    common: dict[str, Any] = {"model": model, "family": family}
+    made = Placed("explained", "planted")
+    for name in explainers:
+        made.add("explained", explained({"images": images}, explainer=name, shown=shown, **common), explainer=name)
+    for seed in range(planted):
+        asked = {"explainers": explainers, "seed": seed, "epochs": epochs, "instances": min(shown, 60)}
+        made.add("planted", planted_model({"images": images}, **asked, **common), seed=seed)
+    about = {"model": model.name, "epochs": epochs}
+    judged = verdict({"images": [images], **made.inputs}, explainers=explainers, about=about)
+    return summary({"audits": [judged]}, at=[at])
 
-    `planted` models like it are trained on the same images with an artefact that they must use, up to `epochs`; `say`
-    hears of each step.
-    """
-    from trueness.data.image_datasets import load_images
+
+@functools.lru_cache(maxsize=1)
+def _opened(model: Path, family: str | None, device: str) -> ImageModel:
+    """A worker opens the classifier once for all its tasks."""
     from trueness.models.image_model import load_image_model
+
+    return load_image_model(model, device, family=family)
+
+
+@task("audit-images/explained", version=1)
+def explained(
+    inputs: Mapping[str, Stored], *, model: Path, family: str | None, explainer: str, shown: int
+) -> dict[str, Any]:
+    """What one method says of the classifier, whether it says it again, and what hiding squares costs."""
     from trueness.protocols.faithfulness import removal
     from trueness.protocols.ground_truth.trial import predictions
     from trueness.protocols.levels import LEVELS
 
-    classifier = load_image_model(model, device, family=family)
-    network = classifier.network
-    loaded = load_images(data, network.size[0])
-    shown = loaded.to_look_at()
-    order = np.random.default_rng([0, *b"audit"]).permutation(len(shown))[:images]
-    shown = shown.pick(order)
-    if len(shown) < FEWEST:
-        raise UserError(f"{loaded.name} has {len(shown)} test images: an audit needs {FEWEST} at least.")
-    split = classifier.coded(shown)
+    classifier = _opened(model, family, current_device())
+    network, data = classifier.network, image_tasks.read_images(inputs["images"])
+    some = data.to_look_at()
+    some = some.pick(np.random.default_rng([0, *b"audit"]).permutation(len(some))[:shown])
+    split = classifier.coded(some)
     predicted = predictions(network, split)
-    known = set(loaded.classes) == set(classifier.classes)
-    names_ = np.array([classifier.classes.index(one) if known else -1 for one in loaded.classes])
-    accuracy = float((names_[shown.labels] == predicted).mean()) if known else None
-    split = split.labelled(predicted)
-    edited = classifier.coded(type(shown)(np.where(shown.pixels < 255, shown.pixels + 1, 254), shown.labels))
-    harmless = np.flatnonzero(predictions(network, edited) == predicted)
-    edited = edited.labelled(predicted)
-    names = [*dict.fromkeys([*(explainers or USUAL), *FOILS])]
-    detection, notes = _planted(classifier, loaded, names, planted, epochs, min(images, 60), device, say)
-    facts: dict[str, Measurements] = {}
-    curves: list[Curve] = []
-    refused: dict[str, str] = {}
-    for name in names:
-        say(f"explaining with {name}")
-        try:
-            found, scores, mask = _measured(network, split, edited, harmless, name)
-        except Unsupported as error:
-            refused[name] = str(error)
-            continue
-        hidden = removal(network, split, scores, mask)
-        curves.append(curve_of(name, hidden, LEVELS))
-        costs: dict[str, Any] = {"cost": hidden.cost, "soft_cost": hidden.soft_cost}
-        facts[name] = Measurements(**costs, **found, detection=detection.get(name), notes={PLANTED: notes})
-    if not facts:
-        raise UserError(f"None of the explainers works for this model: {'; '.join(refused.values())}")
-    foils = [name for name in FOILS if name in facts]
-    lines = lines_of(facts, foils, missing_planted="no model of this kind learned to use what was planted")
-    judged, ties = in_order(judge(lines, foils), facts)
-    found_all = Audit(
-        model=Path(model).name,
-        data=loaded.name,
-        classes=classifier.classes,
-        texts=len(shown),
-        accuracy=accuracy,
-        explainers=tuple(judged),
-        ties=tuple(ties),
-        left_out=(*(f"{name}: {why}" for name, why in refused.items()), "companion: not trained for images"),
-        notes=loaded.notes,
-        curves=tuple(curves),
-        settings={"images": len(shown), "planted": planted, "epochs": epochs, "place, in pixels": split.cell},
-        inputs="images",
-    )
-    return Audit.model_validate(fields_of_images(found_all.model_dump()))
+    known = set(data.classes) == set(classifier.classes)
+    names = np.array([classifier.classes.index(one) if known else -1 for one in data.classes])
+    about = {
+        "images": len(some),
+        "classes": list(classifier.classes),
+        "accuracy": float((names[some.labels] == predicted).mean()) if known else None,
+        "place, in pixels": split.cell,
+    }
+    brighter = classifier.coded(type(some)(np.where(some.pixels < 255, some.pixels + 1, 254), some.labels))
+    harmless = np.flatnonzero(predictions(network, brighter) == predicted)
+    split, brighter = split.labelled(predicted), brighter.labelled(predicted)
+    try:
+        found, scores, mask = _measured(network, split, brighter, harmless, explainer)
+    except Unsupported as error:
+        return {"about": {**about, "refused": str(error)}}
+    hidden = removal(network, split, scores, mask)
+    curve = curve_of(explainer, hidden, LEVELS)
+    about |= {"moved": found["moved"], "random": found["random"], "curve": json.loads(curve.model_dump_json())}
+    arrays = {name: found[name] for name in _REPEATED} | {name: getattr(hidden, name) for name in _COSTS}
+    return {"about": about, "arrays": arrays}
 
 
-def _measured(network: Any, split: Any, edited: Any, harmless: Any, name: str) -> tuple[dict[str, Any], Floats, Any]:
+def _measured(network: Any, split: Any, edited: Any, harmless: Any, name: str) -> tuple[dict[str, Any], Any, Any]:
     """What one method says, whether it says it again, and whether it depends on the weights."""
     from trueness.protocols.randomisation import explained, randomisation, redrawn
     from trueness.protocols.similarity import similarity
@@ -126,51 +128,110 @@ def _measured(network: Any, split: Any, edited: Any, harmless: Any, name: str) -
     return {"change": change, "moved": float(table["output change"].mean()), **repeats}, scores, mask
 
 
-def _planted(
-    classifier: Any,
-    data: Any,
-    names: Sequence[str],
-    models: int,
+@task("audit-images/planted", version=1)
+def planted_model(
+    inputs: Mapping[str, Stored],
+    *,
+    model: Path,
+    family: str | None,
+    explainers: Sequence[str],
+    seed: int,
     epochs: int,
     instances: int,
-    device: str,
-    say: Callable[[str], None],
-) -> tuple[dict[str, Floats], tuple[str, ...]]:
-    """(models, images) AUROC of each method, of models of the same kind that had to use an artefact."""
+) -> dict[str, Any]:
+    """A model of the same kind that must use an artefact, and by each method the AUROC of finding it."""
     from trueness.data.artefacts import ARTEFACTS
     from trueness.models.image_families import IMAGE_MODELS
     from trueness.models.image_training import ImageRecipe, train_images
-    from trueness.papers.ground_truth_images.tasks import planted as with_artefact
     from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.ground_truth.trial import measured, predictions, usage
 
+    device = current_device()
+    classifier, data = _opened(model, family, device), image_tasks.read_images(inputs["images"])
     if not {"train", "dev", "test"} <= set(data.splits):
-        return {}, ("there are no images to train on",)
+        return {"about": {"missing": "there are no images to train on"}}
     pair = data.pair(*data.classes[:2])
-    found: dict[str, list[Floats]] = {}
-    told = []
-    for seed in range(models):
-        name = _ARTEFACTS[seed % len(_ARTEFACTS)]
-        say(f"training a model that must use {name}")
-        drawn = ARTEFACTS[name].by_visibility(np.random.default_rng([seed, *b"audit"]))
-        drawn = drawn.at_level(drawn.levels[-1])
-        network = IMAGE_MODELS[classifier.network.family].build(2, pair.size, seed).to(device)
-        splits = with_artefact(pair, drawn, 0.5, seed, device, network.mean.flatten().tolist())
-        train_images(network, splits["train"], splits["dev"], ImageRecipe(epochs=epochs, batch_size=64), seed)
-        test = splits["test"]
-        labels = test.labels.cpu().numpy()
-        facts = usage(int((predictions(network, test) == labels).sum()), len(test), 0.5)
-        told.append(f"{name} {facts['accuracy']:.2f}")
-        if not facts["proven"]:
+    name = _ARTEFACTS[seed % len(_ARTEFACTS)]
+    drawn = ARTEFACTS[name].by_visibility(np.random.default_rng([seed, *b"audit"]))
+    drawn = drawn.at_level(drawn.levels[-1])
+    network = IMAGE_MODELS[classifier.network.family].build(2, pair.size, seed).to(device)
+    splits = image_tasks.planted(pair, drawn, 0.5, seed, device, network.mean.flatten().tolist())
+    train_images(network, splits["train"], splits["dev"], ImageRecipe(epochs=epochs, batch_size=64), seed)
+    test = splits["test"]
+    labels = test.labels.cpu().numpy()
+    facts = usage(int((predictions(network, test) == labels).sum()), len(test), 0.5)
+    about = {"artefact": name, "accuracy": facts["accuracy"], "proven": bool(facts["proven"])}
+    if not facts["proven"]:
+        return {"about": about}
+    few = test.only(np.arange(min(instances, len(test))))
+    said = explain_all(network, few, {one: IMAGE_EXPLAINERS[one] for one in explainers}, refuse=False)
+    height, width = pair.size
+    region = drawn.region(height, width).numpy().reshape(1, -1).repeat(len(few), axis=0)
+    gold = few.labels.cpu().numpy()
+    table = measured(said, region, np.zeros_like(region), gold, gold)
+    found = {
+        str(one): rows.sort_values("instance")["AUROC"].to_numpy(dtype=np.float64)
+        for one, rows in table.groupby("method", sort=False)
+    }
+    return {"about": about, "arrays": found}
+
+
+@task("audit-images/verdict", version=1, light=True)
+def verdict(
+    inputs: Mapping[str, list[Stored]], *, explainers: Sequence[str], about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every method judged, in words about images."""
+    (images,) = inputs["images"]
+    detection, notes = _detected(inputs["planted"])
+    facts: dict[str, Measurements] = {}
+    curves: list[Curve] = []
+    refused: dict[str, str] = {}
+    for name, stored in zip(explainers, inputs["explained"], strict=True):
+        told = stored.read("about")
+        if "refused" in told:
+            refused[name] = told["refused"]
             continue
-        few = test.only(np.arange(min(instances, len(test))))
-        said = explain_all(network, few, {one: IMAGE_EXPLAINERS[one] for one in names}, refuse=False)
-        height, width = pair.size
-        region = drawn.region(height, width).numpy().reshape(1, -1).repeat(len(few), axis=0)
-        gold = few.labels.cpu().numpy()
-        table = measured(said, region, np.zeros_like(region), gold, gold)
-        for one, rows in table.groupby("method", sort=False):
-            found.setdefault(str(one), []).append(rows.sort_values("instance")["AUROC"].to_numpy(dtype=np.float64))
-    used = max(map(len, found.values()), default=0)
-    notes = (f"{used} of {models} models had to use the planted artefact (accuracy: {', '.join(told)}).",)
+        curves.append(Curve(**told["curve"]))
+        arrays = stored.read("arrays")
+        measured: dict[str, Any] = {one: np.asarray(arrays[one]) for one in (*_REPEATED, *_COSTS)}
+        more: dict[str, Any] = {"detection": detection.get(name), "notes": {PLANTED: notes}}
+        facts[name] = Measurements(**measured, moved=told["moved"], random=told["random"], **more)
+    if not facts:
+        raise UserError(f"None of the explainers works for this model: {'; '.join(refused.values())}")
+    told = inputs["explained"][0].read("about")
+    foils = [name for name in FOILS if name in facts]
+    lines = lines_of(facts, foils, missing_planted="no model of this kind learned to use what was planted")
+    judged, ties = in_order(judge(lines, foils), facts)
+    data = images.read("about")
+    sizes = {"images": told["images"], "planted": len(inputs["planted"]), "epochs": about["epochs"]}
+    found = Audit(
+        model=about["model"],
+        data=data["name"],
+        classes=tuple(told["classes"]),
+        texts=told["images"],
+        accuracy=told["accuracy"],
+        explainers=tuple(judged),
+        ties=tuple(ties),
+        left_out=(*(f"{name}: {why}" for name, why in refused.items()), "companion: not trained for images"),
+        notes=tuple(data["notes"]),
+        curves=tuple(curves),
+        settings={**sizes, "place, in pixels": told["place, in pixels"]},
+        inputs="images",
+    )
+    plain = Audit.model_validate(fields_of_images(found.model_dump()))
+    return {"audit": json.loads(plain.model_dump_json())}
+
+
+def _detected(planted: Sequence[Stored]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """(models, images) AUROC of each method over models that had to use their artefact, and what is said of them."""
+    told = [stored.read("about") for stored in planted]
+    if missing := next((one["missing"] for one in told if "missing" in one), ""):
+        return {}, (missing,)
+    found: dict[str, list[Any]] = {}
+    for stored, one in zip(planted, told, strict=True):
+        for name, values in (stored.read("arrays") if one["proven"] else {}).items():
+            found.setdefault(name, []).append(np.asarray(values))
+    accuracies = ", ".join(f"{one['artefact']} {one['accuracy']:.2f}" for one in told)
+    used = sum(one["proven"] for one in told)
+    notes = (f"{used} of {len(told)} models had to use the planted artefact (accuracy: {accuracies}).",)
     return {name: np.stack(rows) for name, rows in found.items()}, notes

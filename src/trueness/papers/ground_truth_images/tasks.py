@@ -55,6 +55,11 @@ def _read(path: Path, key: str) -> ImageDataset:
     return ImageDataset(about["name"], tuple(about["classes"]), splits, tuple(about["notes"]))
 
 
+def read_images(stored: Stored) -> ImageDataset:
+    """What the task `images/dataset` left."""
+    return _read(stored.store.path, stored.key)
+
+
 def planted(
     data: ImageDataset, manipulation: Manipulation, kept: float, seed: int, device: str, blank: Sequence[float]
 ) -> dict[str, ImageSplit]:
@@ -101,7 +106,7 @@ def run(
     from trueness.protocols.ground_truth.trial import predictions, usage
 
     device, artefact = current_device(), made_of(manipulation)
-    whole = _read(inputs["images"].store.path, inputs["images"].key)
+    whole = read_images(inputs["images"])
     data = whole.pair(*(pair or whole.classes[:2]))
     network = IMAGE_MODELS[model].build(2, data.size, seed).to(device)
     splits = planted(data, artefact, kept, seed, device, network.mean.flatten().tolist())
