@@ -89,11 +89,14 @@ def verdicts() -> str:
 
 
 def in_short(evidence: str) -> str:
-    """How often it holds, or why it cannot be told, and the first place's value with its interval."""
-    lead, dot, places = evidence.partition(". ")
-    first = places.partition("; ")[0]
-    counts = re.sub(r", fails on .*", "", lead)
-    return f"{counts}; {first}" if dot and re.search(r"\d", first) else counts.partition("; ")[0]
+    """How often it holds, or why that cannot be told, and the first place's number with its interval."""
+    lead, _, places = evidence.partition(". ")
+    counts = re.search(r"\d[\d,]* of \d[\d,]* [a-z]+", lead)
+    told = counts[0] if counts else lead.partition(":")[0] if places else lead.partition("; ")[0]
+    first = re.match(
+        r"([^:;@]+)(?:@[^:,]+)?(?:, [^:]+)?: .*?([-+]?\d+\.\d+(?![\de])(?: \([-\d.]+ to [-\d.]+\))?)", places
+    )
+    return f"{told}; {first[1]} {first[2]}" if first else told
 
 
 def claims(file: str) -> str:
