@@ -58,6 +58,11 @@ def test_foils_must_not_be_shown_and_the_page_speaks_of_images(audited, tmp_path
     assert json.loads((tmp_path / "audit.json").read_text())["inputs"] == "images"
     with pytest.raises(UserError, match="no size 'texts'"):
         tn.audit(folder / "model", folder / "data", texts=3)
+    for name, value in (("images", "abc"), ("images", 10), ("epochs", -1), ("planted", True)):
+        with pytest.raises(UserError, match=f"The size {name} of an audit is a whole number"):
+            tn.audit(folder / "model", folder / "data", **{name: value})
+    with pytest.raises(UserError, match="reads no columns: leave out split"):
+        tn.audit(folder / "model", folder / "data", columns={"split": "none"})
     with pytest.raises(UserError, match="has no budget"):
         tn.audit(folder / "model", folder / "data", budget="10m")
     with pytest.raises(UserError, match="has 4 test images: an audit needs 30"):
@@ -84,7 +89,13 @@ def test_running_again_goes_on_from_the_store(audited):
     assert b"may be shown" in site.page("index.html").content
 
 
+def test_folders_of_splits_are_pictures_too(audited):
+    folder, _, _ = audited
+    assert tn.load_dataset(folder / "data").classes == ("plain", "square")
+
+
 def test_sentences_of_texts_are_said_of_images():
+    assert of_images("more models may settle it, --set seeds=4.") == "more models may settle it, --set planted=4."
     said = of_images("Words of a text: hiding words of 30 texts when a full stop is added or taken away.")
     assert said == "Squares of an image: hiding squares of 30 images when every pixel becomes one level brighter."
     assert page_of_images('<p class="words">words</p>') == '<p class="words">squares</p>'

@@ -149,7 +149,7 @@ def test_writing_is_refused_where_nothing_is_rated(running):
 
 def test_the_index_tells_the_verdicts_of_audits(running):
     _, _, content = running.ask("")
-    assert b"may be shown." in content
+    assert b"may be shown: " in content
 
 
 def test_who_comes_early_waits(tmp_path):

@@ -3,6 +3,7 @@ import math
 import pytest
 
 import trueness as tn
+from tests.inline import here
 from trueness.errors import UserError
 from trueness.protocols.attefa.cell import BASE, LEARNED, PUBLISHED, RETRAINED, TWIN, UNIFORM
 from trueness.studies import KINDS
@@ -19,7 +20,7 @@ SETTINGS = {
 @pytest.fixture(scope="session")
 def attefa_run(folder, tmp_path_factory):
     store = tmp_path_factory.mktemp("attefa") / "store"
-    return tn.run("attefa", store=store, workers=2, datasets=str(folder), **SETTINGS)
+    return tn.run("attefa", store=store, executor=here(), datasets=str(folder), **SETTINGS)
 
 
 def test_every_way_of_making_a_run_is_there(attefa_run):

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 import trueness as tn
+from tests.inline import here
 from tests.registries import put
 from trueness.data import load_text
 from trueness.data.text_datasets import TEXT_DATASETS
@@ -23,7 +24,7 @@ SETTINGS = {
 @pytest.fixture(scope="session")
 def attention_run(folder, tmp_path_factory):
     store = tmp_path_factory.mktemp("attention") / "store"
-    return tn.run("attention-is-not-explanation", store=store, workers=2, datasets=str(folder), **SETTINGS)
+    return tn.run("attention-is-not-explanation", store=store, executor=here(), datasets=str(folder), **SETTINGS)
 
 
 def test_the_study_runs_resumes_and_reports(attention_run, folder, tmp_path):

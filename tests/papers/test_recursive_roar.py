@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
+from tests.inline import here
 from tests.papers.conftest import rows_of
 from trueness.data.text_datasets import load_text
 from trueness.errors import UserError
@@ -35,7 +36,7 @@ SETTINGS = {
 @pytest.fixture(scope="session")
 def roar_run(folder, tmp_path_factory):
     store = tmp_path_factory.mktemp("roar") / "store"
-    return tn.run("recursive-roar", store=store, workers=2, datasets=str(folder), **SETTINGS)
+    return tn.run("recursive-roar", store=store, executor=here(), datasets=str(folder), **SETTINGS)
 
 
 def test_the_study_is_train_explain_mask_again(roar_run, folder):

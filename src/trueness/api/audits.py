@@ -120,6 +120,8 @@ def audit(
     Running again continues.
     """
     if isinstance(model, str | Path) and not is_address(str(model)) and is_image_model(Path(model)):
+        if columns:
+            raise UserError(f"An audit of images reads no columns: leave out {', '.join(sorted(columns))}.")
         if budget is not None:
             raise UserError("An audit of images has no budget: choose its sizes, such as images=50, planted=3.")
         computing = partial(open_executor, executor, workers, devices)
@@ -199,15 +201,18 @@ def _of_images(
 
     begin = time.monotonic()
     sizes: dict[str, int] = {"images": 100, "planted": 3, "epochs": 20}
-    for name in asked:
+    least = {"images": FEWEST, "planted": 0, "epochs": 1}
+    for name, value in asked.items():
         if name not in sizes:
             raise UserError(f"An audit of images has no size {name!r}; {nearest(name, list(sizes))}")
+        if not isinstance(value, int) or isinstance(value, bool) or value < least[name]:
+            raise UserError(f"The size {name} of an audit is a whole number, {least[name]} or more, not {value!r}.")
     sizes |= asked
     side = load_image_model(model, family=family).network.size[0]
     loaded, dataset = load_images(str(data), side), str(data)
     if len(loaded.to_look_at()) < FEWEST:
         number = len(loaded.to_look_at())
-        raise UserError(f"{loaded.name} has {number} test images: an audit needs {FEWEST} at least.")
+        raise UserError(f"{loaded.name} has {number} test images: an audit needs {FEWEST} at least; add some.")
     given = [*(explainers or USUAL), *IMAGE_FOILS]
     names = [*dict.fromkeys(IMAGE_EXPLAINERS.reference(IMAGE_EXPLAINERS.name_of(one)) for one in given)]
     kind = None if family is None else IMAGE_MODELS.reference(IMAGE_MODELS.name_of(family))

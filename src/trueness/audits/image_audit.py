@@ -200,7 +200,10 @@ def verdict(
         raise UserError(f"None of the explainers works for this model: {'; '.join(refused.values())}")
     told = inputs["explained"][0].read("about")
     foils = [name for name in FOILS if name in facts]
-    lines = lines_of(facts, foils, missing_planted="no model of this kind learned to use what was planted")
+    missing = "no model of this kind learned to use what was planted; more epochs may help, --set epochs=60"
+    if not inputs["planted"]:
+        missing = "no model with a planted artefact was trained; --set planted=3 does"
+    lines = lines_of(facts, foils, missing_planted=missing)
     judged, ties = in_order(judge(lines, foils), facts)
     data = images.read("about")
     sizes = {"images": told["images"], "planted": len(inputs["planted"]), "epochs": about["epochs"]}

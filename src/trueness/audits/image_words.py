@@ -8,6 +8,7 @@ from typing import Any
 _SAID = (
     ("a full stop is added or taken away", "every pixel becomes one level brighter"),
     ("full stop", "level of brightness"),
+    ("set seeds", "set planted"),
     ("a text", "an image"),
     ("texts", "images"),
     ("text", "image"),

@@ -81,17 +81,22 @@ class Run:
         if self.told("kind") != "audit":
             return []
         with contextlib.suppress(UserError, DamagedObjectError):
-            return [
-                f"{one.model} on {one.data}, {one.texts:,} {one.inputs}: "
-                + (f"{', '.join(one.may_be_shown)} may be shown" if one.may_be_shown else "nothing may be shown")
-                for one in self.audits
-            ]
+            return [f"{one.model} on {one.data}, {one.texts:,} {one.inputs}: {_decisions(one)}" for one in self.audits]
         return []
 
     @functools.cached_property
     def instances(self) -> Instances:
         """Texts with what the methods say of them."""
         return instances_of(self.result)
+
+
+def _decisions(audit: Audit) -> str:
+    """Which methods may be shown, which must not be, and of which it cannot be told."""
+    found: dict[str, list[str]] = {}
+    for one in audit.explainers:
+        if not one.foil:
+            found.setdefault(one.decision, []).append(one.explainer)
+    return "; ".join(f"{decision}: {', '.join(names)}" for decision, names in found.items())
 
 
 def runs_of(store: Store) -> dict[str, Run]:

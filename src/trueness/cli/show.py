@@ -229,7 +229,7 @@ def audit(found: Audit) -> None:
     console = open_console()
     console.print(f"Which explanations of {found.model} may be shown?", style="bold")
     right = "" if found.accuracy is None else f", of which the model gets {found.accuracy:.0%} right"
-    console.print(f"{found.texts} texts of {found.data}{right}; classes {', '.join(found.classes)}.\n")
+    console.print(f"{found.texts} {found.inputs} of {found.data}{right}; classes {', '.join(found.classes)}.\n")
     names = list(dict.fromkeys(trial.name for one in found.explainers for trial in one.trials))
     rows = []
     for one in found.explainers:

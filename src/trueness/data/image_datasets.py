@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -54,12 +55,13 @@ def file_of(name: str) -> Path | None:
 
 
 def is_images(path: Path) -> bool:
-    """Whether a path is one of pictures: a tar archive, or a folder in whose folders there are any."""
+    """Whether a path is one of pictures: a tar archive, or a folder with any in its folders, or in theirs."""
     from trueness.data.image_files import SUFFIXES
 
     if path.is_file():
         return path.name.endswith((".tar", ".tar.gz", ".tgz"))
-    return path.is_dir() and any(file.suffix.lower() in SUFFIXES for file in path.glob("*/*"))
+    inside = itertools.chain(path.glob("*/*"), path.glob("*/*/*"))
+    return path.is_dir() and any(file.suffix.lower() in SUFFIXES for file in inside)
 
 
 def _birds() -> Path:
