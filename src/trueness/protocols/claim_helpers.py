@@ -151,7 +151,7 @@ def verdict(holds: bool | None) -> Verdict:
 def together(decided: Sequence[Decided]) -> Decision:
     """Whether all of several conclusions hold; the chance that one fails is corrected for their number (Bonferroni)."""
     found = [as_decision(one) for one in decided]
-    chance = min(1.0, len(found) * min((one.chance for one in found), default=1.0))
+    chance = min(1.0, len(found) * min(one.chance for one in found)) if found else 1.0
     holds = True if all(found) else False if any(one.holds is False for one in found) else None
     return Decision(holds, chance)
 
