@@ -34,7 +34,7 @@ def audit_command(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Your texts: a file (CSV, JSONL, parquet), a folder, or a dataset's name.",
+            help="Your texts: a file (CSV, JSONL, parquet), a folder, or a dataset's name; or a folder of pictures.",
             autocompletion=options.complete_dataset,
         ),
     ],
