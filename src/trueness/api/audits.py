@@ -15,28 +15,25 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from trueness import engine
+from trueness.api.audited import QUESTION, check_done, read_audit
 from trueness.api.studies import DEFAULT_STORE, open_executor
 from trueness.audits import sizes as sizing
 from trueness.audits.judging import FEWEST
-from trueness.audits.leaderboard import audits_in
 from trueness.audits.probe import probe
 from trueness.audits.study import FOILS, AuditStudy, plan, texts_of
 from trueness.audits.subject import check_labels, default_explainers, kept_data, kept_model, subject, training_of
-from trueness.audits.verdict import Audit, Cost
-from trueness.engine import Listener, ProgressFile, Store, Summary, Task, TasksFailedError, walk
+from trueness.audits.verdict import Audit
+from trueness.engine import Listener, ProgressFile, Store
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.image_families import is_image_model
 from trueness.plugins import is_address
-from trueness.protocols.result import Result
 from trueness.registry import nearest
-from trueness.version import __version__
 
 if TYPE_CHECKING:
     from trueness.api.texts import AnyExplainer
 
-_QUESTION = "Which explanations may be shown?"
 _PROBED = 6
 """Texts that costs are measured on."""
 _SHOWN = (
@@ -45,33 +42,6 @@ _SHOWN = (
 )
 """Sizes that a report tells."""
 _SETTABLE = (*_SHOWN, "shown", "trained")
-_WORK = {
-    "audit/texts": "reading the texts",
-    "audit/explained": "explaining",
-    "audit/randomised": "random weights",
-    "audit/removed": "hiding words",
-    "audit/attention": "attention",
-    "audit/planted": "planting evidence",
-    "text/fine-tune": "training models",
-    "text/train": "training models",
-    "ground-truth/trial": "looking for planted evidence",
-    "audit/labelled": "asking the model",
-    "audit/relative": "training relatives",
-    "audit/compared": "explaining relatives",
-    "roar/hidden": "training again without words",
-    "roar/retrained": "training again without words",
-    "roar/all-hidden": "training again without words",
-    "roar/summary": "training again without words",
-    "audit/companion-removed": "hiding words of the companion",
-    "audit/bounded": "searching the best order",
-    "audit/examples": "examples",
-    "audit/verdict": "verdict",
-    "audit/summary": "verdict",
-    "images/dataset": "reading the images",
-    "audit-images/explained": "explaining and hiding squares",
-    "audit-images/planted": "models with planted artefacts",
-    "audit-images/verdict": "verdict",
-}
 
 
 @dataclass(frozen=True)
@@ -120,13 +90,15 @@ def audit(
     Running again continues.
     """
     if isinstance(model, str | Path) and not is_address(str(model)) and is_image_model(Path(model)):
+        from trueness.api.image_audits import audit_images
+
         if columns:
             raise UserError(f"An audit of images reads no columns: leave out {', '.join(sorted(columns))}.")
         if budget is not None:
             raise UserError("An audit of images has no budget: choose its sizes, such as images=50, planted=3.")
         computing = partial(open_executor, executor, workers, devices)
         keeping = partial(Store.open, store, create=True, durable=durable)
-        return _of_images(Path(model), data, explainers, computing, keeping, listener, family, asked)
+        return audit_images(Path(model), data, explainers, computing, keeping, listener, family, asked)
     begin = time.monotonic()
     seconds = None if budget is None else sizing.parse_budget(budget)
     place = Path(store)
@@ -151,7 +123,7 @@ def audit(
         "kind": "audit",
         "name": "audit",
         "title": f"Audit of {_name(place_model)}",
-        "question": _QUESTION,
+        "question": QUESTION,
         "paper": "trueness",
         "models": [str(place_model)],
         "family": family,
@@ -173,65 +145,11 @@ def audit(
         if seconds is not None and study.trained:
             study, left_out = _cheap_first(study, left_out, stored, pool, watched)
         target = plan(study)
-        _done(engine.run([target], stored, pool, listener=watched))
+        check_done(engine.run([target], stored, pool, listener=watched))
     stored.record_run("audit", target.key, {**json.loads(study.model_dump_json()), "left_out": list(left_out)})
     shown = {name: getattr(study, name) for name in _SHOWN}
     took = {"seconds": time.monotonic() - begin, "settings": shown}
     return read_audit(stored, target, left_out).model_copy(update=took)
-
-
-def _of_images(
-    model: Path,
-    data: Any,
-    explainers: Sequence[AnyExplainer] | None,
-    pool: Callable[[], contextlib.AbstractContextManager[Executor]],
-    place: Callable[[], Store],
-    listener: Listener | None,
-    family: str | None,
-    asked: Mapping[str, Any],
-) -> Audit:
-    """The audit of a classifier of images; sizes are images, planted and epochs. Running again continues."""
-    from trueness.audits.image_audit import FOILS as IMAGE_FOILS
-    from trueness.audits.image_audit import USUAL, plan_images
-    from trueness.data.image_datasets import IMAGE_DATASETS, file_of, load_images
-    from trueness.explainers.images import IMAGE_EXPLAINERS
-    from trueness.models.image_families import IMAGE_MODELS
-    from trueness.models.image_model import load_image_model
-    from trueness.papers.ground_truth_images.tasks import images as images_task
-
-    begin = time.monotonic()
-    sizes: dict[str, int] = {"images": 100, "planted": 3, "epochs": 20}
-    least = {"images": FEWEST, "planted": 0, "epochs": 1}
-    for name, value in asked.items():
-        if name not in sizes:
-            raise UserError(f"An audit of images has no size {name!r}; {nearest(name, list(sizes))}")
-        if not isinstance(value, int) or isinstance(value, bool) or value < least[name]:
-            raise UserError(f"The size {name} of an audit is a whole number, {least[name]} or more, not {value!r}.")
-    sizes |= asked
-    side = load_image_model(model, family=family).network.size[0]
-    loaded, dataset = load_images(str(data), side), str(data)
-    if len(loaded.to_look_at()) < FEWEST:
-        number = len(loaded.to_look_at())
-        raise UserError(f"{loaded.name} has {number} test images: an audit needs {FEWEST} at least; add some.")
-    given = [*(explainers or USUAL), *IMAGE_FOILS]
-    names = [*dict.fromkeys(IMAGE_EXPLAINERS.reference(IMAGE_EXPLAINERS.name_of(one)) for one in given)]
-    kind = None if family is None else IMAGE_MODELS.reference(IMAGE_MODELS.name_of(family))
-    source = None if dataset in IMAGE_DATASETS else file_of(dataset)
-    pixels = images_task(name=dataset if source is None else None, source=source, size=side)
-    at = {"model": str(model), "dataset": dataset}
-    how = {"shown": sizes["images"], "planted": sizes["planted"], "epochs": sizes["epochs"]}
-    target = plan_images(model, kind, pixels, names, at=at, **how)
-    title = f"Audit of {model.name}"
-    with contextlib.ExitStack() as stack:
-        workers, stored = stack.enter_context(pool()), place()
-        watched = stack.enter_context(ProgressFile(stored, "audit", title, listener))
-        _done(engine.run([target], stored, workers, listener=watched))
-    study = {
-        **{"kind": "audit", "name": "audit", "title": title, "question": _QUESTION, "paper": "trueness"},
-        **{"models": [str(model)], "datasets": [dataset], "explainers": names, "family": family, **sizes},
-    }
-    stored.record_run("audit", target.key, study)
-    return read_audit(stored, target).model_copy(update={"seconds": time.monotonic() - begin})
 
 
 def _check_sizes(common: Mapping[str, Any], chosen: Sequence[str], rows: int, asked: Mapping[str, Any]) -> None:
@@ -269,17 +187,12 @@ def _cheap_first(
     """The trials that need no training; where these decide every verdict, no model is trained."""
     cheap = study.model_copy(update={"trained": False})
     target = plan(cheap)
-    _done(engine.run([target], store, pool, listener=listener))
+    check_done(engine.run([target], store, pool, listener=listener))
     found = read_audit(store, target)
     if any(not one.foil and one.decision != "must not be shown" for one in found.explainers):
         return study, left_out
     why = "no models were trained: every explainer failed a trial that needs none, and no other could change that"
     return cheap, (*left_out, why)
-
-
-def _done(summary: Summary) -> None:
-    if not summary.complete:
-        raise TasksFailedError(summary)
 
 
 def texts_key(texts: Any) -> str:
@@ -324,7 +237,7 @@ def _sized(
     looked = texts_of(first, kind, first.datasets[0])
     how = {"model": kind, "family": first.family, "explainers": names, "texts": _PROBED}
     measured = probe({"texts": looked}, **how)
-    _done(engine.run([measured], store, pool))
+    check_done(engine.run([measured], store, pool))
     costs = store.get(measured.key).read("costs")
     refused = {name: why for name, why in costs["refused"].items() if name in chosen}
     able = [name for name in first.explainers if name not in costs["refused"]]
@@ -350,31 +263,3 @@ def _sized(
         )
     left_out = (*(f"{name}: {why}" for name, why in refused.items()), *found.left_out)
     return AuditStudy(**{**common, **found.settings, "explainers": able}), left_out
-
-
-def read_audit(store: Store, target: Task, left_out: Sequence[str] = ()) -> Audit:
-    """The audit that a finished run left, with what it cost."""
-    stored = store.get(target.key)
-    (found,) = audits_in(Result.from_payloads(stored.everything()))
-    seconds: dict[str, list[float]] = {}
-    each: dict[str, float] = {}
-    versions: dict[str, str] = {}
-    for task in walk([target]):
-        meta = store.meta(task.key)
-        versions = versions or {**meta.get("versions", {})}
-        seconds.setdefault(_WORK.get(task.type.name, task.type.name), []).append(float(meta["seconds"]))
-        if "explainer" in task.parameters:
-            name = str(task.parameters["explainer"])
-            each[name] = each.get(name, 0.0) + float(meta["seconds"])
-    cost = [Cost(work=work, tasks=len(some), seconds=sum(some)) for work, some in seconds.items()]
-    return found.model_copy(
-        update={
-            "explainers": tuple(
-                one.model_copy(update={"seconds": each.get(one.explainer, 0.0)}) for one in found.explainers
-            ),
-            "left_out": tuple(dict.fromkeys([*left_out, *found.left_out])),
-            "cost": tuple(sorted(cost, key=lambda one: -one.seconds)),
-            "versions": {"trueness": __version__, **versions},
-            "key": target.key,
-        }
-    )

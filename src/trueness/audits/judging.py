@@ -116,20 +116,16 @@ def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil:
     by = (failed or open_)[0].name if failed or open_ else "all required trials"
     settle = ""
     if decision == "cannot tell":
-        told = (
-            _settle(trial, line, tests, first=trial is open_[0])
-            for trial, line in zip(trials, lines, strict=True)
-            if trial in open_
+        settle = " ".join(
+            _settle(trial, line, tests) for trial, line in zip(trials, lines, strict=True) if trial in open_
         )
-        settle = " ".join(filter(None, told))
     return Judged(explainer=name, foil=foil, decision=decision, decided_by=by, settle=settle, trials=tuple(trials))
 
 
-def _settle(trial: Trial, line: Line, tests: int, *, first: bool) -> str:
-    """What would decide an open trial, the `first` or another: how many texts, if the value stays where it is."""
+def _settle(trial: Trial, line: Line, tests: int) -> str:
+    """What would decide an open trial: how many texts, if the value stays where it is."""
     if line.missing:
-        # The reason of the trial that is named first is said before.
-        return "" if first else f"{trial.name}: {_sentence(line.missing)}"
+        return f"{trial.name}: {_sentence(line.missing)}"
     wanted = []
     for check, answer in zip(line.checks, [_by_name(trial, check.name).answer for check in line.checks], strict=True):
         if answer != "cannot tell":

@@ -242,7 +242,8 @@ def audit(found: Audit) -> None:
         if not one.foil:
             trial = one.trial(one.decided_by)
             why = trial.reason if trial is not None else "It passed all required trials."
-            console.print(f"{one.explainer}: {one.decision}. {why} {one.settle}".rstrip())
+            more = one.settle.replace(f"{one.decided_by}: {why}", "").strip()  # not twice
+            console.print(f"{one.explainer}: {one.decision}. {why} {more}".rstrip())
     for group in found.ties:
         console.print(f"A tie, in no order: {', '.join(group)}.")
     for warning in found.warnings:

@@ -1,0 +1,73 @@
+"""The audit of a classifier of images."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueness import engine
+from trueness.api.audited import QUESTION, check_done, read_audit
+from trueness.audits.image_audit import FOILS, USUAL, plan_images
+from trueness.audits.judging import FEWEST
+from trueness.audits.verdict import Audit
+from trueness.data.image_datasets import IMAGE_DATASETS, file_of, load_images
+from trueness.engine import Listener, ProgressFile, Store
+from trueness.errors import UserError
+from trueness.explainers.images import IMAGE_EXPLAINERS
+from trueness.models.image_families import IMAGE_MODELS
+from trueness.models.image_model import load_image_model
+from trueness.papers.ground_truth_images.tasks import images as images_task
+from trueness.registry import nearest
+
+if TYPE_CHECKING:
+    from trueness.api.texts import AnyExplainer
+
+
+def audit_images(
+    model: Path,
+    data: Any,
+    explainers: Sequence[AnyExplainer] | None,
+    pool: Callable[[], contextlib.AbstractContextManager[Executor]],
+    place: Callable[[], Store],
+    listener: Listener | None,
+    family: str | None,
+    asked: Mapping[str, Any],
+) -> Audit:
+    """The audit of a classifier of images; sizes are images, planted and epochs. Running again continues."""
+    begin = time.monotonic()
+    sizes: dict[str, int] = {"images": 100, "planted": 3, "epochs": 20}
+    least = {"images": FEWEST, "planted": 0, "epochs": 1}
+    for name, value in asked.items():
+        if name not in sizes:
+            raise UserError(f"An audit of images has no size {name!r}; {nearest(name, list(sizes))}")
+        if not isinstance(value, int) or isinstance(value, bool) or value < least[name]:
+            raise UserError(f"The size {name} of an audit is a whole number, {least[name]} or more, not {value!r}.")
+    sizes |= asked
+    side = load_image_model(model, family=family).network.size[0]
+    loaded, dataset = load_images(str(data), side), str(data)
+    if len(loaded.to_look_at()) < FEWEST:
+        number = len(loaded.to_look_at())
+        raise UserError(f"{loaded.name} has {number} test images: an audit needs {FEWEST} at least; add some.")
+    given = [*(explainers or USUAL), *FOILS]
+    names = [*dict.fromkeys(IMAGE_EXPLAINERS.reference(IMAGE_EXPLAINERS.name_of(one)) for one in given)]
+    kind = None if family is None else IMAGE_MODELS.reference(IMAGE_MODELS.name_of(family))
+    source = None if dataset in IMAGE_DATASETS else file_of(dataset)
+    pixels = images_task(name=dataset if source is None else None, source=source, size=side)
+    at = {"model": str(model), "dataset": dataset}
+    how = {"shown": sizes["images"], "planted": sizes["planted"], "epochs": sizes["epochs"]}
+    target = plan_images(model, kind, pixels, names, at=at, **how)
+    title = f"Audit of {model.name}"
+    with contextlib.ExitStack() as stack:
+        workers, stored = stack.enter_context(pool()), place()
+        watched = stack.enter_context(ProgressFile(stored, "audit", title, listener))
+        check_done(engine.run([target], stored, workers, listener=watched))
+    study = {
+        **{"kind": "audit", "name": "audit", "title": title, "question": QUESTION, "paper": "trueness"},
+        **{"models": [str(model)], "datasets": [dataset], "explainers": names, "family": family, **sizes},
+    }
+    stored.record_run("audit", target.key, study)
+    return read_audit(stored, target).model_copy(update={"seconds": time.monotonic() - begin})
