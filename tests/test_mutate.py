@@ -29,5 +29,7 @@ def test_one_part_is_changed_and_its_tests_are_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told = tomllib.loads((prepare("engine") / "pyproject.toml").read_text())["tool"]["mutmut"]
     assert told["only_mutate"] == ["src/trueness/engine/*"]
-    assert told["pytest_add_cli_args_test_selection"] == ["tests/engine"]
+    selected = told["pytest_add_cli_args_test_selection"]
+    assert selected[0] == "tests/engine"
+    assert selected[-2:] == ["-m", "not slow"]
     assert told["source_paths"] == ["src"]

@@ -23,7 +23,8 @@ WRITTEN = [page for page in PAGES if not page.stem.endswith("-cells")]
 @pytest.mark.parametrize("file", KEPT, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_kept_results_have_one_form(file):
     found = json.loads(file.read_text(encoding="utf-8"))
-    assert set(found) == {"schema", "study", "agreement", "rows", "claims", "warnings", "abstentions"}
+    # Words without a vector were not counted when the oldest of these were made.
+    assert set(found) - {"vectors"} == {"schema", "study", "agreement", "rows", "claims", "warnings", "abstentions"}
     assert found["schema"] == SCHEMA
     assert all(len(claim["evidence"]) <= 300 for claim in found["claims"])
     counted = [row["outcome"] for row in found["rows"] if row["outcome"]]

@@ -239,6 +239,7 @@ def test_a_run_without_living_workers_ends_with_a_sentence(store, monkeypatch):
         EngineLostError, match=r"No worker has been alive for \d+ seconds; .* run the same command again"
     ):
         run([double(value=1)], store, Deaf(*[False] * 1000))
+    monkeypatch.setattr("trueness.engine.driver._SILENCE", 5.0)
     said = Deaf(*([False] * 5 + [True]) * 10)  # a long task: workers come and go, and some live now and then
     with pytest.raises(StopIteration):
         run([double(value=1)], store, said)
