@@ -79,7 +79,7 @@ def test_waiting_for_another_process_is_patient(store):
         timer.start()
         summary = run([target], store, executor)
     assert (summary.found, summary.computed) == (1, 0)
-    assert executor.submitted < 20
+    assert executor.submitted < 60  # without patience: thousands
 
 
 def test_the_listener_hears_everything(store, local):
