@@ -17,13 +17,14 @@ _GRID = 41
 
 
 def figures(result: Result) -> Iterator[Figure]:
-    """Both figures."""
-    yield _violins(result)
+    """Scores of twins where there are any, and the plane."""
+    dots = _dots(result)
+    if len(dots):
+        yield _violins(dots)
     yield _plane(result)
 
 
-def _violins(result: Result) -> Figure:
-    dots = _dots(result)
+def _violins(dots: pd.DataFrame) -> Figure:
     outlines = [_outline(group) for _, group in dots.groupby(["score", "dataset", "model"], sort=False)]
     y = draw.numbers("value", between=(0, 1), title=None)
     width: dict[str, Any] = {"axis": None, "between": (-1.1, 1.1)}
