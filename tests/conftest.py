@@ -59,6 +59,16 @@ SLOW = (
     "tests/test_layers.py",
     "tests/engine/test_local.py",
     "tests/engine/test_trouble.py",
+    "tests/audit/test_images.py",
+    "tests/report/test_vectors.py",
+    "tests/engine/test_probe.py",
+    "tests/models/test_twins.py",
+    "tests/models/test_black_box.py",
+    "tests/audit/test_exports.py",
+    "tests/explainers/test_packing.py",
+    "tests/protocols/attefa/test_score.py",
+    "tests/protocols/roar/test_leak.py",
+    "tests/ratings/test_ratings.py",
 )
 
 TINY = {"seeds": 5, "data": {"train": 600, "test": 4000}}

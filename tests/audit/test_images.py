@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 import trueness as tn
+from tests.inline import here
 from trueness.audits.image_words import of_images, page_of_images
 from trueness.browser.site import Site
 from trueness.data.images import ImageDataset, Images
@@ -40,7 +41,7 @@ def audited(tmp_path_factory):
     model = tn.train("small-cnn", data, recipe=ImageRecipe(epochs=10, batch_size=32, learning_rate=0.01))
     model.save(folder / "model")
     names = ["gradient", "occlusion"]
-    how = {"explainers": names, "images": 36, "planted": 2, "epochs": 4, "store": folder / "store", "workers": 1}
+    how = {"explainers": names, "images": 36, "planted": 2, "epochs": 4, "store": folder / "store", "executor": here()}
     found = tn.audit(folder / "model", folder / "data", **how)
     return folder, how, found
 
