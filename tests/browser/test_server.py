@@ -155,8 +155,8 @@ def test_the_index_tells_the_verdicts_of_audits(running):
 def test_who_comes_early_waits(tmp_path):
     """The address is told before pages are served: nobody is refused in between."""
     server = Server({"s": Store.open(tmp_path / "store", create=True)})
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5):
-        pass
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as guest:
+        assert guest.getpeername()[1] == server.port
     server._socket.close()
 
 

@@ -87,16 +87,13 @@ def check_labels(model: Path | str, family: str | None, texts: Texts) -> None:
     """Refuse labels that are none of the model's classes, or all the same, before any work."""
     from trueness.data.labels import match_labels
 
-    # A function is asked, and says 0, 1, ... unless it names its classes.
-    classes = classes_of(model, family) if isinstance(model, Path) else opened(model, family, "cpu").classes
+    classes, way = classes_of(model, family), ""
+    if isinstance(model, str):  # a function is asked, and says 0, 1, ... unless it names its classes
+        classes = opened(model, family, "cpu").classes
+        way = f"; or name the classes of {model} in their order, by its attribute classes"
     if classes is not None and len(classes) < 2:
         raise UserError(f"{model} has one class: there is nothing to explain between classes.")
     if classes is not None:
-        way = (
-            ""
-            if isinstance(model, Path)
-            else f"; or name the classes of {model} in their order, by its attribute classes"
-        )
         match_labels(texts.labels, classes, way)
     if len(texts.labels) == 1 and all(one.label is not None for one in texts.texts):
         raise UserError(
