@@ -1,7 +1,7 @@
 """The birds on a GPU, stage by stage: python -m benchmarks.birds STORE OUT [WORKERS [DEVICE [KEY=VALUE ...]]].
 
-Every stage ends with a result of its own, so that what is done when time runs out can be read; running again goes on.
-What is written to OUT is the store without the images themselves.
+What is set holds for every stage. Every stage ends with a result of its own, so that what is done when time runs out
+can be read; running again goes on. What is written to OUT is the store without the images themselves.
 """
 
 import shutil
@@ -26,7 +26,7 @@ def main(store: str, out: str, workers: str = "1", device: str = "cpu", *setting
     common: dict[str, Any] = dict(parse_setting(one) for one in settings)
     for name, changes in STAGES:
         begin = time.perf_counter()
-        run = tn.run("birds-images", store=store, workers=int(workers), devices=[device], **{**common, **changes})
+        run = tn.run("birds-images", store=store, workers=int(workers), devices=[device], **{**changes, **common})
         runs = run.result.tables["runs"]
         near = int((runs["accuracy"] > 0.95).sum())
         print(f"{name}: {time.perf_counter() - begin:.0f} s, {len(runs)} runs, {near} above 95 %", flush=True)

@@ -25,6 +25,7 @@ class Arm:
     """One thing to run: a study, or a task that leaves rows."""
 
     about: dict[str, Any]
+    """What no other arm of the experiment has; every row says it."""
     task: Task
     study: Study | None = None
 
@@ -69,7 +70,7 @@ def twin_grid(at: Setting) -> Iterator[Arm]:
         for base, loss, decay in itertools.product(bases, ("sum", "mean"), (1e-5, 0.0)):
             how = {"loss": loss, "weight_decay": decay, "epochs": 1 if at.small else 80}
             both = {"dataset": data, "models": trained}
-            about = {"dataset": dataset, "model": model}
+            about = {"dataset": dataset, "model": model, "base": base, "loss": loss, "weight_decay": decay}
             yield Arm(about, tasks.twins(both, base=base, seeds=twins, **how))
 
 
@@ -133,7 +134,7 @@ def search(at: Setting) -> Iterator[Arm]:
     for seed, epsilon in itertools.product(seeds, (0.01, 0.05)):
         both = {"dataset": data, "models": models}
         found = tasks.budgets(both, seed=seed, epsilon=epsilon, instances=20 if at.small else 500, **budget)
-        yield Arm({"dataset": "sst@jw2019"}, found)
+        yield Arm({"dataset": "sst@jw2019", "seed": seed, "epsilon": epsilon}, found)
 
 
 def babi(at: Setting) -> Iterator[Arm]:
@@ -152,7 +153,7 @@ def babi(at: Setting) -> Iterator[Arm]:
                 "recipe": "default-pair" if at.small else "madsen2022-babi",
             }
             found = tasks.masks({"dataset": data}, explainer=explainer, target=target, seeds=at.seeds(3), **how)
-            yield Arm({"dataset": name}, found)
+            yield Arm({"dataset": name, "explainer": explainer, "target": target}, found)
 
 
 def attefa(at: Setting) -> Iterator[Arm]:

@@ -38,36 +38,62 @@ def main() -> None:
     asked = parser.parse_args()
     begin = time.monotonic()
     os.environ["TRUENESS_DATA"] = str(asked.data)
-    at = Setting(asked.data, asked.store.parent / "arms", asked.small)
-    plans = {name: list(EXPERIMENTS[name](at)) for name in asked.names or EXPERIMENTS}
+    plans = _plans(asked)
+    kept = {name: _kept(asked.out / f"{name}.json.gz", arms) for name, arms in plans.items()}
     print(f"{time.monotonic() - begin:.0f} s: planned", flush=True)
-    # A process of its own, which can be ended at any moment: what is complete stays in the store.
-    run = multiprocessing.get_context("spawn").Process(target=_compute, args=(asked,))
-    run.start()
-    run.join(asked.seconds - (time.monotonic() - begin))
-    if run.is_alive():
-        run.terminate()
-        run.join(10)
+    if asked.seconds > 0:
+        # A process of its own, which can be ended at any moment: what is complete stays in the store.
+        run = multiprocessing.get_context("spawn").Process(target=_compute, args=(asked, kept))
+        run.start()
+        run.join(asked.seconds - (time.monotonic() - begin))
+        if run.is_alive():
+            run.terminate()
+            run.join(10)
     store = Store.open(asked.store, create=True)
     asked.out.mkdir(parents=True, exist_ok=True)
     for name, arms in plans.items():
-        done = [arm for arm in arms if store.has(arm.task.key)]
-        rows = [row for arm in done for row in _rows(arm, store)]
-        content = {"experiment": name, "arms": len(arms), "complete": len(done), "rows": rows}
+        found = [kept[name].get(i) or _stored(arm, store) for i, arm in enumerate(arms)]
+        rows = [row for some in found for row in some]
+        complete = sum(map(bool, found))
+        content = {"experiment": name, "arms": len(arms), "complete": complete, "rows": rows}
         (asked.out / f"{name}.json.gz").write_bytes(gzip.compress(json.dumps(content).encode(), mtime=0))
-        print(
-            f"{time.monotonic() - begin:.0f} s: {name}, {len(done)} of {len(arms)} arms, {len(rows)} rows", flush=True
-        )
+        print(f"{time.monotonic() - begin:.0f} s: {name}, {complete} of {len(arms)} arms, {len(rows)} rows", flush=True)
 
 
-def _compute(asked: argparse.Namespace) -> None:
-    os.environ["TRUENESS_DATA"] = str(asked.data)
+def _plans(asked: argparse.Namespace) -> dict[str, list[Arm]]:
     at = Setting(asked.data, asked.store.parent / "arms", asked.small)
-    targets = [arm.task for name in asked.names or EXPERIMENTS for arm in EXPERIMENTS[name](at)]
+    return {name: list(EXPERIMENTS[name](at)) for name in asked.names or EXPERIMENTS}
+
+
+def _kept(path: Path, arms: list[Arm]) -> dict[int, list[dict[str, Any]]]:
+    """The rows of arms that an earlier run has written, by their number."""
+    if not path.exists():
+        return {}
+    rows = json.loads(gzip.decompress(path.read_bytes()))["rows"]
+    found = {i: [row for row in rows if arm.about.items() <= row.items()] for i, arm in enumerate(arms)}
+    return {i: some for i, some in found.items() if some}
+
+
+def _compute(asked: argparse.Namespace, kept: dict[str, dict[int, Any]]) -> None:
+    os.environ["TRUENESS_DATA"] = str(asked.data)
+    left = [arm for name, arms in _plans(asked).items() for i, arm in enumerate(arms) if i not in kept[name]]
     with LocalExecutor([asked.device] * asked.workers) as executor:
-        summary = engine.run(targets, Store.open(asked.store, create=True), executor)
-    for failure in summary.failures:
-        print(failure, flush=True)
+        for some in _batches(left):
+            summary = engine.run([arm.task for arm in some], Store.open(asked.store, create=True), executor)
+            for failure in summary.failures:
+                print(failure, flush=True)
+
+
+def _batches(arms: list[Arm]) -> Iterator[list[Arm]]:
+    """Studies two by two, so that some are complete when time ends; all single tasks at once."""
+    single = [arm for arm in arms if arm.study is None]
+    yield from ([single] if single else [])
+    whole = [arm for arm in arms if arm.study is not None]
+    yield from (whole[start : start + 2] for start in range(0, len(whole), 2))
+
+
+def _stored(arm: Arm, store: Store) -> list[dict[str, Any]]:
+    return _rows(arm, store) if store.has(arm.task.key) else []
 
 
 def _rows(arm: Arm, store: Store) -> list[dict[str, Any]]:
