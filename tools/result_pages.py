@@ -21,7 +21,11 @@ STUDIES = {
     "ground-truth-images": "Planted artefacts in images (Zhou et al. 2022, section 5)",
     "roar-synthetic": "ROAR on synthetic vectors (Madsen et al. 2022, section 3.3)",
 }
-ALSO = {"recursive-roar": {"minilm.json": "MiniLM"}, "ground-truth-text": {"rationales.json": "rationale models"}}
+ALSO = {
+    "recursive-roar": {"minilm.json": "MiniLM"},
+    "ground-truth-text": {"rationales.json": "rationale models"},
+    "ground-truth-images": {"pretrained.json": "pretrained network"},
+}
 """Other files of a study whose claims and cells count, beside compare.json, and what they are about."""
 UNKNOWN = "unknown"
 _SMALL = 40
