@@ -4,13 +4,15 @@
 
 In docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
 `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`, `<!-- causes: STUDY -->`,
-`<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`, `<!-- base models -->`. It also writes
-docs/results/STUDY-cells.md and docs/images/published-STUDY.png. Files are named as within results/.
+`<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`, `<!-- base models -->`,
+`<!-- lengths: FILE, QUANTITY -->`. It also writes docs/results/STUDY-cells.md and docs/images/published-STUDY.png.
+Files are named as within results/.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import re
 import sys
@@ -18,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
 
 from result_pages import DOCS, RESULTS, STUDIES, agreement, causes, cells, claims, draw, read, table, totals, verdicts
 
@@ -113,6 +115,26 @@ def base_models() -> str:
     return table(["dataset", "recipe", "model", "metric", "published", "ours: mean (least to most)", "seeds"], lines)
 
 
+def lengths(file: str, quantity: str) -> str:
+    """A row for each model and method, a column for each scale of the word vectors; bold: surely not GloVe's."""
+    import pandas as pd
+
+    from benchmarks.experiments.shown import lengths as by_arm
+
+    content = json.loads(gzip.decompress((RESULTS / file).read_bytes()))
+    rows = by_arm(pd.DataFrame(content["rows"]))
+    rows = rows[(rows["quantity"] == quantity) & ~rows["method"].str.contains("full-gradient")]
+    arms = list(rows["arm"].unique())
+    lines = []
+    for (model, method), some in rows.groupby(["model", "method"], sort=False):
+        shown = {}
+        for row in some.to_dict(orient="records"):
+            value = f"{row['mean']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+            shown[row["arm"]] = f"**{value}**" if row["p"] < 0.05 else value
+        lines.append([str(model), str(method), *(shown.get(arm, "–") for arm in arms)])
+    return table(["model", "method", *arms], lines)
+
+
 BLOCKS: dict[str, Callable[..., str]] = {
     "totals": totals,
     "verdicts": verdicts,
@@ -122,6 +144,7 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "methods": methods,
     "rationales": rationales,
     "base models": base_models,
+    "lengths": lengths,
 }
 
 

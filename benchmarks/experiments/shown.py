@@ -9,9 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+import scipy.stats
 
+from benchmarks.experiments.arms import ARMS
 from trueness.protocols.attefa.score import ONE_CLASS
 from trueness.stats import t_interval
+from trueness.stats.corrections import holm
 from trueness.stats.divergence import LN2
 
 
@@ -33,23 +36,29 @@ def _twins(rows: pd.DataFrame) -> pd.DataFrame:
     return bases.groupby(by).mean().assign(twins=rows.groupby(by).size())
 
 
-def _lengths(rows: pd.DataFrame) -> pd.DataFrame:
-    """By arm: faithfulness and tau, mean over seeds, and the difference from GloVe, paired by seed."""
+def lengths(rows: pd.DataFrame) -> pd.DataFrame:
+    """By arm: faithfulness and tau with intervals over seeds, and the difference from GloVe, paired by seed.
+
+    `p` is of a paired t-test, corrected by Holm over all differences of one quantity.
+    """
     seeds = rows[rows["seed"].notna() & rows["value"].notna()]
     found = []
-    for (quantity, model, method), some in seeds.groupby(["quantity", "model", "method"]):
+    for (quantity, model, method), some in seeds.groupby(["quantity", "model", "method"], sort=False):
         table = some.pivot_table(index="seed", columns="arm", values="value")
-        for arm in table:
-            apart = t_interval((table[arm] - table["glove"]).dropna()) if "glove" in table else None
-            shown = (
-                {}
-                if apart is None or arm == "glove"
-                else {"less": apart.low, "difference": apart.value, "more": apart.high}
-            )
-            found.append(
-                {"quantity": quantity, "model": model, "method": method, "arm": arm, "mean": table[arm].mean(), **shown}
-            )
-    return pd.DataFrame(found)
+        for arm in (name for name in ARMS if name in table):
+            mean = t_interval(table[arm].dropna())
+            about = {"quantity": quantity, "model": model, "method": method, "arm": arm, "n": mean.n}
+            row = {**about, "mean": mean.value, "low": mean.low, "high": mean.high}
+            if arm != "glove":
+                both = table[[arm, "glove"]].dropna()
+                apart = t_interval(both[arm] - both["glove"])
+                row |= {"less": apart.low, "difference": apart.value, "more": apart.high}
+                row["p"] = float(scipy.stats.ttest_rel(both[arm], both["glove"]).pvalue)
+            found.append(row)
+    shown = pd.DataFrame(found)
+    for _, some in shown[shown["p"].notna()].groupby("quantity"):
+        shown.loc[some.index, "p"] = holm(some["p"])
+    return shown
 
 
 def _integrated(rows: pd.DataFrame) -> pd.DataFrame:
@@ -77,9 +86,9 @@ def _scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 VIEWS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "twin-grid": _twins,
-    "norms-sst": _lengths,
-    "norms-agnews": _lengths,
-    "norms-imdb": _lengths,
+    "norms-sst": lengths,
+    "norms-agnews": lengths,
+    "norms-imdb": lengths,
     "integrated-gradients": _integrated,
     "search": _search,
     "babi": _babi,
