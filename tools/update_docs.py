@@ -20,7 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from result_pages import DOCS, RESULTS, STUDIES, agreement, causes, cells, claims, draw, read, table, totals, verdicts
 
@@ -118,7 +119,6 @@ def base_models() -> str:
 def lengths(file: str, quantity: str) -> str:
     """A row for each model and method, a column for each scale of the word vectors; bold: surely not GloVe's."""
     import pandas as pd
-
     from benchmarks.experiments.shown import lengths as by_arm
 
     content = json.loads(gzip.decompress((RESULTS / file).read_bytes()))

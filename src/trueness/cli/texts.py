@@ -120,6 +120,9 @@ def explain_command(
     target: Annotated[str, typer.Option("--target", help="predicted, or a class.")] = "predicted",
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a heat map.")] = None,
     family: options.Family = None,
+    precision: Annotated[
+        str, typer.Option("--precision", help="full, tf32 or bf16; auto: the fastest that ranks words as full does.")
+    ] = "full",
     as_json: options.Json = False,
 ) -> None:
     """Explain what a model makes of a text: a table of tokens, coloured."""
@@ -128,7 +131,8 @@ def explain_command(
     _same_number(text, other)
     loaded = tn.load_model(model, family=family)
     names = explainer or ["attention", "input-x-gradient", "leave-one-out"]
-    found = [one for name in names for one in tn.explain(loaded, text, name, others=other, target=target)]
+    given: dict[str, Any] = {"others": other, "target": target, "precision": precision}
+    found = [one for name in names for one in tn.explain(loaded, text, name, **given)]
     _write(html, lambda: heatmap_page(found))
     put(as_json, found, "explanations", lambda all_: [one.to_json() for one in all_], "show_words")
 

@@ -67,7 +67,7 @@ class LeaveOneOut(Explainer):
                 texts = batch.rows(rows).cut(length, full=True)
                 for begin in range(0, length, at_once):
                     end = min(length, begin + at_once)
-                    result[rows, begin:end] = _shared_states(model, texts, begin, end)
+                    result[rows, begin:end] = _shared_states(model, texts, begin, end).to(result)
         return result
 
     def _rerun(self, model: TextNetwork, batch: Batch) -> Tensor:
@@ -84,7 +84,7 @@ class LeaveOneOut(Explainer):
             return model.logits(Batch(text, variants.labels, variants.other))
 
         for places, logits in in_batches(model, batch, row, work, max_bytes=self.max_bytes):
-            result[row[places], position[places]] = logits
+            result[row[places], position[places]] = logits.to(result)
         return result
 
 

@@ -112,7 +112,7 @@ def per_token(model: Reader, batch: Batch, work: Work[Tensor], **looks: Any) -> 
     """(batch, tokens) from what `work` says to (texts, tokens) of some texts at a time; see `in_batches`."""
     scores = model.embedding.weight.new_zeros(batch.tokens.shape)
     for places, found in in_batches(model, batch, every_text(batch), work, **looks):
-        scores[places, : found.shape[1]] = found
+        scores[places, : found.shape[1]] = found.to(scores)
     return scores
 
 
@@ -121,7 +121,7 @@ def logits_of(model: Reader, batch: Batch, max_bytes: int | None = None) -> Tens
     logits = model.embedding.weight.new_zeros(len(batch), model.classes)
     every = every_text(batch)
     for places, found in in_batches(model, batch, every, lambda _, texts: model.logits(texts), max_bytes=max_bytes):
-        logits[places] = found
+        logits[places] = found.to(logits)
     return logits
 
 

@@ -34,6 +34,8 @@ class Explanation:
     """A reason to trust it less."""
     signed: bool = True
     """Whether a score below 0 speaks against the target."""
+    precision: str = "full"
+    """How exactly it was computed."""
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per token."""
