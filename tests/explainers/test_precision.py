@@ -12,9 +12,9 @@ from trueness.data.batches import EncodedSplit
 from trueness.errors import Unsupported, UserError
 from trueness.explainers import TEXT_EXPLAINERS, Gradient, precision
 from trueness.explainers.contract import Explainer
-from trueness.explainers.precision import PROBED, attribute
+from trueness.explainers.precision import PROBED, WORTH, attribute
 
-MANY = examples(sizes=(9,) * (2 * PROBED + 1), pairs=False)
+MANY = examples(sizes=(9,) * WORTH, pairs=False)
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def test_else_it_is_full(change, monkeypatch):
 
 
 def test_few_texts_and_slow_devices_are_not_probed(monkeypatch):
-    assert used("nothing", monkeypatch, MANY[: 2 * PROBED]) == "full"
-    assert Scripted.asked == [2 * PROBED]
+    assert used("nothing", monkeypatch, MANY[1:]) == "full"
+    assert Scripted.asked == [WORTH - 1]
     monkeypatch.setattr(precision, "_offered", lambda _: [])
     Scripted.asked.clear()
     assert attribute(Scripted(), build(), batch_of(MANY), "predicted", "auto").precision == "full"

@@ -12,11 +12,14 @@ _BITS = 24
 """Of a number between 0 and 1: all that single precision holds."""
 
 
-def uniform(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:
-    """(numbers, count) from [0, 1): for each of the numbers its own sequence; streams of one seed are independent."""
-    first = _mixed(numbers.long() + _mixed(torch.tensor(seed * 1000 + stream, device=numbers.device)))
-    places = torch.arange(count, device=numbers.device) * _STEP
-    return ((_mixed(first[:, None] + places[None]) >> (64 - _BITS)) & ((1 << _BITS) - 1)).float() / (1 << _BITS)
+def uniform(seed: int, numbers: Tensor, count: int, stream: int = 0, first: int = 0) -> Tensor:
+    """(numbers, count) from [0, 1): for each of the numbers its own sequence, from its `first` on.
+
+    Streams of one seed are independent.
+    """
+    begin = _mixed(numbers.long() + _mixed(torch.full((), seed * 1000 + stream, device=numbers.device)))
+    places = torch.arange(first, first + count, device=numbers.device) * _STEP
+    return ((_mixed(begin[:, None] + places[None]) >> (64 - _BITS)) & ((1 << _BITS) - 1)).float() / (1 << _BITS)
 
 
 def normal(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:

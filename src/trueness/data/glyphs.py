@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -34,14 +36,20 @@ def _glyph(character: str) -> Tensor:
     return torch.tensor(rows)
 
 
+@functools.lru_cache(maxsize=4)
+def _glyphs(device: torch.device) -> tuple[Tensor, Tensor]:
+    """The letters in a row, and every digit: sent to a device once."""
+    letters = torch.cat([_glyph(character) for character in _FIRST], dim=1)
+    return letters.to(device), torch.stack([_glyph(str(number)) for number in range(10)]).to(device)
+
+
 def written(digits: Tensor, size: float) -> tuple[Tensor, Tensor]:
     """IMG and these digits (texts, 4) in a font of `size` pixels.
 
     (texts, height, width) ink from 0 to 1, and (width,) which columns are white; the others are black.
     """
     device = digits.device
-    first = torch.cat([_glyph(character) for character in _FIRST], dim=1).to(device)
-    table = torch.stack([_glyph(str(number)) for number in range(10)]).to(device)
+    first, table = _glyphs(device)
     last = table[digits].permute(0, 2, 1, 3).flatten(2)
     dots = torch.cat([first.expand(len(digits), -1, -1), last], dim=2)
     tall = max(3, round(size * _CAPITAL))

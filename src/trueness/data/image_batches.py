@@ -192,14 +192,16 @@ class ImageSplit:
         return found.index_copy(0, where, made)
 
     def _index(self, rows: npt.ArrayLike) -> Tensor:
-        return torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device, non_blocking=True)
+        made = torch.from_numpy(np.asarray(rows, dtype=np.int64))
+        # Only from pinned memory does a GPU take it without finishing first what it is at.
+        return made.pin_memory().to(self.device, non_blocking=True) if self.on_gpu else made.to(self.device)
 
     def batch(self, rows: npt.ArrayLike) -> ImageBatch:
         """The images of those numbers."""
         chosen = np.asarray(rows, dtype=np.int64)
         index = self._index(chosen)
-        black = torch.zeros_like(self._pixels[index], dtype=torch.float32)
-        pixels = black if self._outline_alone else self._shown(chosen)
+        black = self._outline_alone
+        pixels = torch.zeros_like(self._pixels[index], dtype=torch.float32) if black else self._shown(chosen)
         made = ImageBatch(
             pixels, self.labels[index], self._image_numbers[index], self.background, self._blank, self.cell
         )

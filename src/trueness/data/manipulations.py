@@ -6,6 +6,7 @@ is fixed by the seed and the image's number.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -43,7 +44,7 @@ class Manipulation:
 
     def apply(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:
         """The images with the artefact: inside the region changed, outside it bit for bit as they were."""
-        region = self.region(*pixels.shape[2:]).to(pixels.device)
+        region = _region_on(self, *pixels.shape[2:], pixels.device)
         return torch.where(region, self.change(pixels, numbers, seed).clamp(0, 1), pixels)
 
     def at_level(self, level: float) -> Manipulation:
@@ -51,6 +52,12 @@ class Manipulation:
         made: Any = self
         changed: Manipulation = replace(made, **{self.visibility: level})
         return changed
+
+
+@functools.lru_cache(maxsize=64)
+def _region_on(manipulation: Manipulation, height: int, width: int, device: torch.device) -> Tensor:
+    """Sent to a device once, not with every batch."""
+    return manipulation.region(height, width).to(device)
 
 
 def _radii(height: int, width: int, device: torch.device | str = "cpu") -> Tensor:
@@ -151,10 +158,18 @@ class StripedNoise(Manipulation):
 
     def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:  # noqa: D102
         count, _, height, width = pixels.shape
-        size = height * width
-        chosen = uniform(seed, numbers, size, 1).view(count, 1, height, width) < self.probability
-        colours = uniform(seed, numbers, 3 * size, 2).view(count, 3, height, width)
-        return torch.where(chosen, colours, pixels)
+        # Numbers are drawn for the rows of the band alone; which ones does not depend on the band.
+        rows = [row for row in range(height) if self.top <= (row + 0.5) * (SIDE / height) < self.bottom]
+        if not rows:
+            return pixels
+        top, bottom, size = rows[0], rows[-1] + 1, len(rows) * width
+        chosen = uniform(seed, numbers, size, 1, first=top * width) < self.probability
+        colours = [uniform(seed, numbers, size, 2, first=(colour * height + top) * width) for colour in range(3)]
+        changed = pixels.clone()
+        band = changed[:, :, top:bottom]
+        drawn = torch.stack(colours, dim=1).view(count, 3, len(rows), width)
+        changed[:, :, top:bottom] = torch.where(chosen.view(count, 1, len(rows), width), drawn, band)
+        return changed
 
 
 @dataclass(frozen=True)

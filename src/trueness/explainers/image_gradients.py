@@ -158,11 +158,13 @@ class GuidedBackpropagation(ImageExplainer):
 
 @contextlib.contextmanager
 def _guided(model: ImageNetwork) -> Iterator[None]:
-    def cut(_: nn.Module, before: tuple[Tensor, ...], after: Any) -> tuple[Tensor, ...]:  # noqa: ARG001  # a hook
-        return tuple(functional.relu(gradient) for gradient in before)
+    def cut(_: nn.Module, __: Any, output: Tensor) -> None:
+        # Negative parts are cut off before the ReLU instead of after it: its own mask changes no sign.
+        if output.requires_grad:
+            output.register_hook(functional.relu)  # type: ignore[no-untyped-call]
 
     parts = [part for part in model.modules() if isinstance(part, nn.ReLU | nn.ReLU6)]
-    hooks = [part.register_full_backward_hook(cut) for part in parts]
+    hooks = [part.register_forward_hook(cut) for part in parts]
     try:
         yield
     finally:

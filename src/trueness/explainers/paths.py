@@ -327,8 +327,8 @@ def _sampled(
 
 
 def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:
-    """Normal noise at explained positions, one draw per text and sample."""
-    size = embeddings.shape[-1]
+    """Normal noise at explained positions, one draw per text and sample; drawn on the device."""
+    size, device = embeddings.shape[-1], embeddings.device
     inside = batch.mask[..., None]
     count = (batch.mask.sum(dim=-1) * size).clamp(min=1).to(embeddings.dtype)
     mean = (embeddings * inside).sum(dim=(1, 2)) / count
@@ -340,8 +340,8 @@ def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:
         drawn = embeddings.new_zeros(len(row), width, size)
         for place, (one, sample) in enumerate(zip(row.tolist(), point.tolist(), strict=True)):
             length, start = seeds[one]
-            generator = torch.Generator().manual_seed((start + 7_919 * (sample + 1)) % 2**63)
-            drawn[place, :length] = torch.randn(length, size, generator=generator).to(drawn)
+            generator = torch.Generator(device).manual_seed((start + 7_919 * (sample + 1)) % 2**63)
+            drawn[place, :length] = torch.randn(length, size, generator=generator, device=device)
         return drawn * scale[row][:, None, None] * inside[row, :width]
 
     return at
