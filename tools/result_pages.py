@@ -24,7 +24,7 @@ STUDIES = {
 ALSO = {
     "recursive-roar": {"minilm.json": "MiniLM"},
     "ground-truth-text": {"rationales.json": "rationale models"},
-    "ground-truth-images": {"pretrained.json": "pretrained network"},
+    "ground-truth-images": {"pretrained.json": "a pretrained network"},
 }
 """Other files of a study whose claims and cells count, beside compare.json, and what they are about."""
 UNKNOWN = "unknown"
@@ -82,30 +82,52 @@ def verdicts() -> str:
     """Every claim of every study: verdict, what decides, link."""
     parts = []
     for study, title in STUDIES.items():
-        about = {f"{study}/{file}": f" ({what})" for file, what in ALSO.get(study, {}).items()}
+        more = " and ".join(f"of {what}" for what in ALSO.get(study, {}).values())
+        link = f"[More{', and claims ' if more else ''}{more}](results/{study}.md)"
         rows = [
-            [claim["claim"] + about.get(file, ""), f"**{claim['verdict']}**", in_short(claim["evidence"])]
-            for file in files(study)
-            for claim in read(file)["claims"]
+            [re.sub(r": roar-synthetic[^)]*", "", one["claim"]), f"**{one['verdict']}**", one_number(one["evidence"])]
+            for one in read(f"{study}/compare.json")["claims"]
         ]
-        parts.append(f"## {title}\n\n{table(['claim', 'verdict', 'in short'], rows)}\n[More](results/{study}.md)\n")
+        parts.append(f"## {title}\n\n{table(['claim', 'verdict', 'one number'], rows)}\n{link}\n")
     return "\n".join(parts)
 
 
 def in_short(evidence: str) -> str:
     """How often it holds, or why that cannot be told, and the first place's number with its interval."""
+    told, first = _parted(evidence)
+    return f"{told}; {first}" if first else told
+
+
+def one_number(evidence: str) -> str:
+    """The first place's number with its interval, or how often it holds."""
+    told, first = _parted(evidence)
+    return first or re.sub(r", ground-truth.*", "", told)
+
+
+def _parted(evidence: str) -> tuple[str, str]:
     lead, _, places = evidence.partition(". ")
     counts = re.search(r"\d[\d,]* of \d[\d,]* [a-z]+", lead)
     told = counts[0] if counts else lead.partition(":")[0] if places else lead.partition("; ")[0]
     first = re.match(
         r"([^:;@]+)(?:@[^:,]+)?(?:, [^:]+)?: .*?([-+]?\d+\.\d+(?![\de])(?: \([-\d.]+ to [-\d.]+\))?)", places
     )
-    return f"{told}; {first[1]} {first[2]}" if first else told
+    return told, f"{first[1]} {first[2]}" if first else ""
 
 
 def claims(file: str) -> str:
-    """Claims, verdicts and evidence."""
-    rows = [[claim["claim"], f"**{claim['verdict']}**", claim["evidence"]] for claim in read(file)["claims"]]
+    """Claims, verdicts, and what they rest on in short."""
+    rows = [[claim["claim"], f"**{claim['verdict']}**", in_short(claim["evidence"])] for claim in read(file)["claims"]]
+    return table(["claim", "verdict", "in short"], rows)
+
+
+def evidence(study: str) -> str:
+    """Claims, verdicts and all evidence, of every file of a study."""
+    about = {f"{study}/{file}": f" ({what})" for file, what in ALSO.get(study, {}).items()}
+    rows = [
+        [claim["claim"] + about.get(file, ""), f"**{claim['verdict']}**", claim["evidence"]]
+        for file in files(study)
+        for claim in read(file)["claims"]
+    ]
     return table(["claim", "verdict", "evidence"], rows)
 
 
@@ -158,7 +180,7 @@ def causes(study: str) -> str:
 
 
 def cells(study: str) -> str:
-    """A page of every published cell beside ours."""
+    """A page of the evidence for every claim, and of every published cell beside ours."""
     named = {_key(row): cause for row, cause, _ in differing(study)}
     rows = []
     for row in (row for file in files(study) for row in read(file)["rows"]):
@@ -176,8 +198,8 @@ def cells(study: str) -> str:
         rows.append([*place, *numbers, row["outcome"], named.get(_key(row), "")])
     header = ["quantity", "dataset", "model", "method", "published", "ours", "95 % interval", "n", "margin", "outcome"]
     made = f"Made by `tools/update_docs.py` from `results/{study}/`. [Back]({study}.md)"
-    text = f"# All published cells: {STUDIES[study]}\n\n{made}\n\n"
-    return text + table([*header, "cause"], rows)
+    text = f"# All evidence: {STUDIES[study]}\n\n{made}\n\n## Claims\n\n{evidence(study)}\n"
+    return text + (f"## Published cells\n\n{table([*header, 'cause'], rows)}" if rows else "")
 
 
 def _key(row: dict[str, Any]) -> tuple[str, ...]:
