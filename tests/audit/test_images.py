@@ -9,6 +9,7 @@ from PIL import Image
 import trueness as tn
 from tests.inline import here
 from trueness.audits.image_words import of_images, page_of_images
+from trueness.audits.page import TRIALS
 from trueness.browser.site import Site
 from trueness.data.images import ImageDataset, Images
 from trueness.engine import Listener, Store
@@ -96,6 +97,7 @@ def test_folders_of_splits_are_pictures_too(audited):
 
 
 def test_sentences_of_texts_are_said_of_images():
+    assert "layer by layer" not in of_images(TRIALS["depends on the model"].how), "images' is ruined all at once"
     assert of_images("more models may settle it, --set seeds=4.") == "more models may settle it, --set planted=4."
     said = of_images("Words of a text: hiding words of 30 texts when a full stop is added or taken away.")
     assert said == "Squares of an image: hiding squares of 30 images when every pixel becomes one level brighter."
