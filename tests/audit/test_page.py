@@ -119,8 +119,10 @@ def test_every_explainer_trial_verdict_and_check_appears(audit, read):
     assert "it does not make a model or an explanation compliant with anything" in read.text
 
 
-def test_the_clock_is_said_where_it_is_known(audit):
-    assert "3 foils, 6 min." in page(audit.model_copy(update={"seconds": 360.0}))
+def test_a_run_from_the_store_tells_what_was_computed(audit):
+    again = audit.model_copy(update={"seconds": 360.0})
+    assert "3 foils, 9 min 30 s of computing." in page(again)
+    assert "3 foils, 6 min." in page(again.model_copy(update={"cost": ()})), "the clock, where nothing else is known"
 
 
 def test_names_and_words_stay_text(audit, read):
