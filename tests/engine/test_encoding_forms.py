@@ -125,11 +125,11 @@ def test_a_file_is_read_as_bytes_and_a_folder_by_its_names_and_contents(tmp_path
 
 
 @pytest.mark.parametrize("changed", ["st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns"])
-def test_a_file_is_read_again_when_anything_the_system_tells_of_it_changed(monkeypatch, changed):
+def test_a_file_is_read_again_when_anything_the_system_tells_of_it_changed(tmp_path, monkeypatch, changed):
     read = []
     monkeypatch.setattr(encoding, "file_digest", lambda path: read.append(path) or "digest")
     state = {"st_dev": 1, "st_ino": 2, "st_size": 3, "st_mtime_ns": 4, "st_ctime_ns": 5}
-    path = Path(f"/made up by a test of {changed}")
+    path = tmp_path / "a"
     monkeypatch.setattr(Path, "stat", lambda self: SimpleNamespace(**state))
     assert [encoding._remembered(path) for _ in range(2)] == ["digest"] * 2
     assert len(read) == 1
@@ -140,13 +140,13 @@ def test_a_file_is_read_again_when_anything_the_system_tells_of_it_changed(monke
 
 
 @pytest.mark.parametrize("newer", ["st_mtime_ns", "st_ctime_ns"])
-def test_a_file_of_the_last_two_seconds_is_always_read(monkeypatch, newer):
+def test_a_file_of_the_last_two_seconds_is_always_read(tmp_path, monkeypatch, newer):
     read, now = [], 10 * 10**9
     monkeypatch.setattr(encoding, "file_digest", lambda path: read.append(path) or "digest")
     monkeypatch.setattr(encoding.time, "time_ns", lambda: now)
     state = {"st_dev": 1, "st_ino": 2, "st_size": 3, "st_mtime_ns": 4, "st_ctime_ns": 5, newer: now - 2 * 10**9 + 1}
     monkeypatch.setattr(Path, "stat", lambda self: SimpleNamespace(**state))
-    path = Path(f"/made up by a test of {newer}")
+    path = tmp_path / "a"
     for _ in range(3):
         assert encoding._remembered(path) == "digest"
     assert len(read) == 3
