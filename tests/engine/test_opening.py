@@ -1,10 +1,13 @@
 """What is said when a folder is opened as a store, to the letter, and what is made in it."""
 
+import contextlib
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from trueness.engine import Store, StoreError, layout
+from trueness.engine import store as store_module
 from trueness.engine.layout import abandoned_candidates, mend, open_folder
 
 
@@ -106,3 +109,19 @@ def test_what_was_being_written_is_found_in_the_order_of_its_keys(store):
         item.unlink() if item.is_file() else item.rmdir()
     temporary.rmdir()
     assert list(abandoned_candidates(store.path)) == []
+
+
+def test_what_another_run_has_collected_meanwhile_does_not_stop_this_one(store, monkeypatch):
+    gone = store.path / "temporary" / f"{'a' * 40}.{'0' * 32}"
+    monkeypatch.setattr(store_module, "abandoned_candidates", lambda path: [("a" * 40, gone), ("b" * 40, gone)])
+    assert store.collect_garbage() == 2
+
+
+def test_a_log_that_vanishes_while_logs_are_listed_is_passed_over(store, monkeypatch):
+    def vanished(**_):
+        raise FileNotFoundError
+
+    there = SimpleNamespace(name="there.log", stat=lambda **_: SimpleNamespace(st_mtime=1.0))
+    entries = [SimpleNamespace(name="gone.log", stat=vanished), there]
+    monkeypatch.setattr(store_module.os, "scandir", lambda path: contextlib.nullcontext(entries))
+    assert store.failed() == ["there"]

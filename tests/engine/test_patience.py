@@ -196,9 +196,11 @@ def test_a_task_whose_worker_died_is_tried_once_more(store, clock):
     heard = []
     listener = Listener()
     listener.failed = heard.append
-    summary = run([double(value=2)], store, executor, listener=listener)
+    target = double(value=2)
+    summary = run([target], store, executor, listener=listener)
     (failure,) = summary.failures
     assert heard == [failure]
+    assert failure.task is target
     assert (failure.error, failure.log) == ("its worker process died twice (killed, or out of memory)", "")
     assert len(executor.asked) == 2
 

@@ -60,6 +60,7 @@ def test_an_error_is_a_failure_of_its_task_alone(store, answer, error, log):
     summary = run([above], store, executor, listener=listener)
     (failure,) = summary.failures
     assert (failure.error, failure.log) == (error, log)
+    assert failure.task.key in (first.key, second.key)
     assert (summary.total, summary.computed, summary.found, summary.blocked) == (3, 1, 0, [above])
     assert len(executor.asked) == 2
     assert ("failed", failure) in listener.heard
@@ -102,6 +103,7 @@ def test_an_executor_that_takes_no_tasks_is_a_failure_of_each(store):
         "the executor is broken and takes no more tasks (gone)"
     ] * 2
     assert {failure.log for failure in summary.failures} == {""}
+    assert {failure.task.key for failure in summary.failures} == {double(value=1).key, double(value=2).key}
     assert executor.looks == 2
 
 

@@ -69,6 +69,11 @@ def pools(monkeypatch):
             os.close(process.sentinel)
 
 
+def test_an_executor_without_slots_is_refused():
+    with pytest.raises(ValueError, match=r"^a local executor needs at least one slot$"):
+        LocalExecutor([])
+
+
 def test_a_slot_is_one_spawned_process_with_its_device_made_when_first_used(pools):
     slot = _Slot("cuda:3")
     assert pools == []
