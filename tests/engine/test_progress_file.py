@@ -127,6 +127,13 @@ def test_a_run_that_is_interrupted_ends_with_failures(store, clock):
     assert told(file)["state"] == "ended with failures"
 
 
+def test_a_plan_is_told_at_once_also_just_after_damage(store, clock):
+    file = ProgressFile(store, "study", "A study")
+    file.damaged(DamagedObjectError("k", "why"))
+    file.planned(5, 2)
+    assert told(file)["total"] == 5
+
+
 def test_damage_is_counted_and_told_in_time(store, clock):
     file = ProgressFile(store, "study", "A study")
     file.damaged(DamagedObjectError("k", "why"))

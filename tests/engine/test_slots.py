@@ -1,7 +1,6 @@
 """The slots of the local executor, with a pool in place of processes; real ones are in test_local."""
 
 import os
-import signal
 import sys
 import threading
 import types
@@ -13,7 +12,7 @@ import pytest
 
 from tests.engine.fakes import settled
 from trueness.engine import LocalExecutor, local
-from trueness.engine.local import _end_with_parent, _main_not_imported, _Slot, _start
+from trueness.engine.local import _main_not_imported, _Slot, _start
 
 
 class Process:
@@ -252,43 +251,3 @@ def test_a_shutdown_ends_with_the_program(monkeypatch):
     executor.shutdown(wait=False)
     executor.shutdown()
     assert [thread.did for thread in made] == [["_close", True, "start"], ["_close", True, "start", "join"]]
-
-
-def test_a_fresh_worker_has_its_device_and_one_thread_and_ends_with_its_parent(monkeypatch):
-    made, signals, environment = [], [], {"OMP_NUM_THREADS": "8"}
-
-    class Thread:
-        def __init__(self, target, daemon):
-            made.append((target, daemon))
-
-        def start(self):
-            made.append("started")
-
-    monkeypatch.setattr(local, "os", types.SimpleNamespace(environ=environment))
-    monkeypatch.setattr(local, "threading", types.SimpleNamespace(Thread=Thread))
-    monkeypatch.setattr(signal, "signal", lambda *args: signals.append(args))
-    _start("cuda:1")
-    assert environment == {
-        "TRUENESS_DEVICE": "cuda:1",
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
-    }
-    assert signals == [(signal.SIGINT, signal.SIG_IGN)]
-    assert made == [(_end_with_parent, True), "started"]
-    environment["PYTORCH_CUDA_ALLOC_CONF"] = "mine"
-    _start("cuda:1")
-    assert environment["PYTORCH_CUDA_ALLOC_CONF"] == "mine", "what a person chose stands"
-
-
-def test_a_worker_leaves_once_its_parent_is_gone(monkeypatch):
-    seen = []
-    monkeypatch.setattr(local, "wait", lambda sentinels: seen.append(sentinels))
-    monkeypatch.setattr(local, "os", types.SimpleNamespace(_exit=seen.append))
-    monkeypatch.setattr(local.multiprocessing, "parent_process", lambda: None)
-    _end_with_parent()
-    assert seen == [], "a process that was not spawned has none"
-    monkeypatch.setattr(local.multiprocessing, "parent_process", lambda: types.SimpleNamespace(sentinel=17))
-    _end_with_parent()
-    assert seen == [[17], 1]
