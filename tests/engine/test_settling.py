@@ -143,6 +143,8 @@ def test_what_is_found_tells_no_time(store):
     summary = run([double(value=1)], store, Answers(Outcome("found", 5.0)), listener=listener)
     assert (summary.found, summary.computed) == (1, 0)
     assert listener.heard == [("planned", 1, 0), ("finished", double(value=1).key, None)]
+    several = [double(value=number) for number in range(3)]
+    assert run(several, store, Answers(*[Outcome("found")] * 3)).found == 3
 
 
 def test_the_longest_chain_goes_first_and_what_is_ready_next_joins_it(store):
