@@ -99,6 +99,7 @@ def test_paths_and_references_stand_for_their_content_and_travel_as_they_are(tmp
     values = [path, (reference,), {"x": path}, {reference}, Options(path, ())]
     assert plain(values) == [path, [reference], {"x": path}, [reference], {"a": [], "b": path}]
     assert isinstance(plain(values)[1][0], Reference)
+    assert plain(np.array(path, dtype=object)) == path, "also in NumPy's wrapping"
     content = {"content of a path": hashlib.blake2b(b"abc", digest_size=20).hexdigest()}
     identity = {"outside": "mine.py:f", "sources": [{"name": "mine.py:f", "version": "2", "source": "0" * 40}]}
     assert canonical(values) == [content, [identity], {"x": content}, [identity], {"a": [], "b": content}]
