@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from tools.mutate import count, prepare
+from tools.mutate import count, prepare, still_explained
 
 
 def test_mutants_are_counted_by_module_and_end():
@@ -33,3 +33,10 @@ def test_one_part_is_changed_and_its_tests_are_run(tmp_path, monkeypatch):
     assert selected[0] == "tests/engine"
     assert selected[-2:] == ["-m", "not slow"]
     assert told["source_paths"] == ["src"]
+
+
+def test_reasons_are_kept_while_what_they_explain_survives():
+    before = {"why": {"a": "it only logs", "b": "equal on every system"}, "survivors": ["a", "b"]}
+    assert still_explained(before, ["b", "c"]) == {"why": {"b": "equal on every system"}}
+    assert still_explained(before, ["c"]) == {}
+    assert still_explained({}, ["a"]) == {}

@@ -2,7 +2,7 @@
 
 `make mutate PART=stats`, or protocols, or engine; SAMPLE=300 tries so many changes, drawn at random, instead of all.
 Works on a copy in runs/mutation, with the tests that are not marked slow; counts and survivors go to
-results/robustness/mutation.json.
+results/robustness/mutation.json. Why no test can see a survivor is written there by hand, under `why`, and kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 KEPT = Path("results/robustness/mutation.json")
 COPIED = ("src", "tests", "tools", "docs", "locks", "pyproject.toml", "constraints.txt", "README.md")
@@ -54,6 +56,12 @@ def count(listed: str) -> dict[str, dict[str, int]]:
     return {module: {"mutants": states.total(), **states} for module, states in sorted(found.items())}
 
 
+def still_explained(before: Mapping[str, Any], survivors: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The reasons that somebody wrote under `why`, of the changes that survive still: no test could see them."""
+    why = {name: reason for name, reason in before.get("why", {}).items() if name in survivors}
+    return {"why": why} if why else {}
+
+
 def main(part: str, sample: int) -> None:
     """Run, count and keep; of all changes, or of as many as asked for."""
     # mutmut has a virtual environment of its own, since it does not work with the newest pytest; the rest is shared.
@@ -77,12 +85,14 @@ def main(part: str, sample: int) -> None:
     total = sum((Counter(states) for states in modules.values()), Counter[str]())
     noticed = total["killed"] + total["timeout"]
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    survivors = sorted(name for name, _, state in map(_parted, listed.splitlines()) if state == "survived")
     kept[part] = {
         "command": f"make mutate PART={part}" + (f" SAMPLE={sample}" if sample else ""),
         "seconds": round(time.monotonic() - begin),
         "total": {**total, "killed, %": round(100 * noticed / total["mutants"], 1)},
         "modules": modules,
-        "survivors": sorted(name for name, _, state in map(_parted, listed.splitlines()) if state == "survived"),
+        "survivors": survivors,
+        **still_explained(kept.get(part, {}), survivors),
     }
     KEPT.write_text(json.dumps(kept, indent=1) + "\n")
 

@@ -86,6 +86,13 @@ def test_an_object_is_on_the_disk_when_commit_returns(disk, tmp_path):
     assert intact(Store.open(disk.after_a_cut(tmp_path / "cut") / "store")) == {KEY}
 
 
+def test_an_object_survives_also_where_the_folder_of_objects_had_to_be_made_anew(disk, tmp_path):
+    store = Store.open(disk.root / "store", create=True, durable=True)
+    store.objects.rmdir()
+    commit(store)
+    assert intact(Store.open(disk.after_a_cut(tmp_path / "cut") / "store")) == {KEY}
+
+
 def test_a_durable_run_also_syncs_what_others_left_unsynced(disk, tmp_path):
     fast = Store.open(disk.root / "store", create=True)
     with ThreadPoolExecutor(1) as executor:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trueness.engine import LocalExecutor, cores
+from trueness.engine import LocalExecutor
 
 
 def test_slots_run_side_by_side_in_processes_of_their_own():
@@ -56,20 +56,6 @@ def test_a_dead_process_breaks_only_its_own_task():
         with pytest.raises(BrokenProcessPool):
             executor.submit(os._exit, 1).result()
         assert executor.submit(abs, -1).result() == 1
-
-
-def test_cores_are_counted_where_a_system_tells_no_affinity(monkeypatch):
-    assert cores() == len(os.sched_getaffinity(0))
-    monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert cores() == 7
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert cores() == 1
-
-
-def test_at_least_one_slot():
-    with pytest.raises(ValueError, match="slot"):
-        LocalExecutor([])
 
 
 def test_a_script_needs_no_main_guard_and_workers_end_with_a_killed_parent(tmp_path):

@@ -129,10 +129,10 @@ class _Run:
         while self.ready or self.running or self.elsewhere:
             if seconds is not None and time.monotonic() - self.begin > seconds:
                 raise TimeUpError
+            self._look_elsewhere()
             # Twice as many as there are slots, so that no worker waits for the driver.
             while self.ready and len(self.running) < 2 * self.slots:
                 self._submit(heapq.heappop(self.ready)[2])
-            self._look_elsewhere()
             if self.running:
                 patience = _PATIENCE if self.elsewhere else _LOOK if seconds is None else _GLANCE
                 finished, _ = wait(self.running, patience, return_when=FIRST_COMPLETED)

@@ -80,7 +80,7 @@ class ProgressFile(Listener):
         if not now and time.monotonic() - self.written < _EVERY:
             return
         self.written = time.monotonic()
-        content = json.dumps({**self.told, "written": time.time()}).encode("utf-8", "backslashreplace")
+        content = json.dumps({**self.told, "written": time.time()}).encode()
         with contextlib.suppress(OSError):  # a run does not fail because nobody can watch it
             make_folder(self.path.parent)
             write_atomically(self.path, content)
