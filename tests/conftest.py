@@ -53,7 +53,7 @@ SLOW = (
     "tests/papers/test_attention_claims.py",
     "tests/protocols/roar/test_step.py",
     "tests/stats/test_corrections.py",
-    "tests/protocols/test_agreement.py",
+    "tests/protocols/test_agreement_of_models.py",
     "tests/protocols/attention/test_adversary.py",
     "tests/models/test_cuda_graphs.py",
     "tests/test_layers.py",
@@ -66,7 +66,7 @@ SLOW = (
     "tests/models/test_black_box.py",
     "tests/audit/test_exports.py",
     "tests/explainers/test_packing.py",
-    "tests/protocols/attefa/test_score.py",
+    "tests/protocols/attefa/test_twin_ceiling.py",
     "tests/protocols/roar/test_leak.py",
     "tests/ratings/test_ratings.py",
 )

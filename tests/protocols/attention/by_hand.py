@@ -43,10 +43,14 @@ def frames(seeds: int = 2, **changes: Any) -> tuple[pd.DataFrame, pd.DataFrame, 
         }
     )
     metrics = pd.DataFrame(
-        [("bilstm-additive", 0, 0.91), ("bilstm-additive", 1, 0.95), ("bilstm-uniform", 0, 0.8)]
-        + [("bilstm-uniform", 1, 0.82), ("bilstm-uniform", 7, 0.1)],
-        columns=["model", "seed", "value"],
-    ).assign(dataset="texts", metric="f1")
+        {
+            "model": ["bilstm-additive"] * 2 + ["bilstm-uniform"] * 3,
+            "seed": [0, 1, 0, 1, 7],
+            "value": [0.91, 0.95, 0.8, 0.82, 0.1],
+            "dataset": "texts",
+            "metric": "f1",
+        }
+    )
     records = records[records["seed"] < seeds].assign(dataset="texts", model="bilstm-additive")
     return records, spread if seeds > 1 else spread.iloc[:0][["dataset", "model", "instance"]], metrics
 

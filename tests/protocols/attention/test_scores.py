@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.protocols.attention.by_hand import ADVERSARY, P, TAU, cell, frames
+from tests.protocols.attention.by_hand import ADVERSARY, TAU, P, cell, frames
 from trueness.protocols.attention.correlation import PAIRS
 from trueness.protocols.attention.scores import scores
 from trueness.protocols.attention.summary import cells_of

@@ -173,12 +173,21 @@ def test_the_table_of_correlations_has_a_row_for_each_pair_class_and_seed():
         "undefined": 1,
     }
     assert [(row["class"], row["seed"]) for row in rows[:6]] == [
-        ("all", 0), ("all", 1), ("0", 0), ("0", 1), ("1", 0), ("1", 1),
-    ]  # fmt: skip
+        ("all", 0),
+        ("all", 1),
+        ("0", 0),
+        ("0", 1),
+        ("1", 0),
+        ("1", 1),
+    ]
     empty = next(correlations(cell(**{f"tau: {FIRST}": np.nan, f"p: {FIRST}": np.nan})))
     assert {name: empty[name] for name in ("mean", "deviation", "significant", "n", "undefined")} == {
-        "mean": None, "deviation": None, "significant": None, "n": 0, "undefined": 4,
-    }  # fmt: skip
+        "mean": None,
+        "deviation": None,
+        "significant": None,
+        "n": 0,
+        "undefined": 4,
+    }
 
 
 def test_histograms_share_all_instances_out():
@@ -187,9 +196,12 @@ def test_histograms_share_all_instances_out():
     assert quantities == [*(f"tau: {pair}" for pair in PAIRS), "exact"], "the search found nothing"
     exact = [row for row in rows if row["quantity"] == "exact"]
     assert [(row["class"], row["low"], row["high"], row["share"]) for row in exact] == [
-        ("0", 0.3, 0.32, 1 / 8), ("0", 0.4, 0.42, 1 / 8), ("0", 0.6, 0.62, 1 / 8),
-        ("1", 0.5, 0.52, 2 / 8), ("1", 0.68, 0.7, 3 / 8),
-    ]  # fmt: skip
+        ("0", 0.3, 0.32, 1 / 8),
+        ("0", 0.4, 0.42, 1 / 8),
+        ("0", 0.6, 0.62, 1 / 8),
+        ("1", 0.5, 0.52, 2 / 8),
+        ("1", 0.68, 0.7, 3 / 8),
+    ]
     assert {row["model"] for row in rows} == {"bilstm-additive"}
     tau = [row for row in histograms(cell(classes=6, **{f"tau: {FIRST}": 0.31})) if row["quantity"] == f"tau: {FIRST}"]
     assert tau == [{**HERE, "quantity": f"tau: {FIRST}", "class": "all", "low": 0.3, "high": 0.35, "share": 1.0}]
@@ -211,8 +223,11 @@ def test_densities_count_instances_by_their_largest_weight():
         "share": 1.0,
     }
     assert [(row["attention_low"], row["low"], row["count"], row["share"]) for row in first[1:]] == [
-        (0.1, 0.2, 2, pytest.approx(2 / 3)), (0.1, 0.3, 1, pytest.approx(1 / 3)), (0.5, 0.4, 1, 1.0), (0.9, 0.4, 2, 1.0),
-    ]  # fmt: skip
+        (0.1, 0.2, 2, pytest.approx(2 / 3)),
+        (0.1, 0.3, 1, pytest.approx(1 / 3)),
+        (0.5, 0.4, 1, 1.0),
+        (0.9, 0.4, 2, 1.0),
+    ]
     assert list(dict.fromkeys(row["quantity"] for row in rows)) == ["permutation", "exact", "search@jw2019"]
     above = next(densities(cell(max_attention=1.0000001, permutation=0.01)))
     assert (above["attention_low"], above["count"]) == (0.9, 8), "rounding does not lose an instance"
