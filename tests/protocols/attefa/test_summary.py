@@ -218,10 +218,7 @@ def test_scores_that_cannot_be_given_say_why():
 
 
 def test_a_result_and_its_cells_again():
-    one, other = (
-        cell(),
-        TwinCell("more", "cnn-dot", *(getattr(cell(ceiling=0.5), n) for n in ("bases", "runs", "metrics"))),
-    )
+    one, other = cell(), replace(cell(ceiling=0.5), dataset="more", model="cnn-dot")
     records = pd.DataFrame({"change": [0.1]})
     result = summarise([one, other], records)
     assert result.records is records
