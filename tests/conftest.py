@@ -54,7 +54,7 @@ SLOW = (
     "tests/protocols/roar/test_step.py",
     "tests/stats/test_corrections.py",
     "tests/protocols/test_agreement_of_models.py",
-    "tests/protocols/attention/test_adversary.py",
+    "tests/protocols/attention/test_ascent.py",
     "tests/models/test_cuda_graphs.py",
     "tests/test_layers.py",
     "tests/engine/test_local.py",
