@@ -161,19 +161,20 @@ def test_every_text_is_explained_in_its_row_and_for_the_class_asked():
 
 
 def test_the_shortest_text_shows_what_a_model_cannot_support():
-    sizes = []
+    sizes, targets = [], []
 
     @explainer("never")
-    def never(_, batch, __):
+    def never(_, batch, target):
         """Refuses."""
         sizes.append(batch.mask.sum(dim=1).tolist())
+        targets.append(target)
         raise Unsupported("never is never supported.")
 
     network, split = build(), EncodedSplit(TEXTS, VOCABULARY)
     methods = {"never": TEXT_EXPLAINERS["never"], "attention": TEXT_EXPLAINERS["attention"]}
-    found = explain_all(network, split, methods, refuse=False)
+    found = explain_all(network, split, methods, "gold", refuse=False)
     assert found.refused == {"never": "never is never supported."}
-    assert (list(found.scores), sizes) == (["attention"], [[2]])
+    assert (list(found.scores), sizes, targets) == (["attention"], [[2]], ["gold"])
     with pytest.raises(Unsupported):
         explain_all(network, split, methods)
 

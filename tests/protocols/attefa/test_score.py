@@ -86,6 +86,9 @@ def test_two_groups_of_seeds():
     assert two_groups([0.47, 0.48, 0.003, 0.002, 0.46, 0.001, 0.47, 0.48, 0.004])
     assert not two_groups([0.1, 0.12, 0.09, 0.11, 0.13, 0.1, 0.12, 0.1, 0.11])
     assert not two_groups([0.1, 0.9])
+    between = [0.0] * 20 + [1.0] + [2.0] * 21
+    assert not two_groups(between), "the gap is no wider than a group"
+    assert two_groups([value if value != 1 else 0.9 for value in between])
     assert not two_groups([0.3] * 9)
     rng = np.random.default_rng(0)
     assert np.mean([two_groups(rng.normal(0, 1, 9)) for _ in range(500)]) < 0.02

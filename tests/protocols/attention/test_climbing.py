@@ -220,6 +220,9 @@ def test_the_closed_median_by_hand():
     assert float(found[0]) == pytest.approx(sampled, abs=2e-3)
     expected = abs(1 / (1 + math.exp(-0.7)) - 1 / (1 + math.exp(-1.5)))
     assert float(found[1]) == pytest.approx(expected), "without spread the change is always the same"
+    p, far = 1 / (1 + math.exp(-2.2)), PermutedLogit(doubles(-3.0), doubles(0.5), doubles(2.2))
+    down = float(far.median_change())
+    assert down == pytest.approx(p - 1 / (1 + math.exp(3.0)), abs=1e-4), "so much more would be beyond 1"
 
 
 def test_columns_of_correlations_by_hand():

@@ -37,7 +37,7 @@ def test_measures_of_two_texts_by_hand():
     assert first["AUROC"].tolist() == [1.0, 1.0]
     assert first["precision"].tolist() == [1.0, 1.0]
     assert first["top token"].tolist() == [1.0, 1.0]
-    assert first["mean rank"].notna().all()
+    assert first["mean rank"].tolist() == [0.0, 0.0]
     assert first["decoy share"].tolist() == pytest.approx([3 / 10, np.nan], nan_ok=True)
     assert first[["selected", "recall"]].isna().all(axis=None), "only rationales select"
     second = table.iloc[2:]
@@ -56,6 +56,7 @@ def test_a_lower_score_of_the_evidence_is_seen_by_every_measure():
     low = np.array([[1.0, 4.0, 3.0, 2.0], [3.0, 1.0, 0.0, 0.0]])
     table = measured(Explained({"gradient": low}, MASK), EVIDENCE, DECOYS, np.array([0, 0]), np.array([0, 0]))
     assert table[["AUROC", "precision", "top token"]].to_numpy().tolist() == [[0, 0, 0]] * 2
+    assert table["mean rank"].tolist() == [1.0, 1.0]
     assert table["attribution share"].tolist() == pytest.approx([0.1, 0.25])
     assert table["decoy share"][0] == pytest.approx(0.4)
 

@@ -88,6 +88,9 @@ def test_seeds_whose_random_masks_cost_nothing_are_counted():
     (item,) = abstentions([replace(some, curves={**some.curves, ("plain", "random"): flat})], NOBODY, "share")
     assert item.quantity == "faithfulness"
     assert item.reason == ("the baseline curve never falls below its last point (of 1 of 4 seeds, which are left out)")
+    both = {**some.curves, (MASKED, "random"): flat, (MASKED, "gradient"): some.curves["recursive", "gradient"]}
+    (item,) = abstentions([replace(some, curves=both)], NOBODY, "share")
+    assert item.quantity == "faithfulness (masked training)"
 
 
 def steady(values, seeds=4):
