@@ -86,7 +86,7 @@ PART ?= stats
 mutate: .venv/dev.stamp
 	$(PYTHON) -m venv .venv/mutation
 	.venv/mutation/bin/pip install --quiet --disable-pip-version-check 'mutmut==3.8.0' 'pytest<9'
-	.venv/mutation/bin/python tools/mutate.py $(PART) $(SAMPLE)
+	.venv/mutation/bin/python tools/mutate.py $(PART) $(SAMPLE) $(DRAW)
 
 # Which lines the quick tests never run.
 coverage: .venv/dev.stamp

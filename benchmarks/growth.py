@@ -1,7 +1,8 @@
 """How costs grow with the length of a text and the number of texts: python -m benchmarks.growth [OUT].
 
-A small transformer with random weights on one thread: CPU seconds (the least of three) and peak memory of tensors. The
-exponent is the slope of the logarithms over the upper half of the sizes. Writes growth.csv and growth.png to OUT.
+A small transformer with random weights on one thread: CPU seconds (the least of three; of the largest size one) and
+peak memory of tensors. The exponent is the slope of the logarithms over the upper half of the sizes. Writes growth.csv
+and growth.png to OUT.
 """
 
 import sys

@@ -2,7 +2,7 @@
 
     python -m benchmarks.precision --device cuda --out results/benchmarks/precision-cuda.csv
 
-A transformer with random weights and 16 random texts; tau is the least of a text's with full precision.
+A transformer with random weights and 128 random texts; tau is the least of a text's with full precision.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--shapes", default="minilm,bert-base")
     parser.add_argument("--tokens", default="24,200")
-    parser.add_argument("--texts", type=int, default=16)
+    parser.add_argument("--texts", type=int, default=128)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     rows = []

@@ -1,6 +1,7 @@
 """Mutation testing: mutmut changes the code of one part in every small way it knows, and the part's tests should fail.
 
-`make mutate PART=stats`, or protocols, or engine; SAMPLE=300 tries so many changes, drawn at random, instead of all.
+`make mutate PART=stats`, or protocols, or engine; SAMPLE=300 tries so many changes, drawn at random, instead of all,
+and DRAW=1 another such sample.
 Works on a copy in runs/mutation, with the tests that are not marked slow; counts and survivors go to
 results/robustness/mutation.json. Why no test can see a survivor is written there by hand, under `why`, and kept.
 """
@@ -62,7 +63,7 @@ def still_explained(before: Mapping[str, Any], survivors: Sequence[str]) -> dict
     return {"why": why} if why else {}
 
 
-def main(part: str, sample: int) -> None:
+def main(part: str, sample: int, draw: int = 0) -> None:
     """Run, count and keep; of all changes, or of as many as asked for."""
     # mutmut has a virtual environment of its own, since it does not work with the newest pytest; the rest is shared.
     ours = Path(".venv") / Path(os.__file__).relative_to(sys.base_prefix).parent / "site-packages"
@@ -76,7 +77,7 @@ def main(part: str, sample: int) -> None:
         # A name that no change has: all changes are written, and none is tried.
         subprocess.run([mutmut, "run", "none"], cwd=folder, env=environment, check=False)
         every = [line.strip().rpartition(": ")[0] for line in _listed(mutmut, folder).splitlines()]
-        drawn = random.Random(0).sample(sorted(filter(None, every)), sample)
+        drawn = random.Random(draw).sample(sorted(filter(None, every)), sample)
     subprocess.run([mutmut, "run", *drawn], cwd=folder, env=environment, check=True)
     listed = "\n".join(
         line for line in _listed(mutmut, folder).splitlines() if not drawn or line.strip().rpartition(": ")[0] in drawn
@@ -86,8 +87,9 @@ def main(part: str, sample: int) -> None:
     noticed = total["killed"] + total["timeout"]
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     survivors = sorted(name for name, _, state in map(_parted, listed.splitlines()) if state == "survived")
+    given = [f"{name}={number}" for name, number in (("SAMPLE", sample), ("DRAW", draw)) if number]
     kept[part] = {
-        "command": f"make mutate PART={part}" + (f" SAMPLE={sample}" if sample else ""),
+        "command": " ".join(["make mutate", f"PART={part}", *given]),
         "seconds": round(time.monotonic() - begin),
         "total": {**total, "killed, %": round(100 * noticed / total["mutants"], 1)},
         "modules": modules,
@@ -107,4 +109,4 @@ def _parted(line: str) -> tuple[str, str, str]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    main(sys.argv[1], *map(int, sys.argv[2:]))

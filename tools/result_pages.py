@@ -85,7 +85,7 @@ def verdicts() -> str:
         more = " and ".join(f"of {what}" for what in ALSO.get(study, {}).values())
         link = f"[More{', and claims ' if more else ''}{more}](results/{study}.md)"
         rows = [
-            [re.sub(r": roar-synthetic[^)]*", "", one["claim"]), f"**{one['verdict']}**", one_number(one["evidence"])]
+            [re.sub(r": roar-synthetic[^)]*", "", one["claim"]), f"**{one['verdict']}**", one_number(one)]
             for one in read(f"{study}/compare.json")["claims"]
         ]
         parts.append(f"## {title}\n\n{table(['claim', 'verdict', 'one number'], rows)}\n{link}\n")
@@ -98,20 +98,26 @@ def in_short(evidence: str) -> str:
     return f"{told}; {first}" if first else told
 
 
-def one_number(evidence: str) -> str:
-    """The first place's number with its interval, or how often it holds."""
-    told, first = _parted(evidence)
-    return first or re.sub(r", ground-truth.*", "", told)
+def one_number(claim: dict[str, Any]) -> str:
+    """The first place's number with its interval; how often it holds where places differ and most decide."""
+    told, first = _parted(claim["evidence"])
+    runs = re.search(r"\d+ of \d+ runs", claim["evidence"])
+    counts = re.match(r"(\d+) of (\d+)", told)
+    if claim["verdict"] == "supported" and counts and counts[1] != counts[2]:
+        return told
+    return runs[0] if runs else first or re.sub(r", ground-truth.*", "", told)
 
 
 def _parted(evidence: str) -> tuple[str, str]:
+    """How often it holds, and of the first place its last part (a method or dataset), what was measured, the number."""
     lead, _, places = evidence.partition(". ")
     counts = re.search(r"\d[\d,]* of \d[\d,]* [a-z]+", lead)
     told = counts[0] if counts else lead.partition(":")[0] if places else lead.partition("; ")[0]
-    first = re.match(
-        r"([^:;@]+)(?:@[^:,]+)?(?:, [^:]+)?: .*?([-+]?\d+\.\d+(?![\de])(?: \([-\d.]+ to [-\d.]+\))?)", places
-    )
-    return told, f"{first[1]} {first[2]}" if first else ""
+    first = re.match(r"([^:;]+): ([^;]*?)([-+]?\d+\.\d+(?![\de])(?: \([-\d.]+ to [-\d.]+\))?)", places)
+    if not first:
+        return told, ""
+    place = re.split(r", (?![^\[]*\])", first[1])[-1]
+    return told, " ".join(f"{place}: {first[2]}{first[3]}".split())
 
 
 def claims(file: str) -> str:

@@ -122,8 +122,8 @@ def lengths(file: str, quantity: str) -> str:
     from benchmarks.experiments.shown import lengths as by_arm
 
     content = json.loads(gzip.decompress((RESULTS / file).read_bytes()))
-    rows = by_arm(pd.DataFrame(content["rows"]))
-    rows = rows[(rows["quantity"] == quantity) & ~rows["method"].str.contains("full-gradient")]
+    every = pd.DataFrame(content["rows"])
+    rows = by_arm(every[(every["quantity"] == quantity) & ~every["method"].str.contains("full-gradient", na=False)])
     arms = list(rows["arm"].unique())
     lines = []
     for (model, method), some in rows.groupby(["model", "method"], sort=False):

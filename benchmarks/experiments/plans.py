@@ -55,7 +55,7 @@ class Setting:
 
 def _study(name: str, about: dict[str, Any], settings: dict[str, Any]) -> Arm:
     study = load_study(name, settings)
-    return Arm(about, studies.plan(study), study)
+    return Arm({"study": name, **about}, studies.plan(study), study)
 
 
 def twin_grid(at: Setting) -> Iterator[Arm]:

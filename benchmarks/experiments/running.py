@@ -39,7 +39,7 @@ def main() -> None:
     begin = time.monotonic()
     os.environ["TRUENESS_DATA"] = str(asked.data)
     plans = _plans(asked)
-    kept = {name: _kept(asked.out / f"{name}.json.gz", arms) for name, arms in plans.items()}
+    kept = {name: _kept(asked.out / f"{name}.json.gz", arms, small=asked.small) for name, arms in plans.items()}
     print(f"{time.monotonic() - begin:.0f} s: planned", flush=True)
     if asked.seconds > 0:
         # A process of its own, which can be ended at any moment: what is complete stays in the store.
@@ -56,20 +56,28 @@ def main() -> None:
         rows = [row for some in found for row in some]
         complete = sum(map(bool, found))
         content = {"experiment": name, "arms": len(arms), "complete": complete, "rows": rows}
+        content |= {"small": True} if asked.small else {}
         (asked.out / f"{name}.json.gz").write_bytes(gzip.compress(json.dumps(content).encode(), mtime=0))
         print(f"{time.monotonic() - begin:.0f} s: {name}, {complete} of {len(arms)} arms, {len(rows)} rows", flush=True)
 
 
 def _plans(asked: argparse.Namespace) -> dict[str, list[Arm]]:
     at = Setting(asked.data, asked.store.parent / "arms", asked.small)
-    return {name: list(EXPERIMENTS[name](at)) for name in asked.names or EXPERIMENTS}
+    plans = {name: list(EXPERIMENTS[name](at)) for name in asked.names or EXPERIMENTS}
+    for name, arms in plans.items():
+        if len({json.dumps(arm.about) for arm in arms}) < len(arms):
+            raise SystemExit(f"Two arms of {name} say the same of themselves.")
+    return plans
 
 
-def _kept(path: Path, arms: list[Arm]) -> dict[int, list[dict[str, Any]]]:
+def _kept(path: Path, arms: list[Arm], *, small: bool) -> dict[int, list[dict[str, Any]]]:
     """The rows of arms that an earlier run has written, by their number."""
     if not path.exists():
         return {}
-    rows = json.loads(gzip.decompress(path.read_bytes()))["rows"]
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    if content.get("small", False) != small:
+        raise SystemExit(f"{path} is of a run with{'out' if small else ''} --small: give another folder by --out.")
+    rows = content["rows"]
     found = {i: [row for row in rows if arm.about.items() <= row.items()] for i, arm in enumerate(arms)}
     return {i: some for i, some in found.items() if some}
 

@@ -36,6 +36,9 @@ def _twins(rows: pd.DataFrame) -> pd.DataFrame:
     return bases.groupby(by).mean().assign(twins=rows.groupby(by).size())
 
 
+COLUMNS = ["quantity", "model", "method", "arm", "n", "mean", "low", "high", "less", "difference", "more", "p"]
+
+
 def lengths(rows: pd.DataFrame) -> pd.DataFrame:
     """By arm: faithfulness and tau with intervals over seeds, and the difference from GloVe, paired by seed.
 
@@ -49,13 +52,13 @@ def lengths(rows: pd.DataFrame) -> pd.DataFrame:
             mean = t_interval(table[arm].dropna())
             about = {"quantity": quantity, "model": model, "method": method, "arm": arm, "n": mean.n}
             row = {**about, "mean": mean.value, "low": mean.low, "high": mean.high}
-            if arm != "glove":
+            if arm != "glove" and "glove" in table:
                 both = table[[arm, "glove"]].dropna()
                 apart = t_interval(both[arm] - both["glove"])
                 row |= {"less": apart.low, "difference": apart.value, "more": apart.high}
                 row["p"] = float(scipy.stats.ttest_rel(both[arm], both["glove"]).pvalue)
             found.append(row)
-    shown = pd.DataFrame(found)
+    shown = pd.DataFrame(found, columns=COLUMNS)
     for _, some in shown[shown["p"].notna()].groupby("quantity"):
         shown.loc[some.index, "p"] = holm(some["p"])
     return shown

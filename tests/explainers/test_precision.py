@@ -64,11 +64,11 @@ def test_few_texts_and_slow_devices_are_not_probed(monkeypatch):
     assert Scripted.asked == [len(MANY)]
 
 
-def test_full_says_what_the_method_says():
+def test_by_default_it_is_what_the_method_says():
     model, batch = build(), batch_of(MANY)
     found = attribute(Gradient(), model, batch, "predicted")
-    assert found.precision == "full"
-    assert torch.equal(found.scores, Gradient().attribute(model, batch).float())
+    assert found.precision == "default"
+    assert torch.equal(found.scores, Gradient().attribute(model, batch))
 
 
 def test_fewer_digits_are_near_and_not_equal():
@@ -91,16 +91,27 @@ def test_every_explainer_can_compute_with_fewer_digits(name):
     assert bool(found.isfinite().all())
 
 
+def _switches():
+    return [
+        one.fp32_precision for one in (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
+    ]
+
+
 def test_settings_of_the_device_are_left_as_they_were():
-    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    with precision.computing("tf32", torch.device("cpu")):
-        assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32) == ("high", True)
+    gpu = torch.device("cuda")
+    before = _switches()
+    with precision.computing("tf32", gpu):
+        assert _switches() == ["tf32"] * 3
+    with precision.computing("full", gpu):
+        assert _switches() == ["ieee"] * 3
+    with precision.computing("default", gpu):
+        assert _switches() == before
     with precision.computing("full", torch.device("cpu")):
-        assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32) == ("highest", False)
-    assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32) == before
+        assert _switches() == before
+    assert _switches() == before
 
 
-@pytest.mark.parametrize(("name", "said"), [("half", "must be full, tf32"), ("tf32", "NVIDIA")])
+@pytest.mark.parametrize(("name", "said"), [("half", "must be default, full, tf32, bf16 or auto"), ("tf32", "NVIDIA")])
 def test_other_precisions_are_refused(name, said):
     with pytest.raises(UserError, match=said):
         attribute(Gradient(), build(), batch_of(MANY), 0, name)

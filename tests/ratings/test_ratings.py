@@ -1,6 +1,5 @@
 """Ratings: balanced and blind questions, answers that are never lost, and raters of known taste recovered."""
 
-import itertools
 import json
 import math
 import random
@@ -19,7 +18,6 @@ from trueness.ratings.design import FOILS, NONE, RANDOM, STRENGTHS, make_design
 from trueness.ratings.page import plausibility_page
 from trueness.ratings.session import Answer, AnswerError, Session, new_rater, open_session, read_answers
 from trueness.report.instances import Instance, Instances, instances_of
-from trueness.stats.preferences import bradley_terry, krippendorff
 
 
 @pytest.fixture(scope="module")
@@ -140,36 +138,6 @@ def test_sides_are_exchanged_and_answers_mean_the_same(instances, tmp_path):
     assert said
 
 
-def slow_strengths(choices, names, steps=4000):
-    """Maximum of the same penalised likelihood by plain gradient ascent."""
-    value = dict.fromkeys(names, 0.0)
-    for _ in range(steps):
-        slope = {name: -0.05 * value[name] for name in names}
-        for first, second, share in choices:
-            chance = 1 / (1 + math.exp(value[second] - value[first]))
-            slope[first] += share - chance
-            slope[second] -= share - chance
-        for name in names:
-            value[name] += 0.05 * slope[name]
-    return value
-
-
-def test_strengths_are_those_of_the_slow_way():
-    draw = random.Random(1)
-    choices = [(*draw.sample("abcd", 2), draw.choice([0, 0.5, 1])) for _ in range(40)]
-    found = bradley_terry(choices)
-    slow = slow_strengths(choices, found.names)
-    for one, other in itertools.combinations(found.names, 2):
-        assert found.difference(one, other)[0] == pytest.approx(slow[one] - slow[other], abs=1e-4)
-
-
-def test_what_was_never_compared_has_no_strength():
-    assert bradley_terry([("a", "b", 1), ("c", "d", 1)]) is None
-    assert bradley_terry([]) is None
-    always = bradley_terry([("a", "b", 1)] * 5)
-    assert math.isfinite(always.difference("a", "b")[2])
-
-
 def test_simulated_raters_are_recovered_within_the_interval(instances):
     """Raters of known taste: how often does the interval hold the truth?"""
     truth = {"attention": 1.2, "lime": 0.6, "integrated-gradients": 0.0, "leave-one-out": -0.4, "random": 0.3}
@@ -197,18 +165,6 @@ def test_simulated_raters_are_recovered_within_the_interval(instances):
     expected = np.mean([p * p + (1 - p) ** 2 for p in pairs])
     assert found.agreement.value == pytest.approx((expected - 0.5) / 0.5, abs=0.15)
     assert found.consistency.n == 4 * sum(item.repeated for item in design.items)
-
-
-def test_alpha_by_hand():
-    """Krippendorff's own example of nominal data (2011), four raters: 0.743."""
-    rows = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .")
-    items = [
-        {str(rater): answer for rater, answer in enumerate(column) if answer != "."}
-        for column in zip(*(row.split() for row in rows), strict=True)
-    ]
-    assert krippendorff(items) == pytest.approx(0.743, abs=0.001)
-    assert krippendorff([{"a": 1}, {"b": 2}]) is None
-    assert krippendorff([{"a": 1, "b": 1}] * 3) is None
 
 
 def test_forward_simulation_counts_what_was_foretold(instances, tmp_path):

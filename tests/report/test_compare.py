@@ -9,7 +9,7 @@ import pytest
 
 from trueness.protocols.result import Score
 from trueness.report.compare import compared_rows, sentences, summary
-from trueness.stats import equivalence, margin_of_deviations, margin_of_runs
+from trueness.stats import margin_of_deviations, margin_of_runs
 from trueness.studies import KINDS
 from trueness.studies.kinds import Margin
 
@@ -26,38 +26,6 @@ def score(quantity="tau", method="a", variant="as-published", value=0.40, low=0.
 def fact(quantity="tau", method="a", **more):
     known = {"published": "", "second_run": "", **more}
     return (quantity, "d", "m", method), {"quantity": quantity, "dataset": "d", "model": "m", "method": method, **known}
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "outcome"),
-    [
-        (0.37, 0.43, "agrees"),
-        (0.35, 0.45, "agrees"),
-        (0.34, 0.43, "cannot tell"),
-        (0.0, 1.0, "cannot tell"),
-        (0.46, 0.60, "differs"),
-        (0.10, 0.34, "differs"),
-        (0.45, 0.60, "cannot tell"),
-        (None, None, "cannot tell"),
-    ],
-)
-def test_agreement_is_equivalence_within_the_margin(low, high, outcome):
-    """Around 0.40 and within 0.05; the wide interval that once agreed cannot tell."""
-    assert equivalence(low, high, 0.40, 0.05 + 1e-12) == outcome
-
-
-def test_a_margin_must_be_one():
-    with pytest.raises(ValueError, match="margin"):
-        equivalence(0.0, 1.0, 0.5, 0.0)
-
-
-def test_margins_by_hand():
-    assert margin_of_runs([0.4, 0.2], [0.3, 0.4]) == pytest.approx(math.sqrt((0.01 + 0.04) / 2))
-    assert margin_of_deviations([0.3, 0.4], 2) == pytest.approx(math.sqrt(0.125))
-    with pytest.raises(ValueError, match="same cells"):
-        margin_of_runs([], [])
-    with pytest.raises(ValueError, match="number of runs"):
-        margin_of_deviations([0.1], 0)
 
 
 def test_every_published_cell_is_counted_once():

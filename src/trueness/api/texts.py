@@ -167,15 +167,15 @@ def explain(
     others: Sequence[str] | None = None,
     target: str | int = "predicted",
     device: str | None = None,
-    precision: str = "full",
+    precision: str = "default",
 ) -> list[Explanation]:
     """One explanation per text: `tn.explain(model, ["a fine film"], "leave-one-out")`.
 
     `explainer` is a name, also with settings or of your own (`lime[n_samples=200]`, `mine.py:saliency`), an instance
     (`IntegratedGradients(n_steps=100)`), or a function of model, batch and target. `texts` are new texts (`others` the
     second texts of pairs) or examples of a dataset. `target` is predicted, gold (of examples only), or a class by name
-    or number. With `device` the model is moved there first. `precision` is full, tf32 or bf16 (fewer digits), or auto:
-    the fastest at which a few texts are ranked as at full precision; every explanation says what was used.
+    or number. With `device` the model is moved there first. `precision` is as torch is set, or full, tf32 or bf16
+    (fewer digits), or auto: the fastest at which a few texts are ranked as at full precision.
     """
     from trueness.explainers.precision import attribute
     from trueness.explainers.text import target_class

@@ -122,7 +122,7 @@ def explain_command(
     family: options.Family = None,
     precision: Annotated[
         str, typer.Option("--precision", help="full, tf32 or bf16; auto: the fastest that ranks words as full does.")
-    ] = "full",
+    ] = "default",
     as_json: options.Json = False,
 ) -> None:
     """Explain what a model makes of a text: a table of tokens, coloured."""

@@ -159,7 +159,7 @@ class StripedNoise(Manipulation):
     def change(self, pixels: Tensor, numbers: Tensor, seed: int) -> Tensor:  # noqa: D102
         count, _, height, width = pixels.shape
         # Numbers are drawn for the rows of the band alone; which ones does not depend on the band.
-        rows = [row for row in range(height) if self.top <= (row + 0.5) * (SIDE / height) < self.bottom]
+        rows = self.region(height, width)[:, 0].nonzero()[:, 0].tolist()
         if not rows:
             return pixels
         top, bottom, size = rows[0], rows[-1] + 1, len(rows) * width

@@ -34,7 +34,7 @@ class Explanation:
     """A reason to trust it less."""
     signed: bool = True
     """Whether a score below 0 speaks against the target."""
-    precision: str = "full"
+    precision: str = "default"
     """How exactly it was computed."""
 
     def to_pandas(self) -> pd.DataFrame:
@@ -50,9 +50,10 @@ class Explanation:
     @property
     def prediction(self) -> str:
         """What the model made of the text, in words."""
+        how = "" if self.precision == "default" else f"; precision {self.precision}"
         return (
             f"target {self.target} (predicted {self.predicted}, probability {self.probability:.3f})"
-            f"{'; ' if self.note else ''}{self.note}"
+            f"{how}{'; ' if self.note else ''}{self.note}"
         )
 
     @property
