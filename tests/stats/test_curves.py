@@ -65,7 +65,7 @@ def test_rows_are_independent_and_a_flat_baseline_is_undefined():
 def test_degenerate_curves():
     assert area_between_curves([], np.zeros((1, 0)), np.zeros((1, 0))).value[0] == Undefined(Reason.EMPTY)
     assert area_between_curves([0.0], [[1.0]], [[1.0]]).value[0] == Undefined(Reason.SINGLE)
-    with pytest.raises(ValueError, match="increase"):
+    with pytest.raises(ValueError, match=r"^the masking ratios must be finite and increase$"):
         area_between_curves([0, 0], [[1, 1]], [[1, 1]])
     with pytest.raises(ValueError, match="ratios"):
         area_between_curves([0, 1], [[1, 1, 1]], [[1, 1, 1]])

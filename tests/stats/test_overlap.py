@@ -224,3 +224,12 @@ def test_top_k_tau_equals_the_pairs_and_its_chance_the_mean_over_all_rankings():
         assert found.value.values.mean() == pytest.approx(found.chance[0], abs=1e-12)
     assert not top_k_kendall(rows[0, :1], rows[1, :1], k=10).value.defined[0]
     assert not top_k_kendall(rows[0, :1], rows[1, :1], k=1).value.defined[0], "one feature has no order"
+
+
+def test_a_short_row_with_ties_is_the_same_beside_a_long_one():
+    long = np.array([[9.0, 8, 7, 6, 5, 4, 3, 2, 1], [5.0, 5, 2, 0, 0, 0, 0, 0, 0]])
+    other = np.array([[1.0, 2, 3, 4, 5, 6, 7, 8, 9], [2.0, 5, 5, 0, 0, 0, 0, 0, 0]])
+    inside = np.array([[True] * 9, [True] * 3 + [False] * 6])
+    together = rank_biased_overlap(long, other, inside).value.values[1]
+    assert together == pytest.approx(rank_biased_overlap(long[1:, :3], other[1:, :3]).value.values[0], abs=1e-12)
+    assert together < 0.95
