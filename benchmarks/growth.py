@@ -54,9 +54,8 @@ def main(out: Path | None) -> None:
         fitted[against, method] = [
             np.polyfit(np.log(upper["size"]), np.log(upper[column]), 1)[0] for column in ("seconds", "MB")
         ]
-        print(
-            f"{what}, {name}: seconds grow by the power {fitted[what, name][0]:.2f}, MB by {fitted[what, name][1]:.2f}"
-        )
+        slow, large = fitted[against, method]
+        print(f"{against}, {method}: seconds grow by the power {slow:.2f}, MB by {large:.2f}")
     if out is not None:
         table["exponent of seconds"] = [fitted[key][0] for key in zip(table["against"], table["method"], strict=True)]
         table["exponent of MB"] = [fitted[key][1] for key in zip(table["against"], table["method"], strict=True)]

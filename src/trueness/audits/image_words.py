@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 _SAID = (
-    (": layer by layer from either end, and all at once", ", all at once"),
+    ("layer by layer from either end, and all at once", "all of it at once"),
     ("a full stop is added or taken away", "every pixel becomes one level brighter"),
     ("full stop", "level of brightness"),
     ("set seeds", "set planted"),
@@ -24,7 +24,7 @@ _PARTS = re.compile(r"(<script.*?</script>|<style.*?</style>|<[^>]+>)", re.DOTAL
 def of_images(sentence: str) -> str:
     """The same sentence about images."""
     for before, after in _SAID:
-        sentence = re.sub(rf"\b{before}\b" if before[0].isalpha() else before, after, sentence)
+        sentence = re.sub(rf"\b{before}\b", after, sentence)
         sentence = re.sub(rf"\b{before.capitalize()}\b", after.capitalize(), sentence)
     return sentence
 

@@ -200,8 +200,10 @@ class ImageSplit:
         """The images of those numbers."""
         chosen = np.asarray(rows, dtype=np.int64)
         index = self._index(chosen)
-        black = self._outline_alone
-        pixels = torch.zeros_like(self._pixels[index], dtype=torch.float32) if black else self._shown(chosen)
+        if self._outline_alone:
+            pixels = torch.zeros_like(self._pixels[index], dtype=torch.float32)
+        else:
+            pixels = self._shown(chosen)
         made = ImageBatch(
             pixels, self.labels[index], self._image_numbers[index], self.background, self._blank, self.cell
         )

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.models.test_attentive import VOCABULARY, build
+from tests.models.test_attentive import VOCABULARY
+from tests.protocols.ground_truth.reader import reader
 from trueness.data import TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.data.dataset import drawn
 from trueness.explainers import explainer
-from trueness.models.text_model import TextModel
 from trueness.protocols.agreement.explaining import Explained
 from trueness.protocols.ground_truth.summary import PLANTED
 from trueness.protocols.ground_truth.trial import marks_of, measured, predictions, trial, usage
@@ -83,14 +83,7 @@ def planted():
         words[place] = VOCABULARY.words[5 + label]
         marks = [tuple(at == wanted for at in range(len(words))) for wanted in (place, 0)]
         texts.append(TextExample(tuple(words), label, evidence=marks[0], decoys=marks[1]))
-    model = build("average", "uniform", "linear", activation="identity", classes=2)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-        model.embedding.weight[5, 0], model.embedding.weight[6, 1] = 1, 1
-        model.encoder.projection.weight[:2, :2] = torch.eye(2, dtype=torch.float64)
-        model.output.weight[:2, :2] = 50 * torch.eye(2, dtype=torch.float64)
-    return TextModel(model, VOCABULARY, ("no", "yes")), texts
+    return reader(), texts
 
 
 def test_a_trial_explains_some_texts_of_every_class_and_shows_a_few():

@@ -6,10 +6,10 @@ import pytest
 import torch
 from scipy.stats import binom
 
-from tests.models.test_attentive import VOCABULARY, build
+from tests.models.test_attentive import VOCABULARY
+from tests.protocols.ground_truth.reader import reader
 from trueness.data import TextExample
 from trueness.explainers import TEXT_EXPLAINERS, explainer
-from trueness.models.text_model import TextModel
 from trueness.protocols.ground_truth.summary import PlantedCell, summarise
 from trueness.protocols.ground_truth.trial import marks_of, trial, usage
 
@@ -33,13 +33,6 @@ def test_an_explainer_that_returns_the_evidence_gets_everything():
         place, label = int(rng.integers(6)), row % 2
         words[place] = VOCABULARY.words[5 + label]
         examples.append(TextExample(tuple(words), label, evidence=tuple(at == place for at in range(6))))
-    model = build("average", "uniform", "linear", activation="identity", classes=2)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-        model.embedding.weight[5, 0], model.embedding.weight[6, 1] = 1, 1
-        model.encoder.projection.weight[:2, :2] = torch.eye(2, dtype=torch.float64)
-        model.output.weight[:2, :2] = 50 * torch.eye(2, dtype=torch.float64)
     if "oracle" not in TEXT_EXPLAINERS:
 
         @explainer("oracle")
@@ -52,15 +45,15 @@ def test_an_explainer_that_returns_the_evidence_gets_everything():
             """Says nothing."""
             return torch.ones(batch.mask.shape, dtype=torch.float64)
 
-    how, classifier = {"bound": 0.5, "instances": 30}, TextModel(model, VOCABULARY, ("no", "yes"))
-    records, facts = trial(classifier, examples, ["oracle", "flat", "integrated-gradients"], **how)
+    how = {"bound": 0.5, "instances": 30}
+    records, facts = trial(reader(), examples, ["oracle", "flat", "integrated-gradients"], **how)
     assert facts["accuracy"] == 1.0
     means = records.groupby("method")[["attribution share", "AUROC", "precision", "evidence size"]].mean()
     assert means.loc["oracle", ["attribution share", "AUROC", "precision"]].tolist() == [1, 1, 1]
     assert means.loc["integrated-gradients", "AUROC"] == 1
     assert means.loc["flat", "attribution share"] == pytest.approx(means.loc["flat", "evidence size"])
     assert len(records) == 3 * 30
-    nobody, unused = trial(classifier, [examples[0]] * 3, ["oracle"], **how)
+    nobody, unused = trial(reader(), [examples[0]] * 3, ["oracle"], **how)
     assert len(nobody) == 0
     assert not unused["proven"], "three right answers prove nothing"
 
