@@ -1,9 +1,13 @@
 """Images: planting against ready-made batches, and saliency maps against Captum's default calls on the same model.
 
-On a GPU ResNet-34 and images of 128 pixels, on a CPU the small network and 48 pixels.
+On a GPU ResNet-34 and images of 128 pixels, on a CPU the small network and 48 pixels. LIME also against the lime
+package in batches of several sizes, where that is installed (`make bench-peers` has an environment with it).
 """
 
+import contextlib
 import functools
+import importlib.util
+import io
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,7 +18,7 @@ import torch
 from captum import attr  # type: ignore[import-untyped]
 from torch import nn
 
-from benchmarks.report import line, seconds
+from benchmarks.report import line, ratio, seconds
 from trueness.data.image_batches import ImageBatch, ImageSplit
 from trueness.data.images import Images
 from trueness.data.manipulations import PLANTED, Manipulation
@@ -24,6 +28,8 @@ from trueness.models.image_families import IMAGE_MODELS
 from trueness.models.image_network import ImageNetwork
 
 SAMPLES = 200
+TIE = 0.95
+"""As fast, as far as can be told."""
 
 
 class _Tensors(nn.Module):
@@ -41,8 +47,9 @@ def main() -> None:
     gpu = torch.cuda.is_available()
     device, size, family, count = ("cuda", 128, "resnet-34", 32) if gpu else ("cpu", 48, "small-cnn", 4)
     rng = np.random.default_rng(0)
-    small = rng.integers(0, 256, (512, size // 8, size // 8, 3), dtype=np.uint8)
-    images = Images(small.repeat(8, axis=1).repeat(8, axis=2), rng.integers(0, 2, 512).astype(np.int64))
+    number = 4096 if gpu else 512
+    small = rng.integers(0, 256, (number, size // 8, size // 8, 3), dtype=np.uint8)
+    images = Images(small.repeat(8, axis=1).repeat(8, axis=2), rng.integers(0, 2, number).astype(np.int64))
     network = IMAGE_MODELS[family].build(2, (size, size), 0).to(device).eval()
     for name in PLANTED:
         _planting(name, PLANTED[name].usual, images, network, device)
@@ -66,13 +73,15 @@ def _planting(name: str, artefact: Manipulation, images: Images, network: ImageN
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
 
-    ours = functools.partial(epoch, lambda: (split.batch(some) for some in rows))
+    ours = functools.partial(epoch, lambda: split.batches(rows))
     bare = functools.partial(epoch, lambda: ready)
     ours(), bare()
     times = [(seconds(ours, 1), seconds(bare, 1)) for _ in range(5)]
-    ratio = float(np.median([one for one, _ in times]) / np.median([other for _, other in times]))
+    longer = float(np.median([one for one, _ in times]) / np.median([other for _, other in times]))
     limit = 1.1 if device == "cuda" else 2.0
-    line(f"training with {name} planted on the way, {device}, against ready batches", ratio, "x", limit, at_least=False)
+    line(
+        f"training with {name} planted on the way, {device}, against ready batches", longer, "x", limit, at_least=False
+    )
     rate = len(images) / float(np.median([one for one, _ in times]))
     line(f"training with {name} planted on the way, {device}", rate, "images/s", 1, at_least=True)
 
@@ -90,17 +99,6 @@ def _maps(network: ImageNetwork, batch: ImageBatch, device: str) -> None:
 
     layer = network.last_maps(batch)
     side = max(1, round(0.125 * pixels.shape[2]))
-    segments = quickshift(pixels, kernel_size=max(4 * pixels.shape[2] / 224, 1.0))
-
-    def lime() -> None:
-        def probability(values: torch.Tensor) -> torch.Tensor:
-            return forward(values).softmax(dim=-1)
-
-        for row in range(len(batch)):  # one image at a time
-            mask = segments[row][None, None].expand(1, 3, -1, -1)
-            one = pixels[row : row + 1]
-            attr.Lime(probability).attribute(one, target=int(target[row]), feature_mask=mask, n_samples=SAMPLES)
-
     theirs: Sequence[tuple[str, Callable[[], object]]] = (
         ("gradient", lambda: attr.Saliency(forward).attribute(pixels, target=target)),
         (
@@ -125,16 +123,78 @@ def _maps(network: ImageNetwork, batch: ImageBatch, device: str) -> None:
             ),
         ),
         ("guided-backpropagation", lambda: attr.GuidedBackprop(_Tensors(network)).attribute(pixels, target=target)),
-        (f"lime[n_samples={SAMPLES}]", lime),
     )
     for name, call in theirs:
-        method = IMAGE_EXPLAINERS[name]
-        ours = functools.partial(method.attribute, network, batch, "gold")
+        _against("Captum", name, network, batch, call, device, limit=TIE)
+    few = batch.rows(torch.arange(min(len(batch), 8), device=pixels.device))
+    name = f"lime[n_samples={SAMPLES}]"
+    _against("Captum", name, network, few, functools.partial(_captum_lime, network, few), device, limit=3, tries=1)
+    if importlib.util.find_spec("lime") is None:
+        print("The lime package is not installed: LIME is not compared with it.")
+        return
+    for size in (10, SAMPLES) if device == "cpu" else (10, 64, SAMPLES):
+        call = functools.partial(_lime_package, network, few, size)
+        _against(f"lime in batches of {size}", name, network, few, call, device, limit=3, tries=2)
+
+
+def _against(
+    peer: str,
+    name: str,
+    network: ImageNetwork,
+    batch: ImageBatch,
+    call: Callable[[], object],
+    device: str,
+    limit: float,
+    tries: int = 5,
+) -> None:
+    """Ours and theirs by turns, after one of each."""
+    ours = functools.partial(IMAGE_EXPLAINERS[name].attribute, network, batch, "gold")
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):  # the lime package draws bars
+        warnings.simplefilter("ignore")
         ours()
-        mine = seconds(ours)
-        line(f"{name}, {device}", len(batch) / mine, "images/s", 0, at_least=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        if tries > 1:
             call()
-            ratio = seconds(call, 2) / mine
-        line(f"{name}, {device}, against Captum", ratio, "x", 3 if "lime" in name else 1, at_least=True)
+        times = ratio(call, ours, tries)
+    line(f"{name}, {device}", len(batch) / seconds(ours), "images/s", 0, at_least=True)
+    line(f"{name}, {device}, against {peer}", times, "x", limit, at_least=True)
+
+
+def _superpixels(batch: ImageBatch) -> torch.Tensor:
+    return quickshift(batch.pixels, kernel_size=max(4 * batch.pixels.shape[2] / 224, 1.0))
+
+
+def _captum_lime(network: ImageNetwork, batch: ImageBatch) -> None:
+    """One image at a time, one copy at a time."""
+
+    def probability(values: torch.Tensor) -> torch.Tensor:
+        return network(batch, pixels=values).logits.softmax(dim=-1)  # type: ignore[no-any-return]
+
+    segments = _superpixels(batch)
+    for row, chosen in enumerate(batch.labels.tolist()):
+        mask = segments[row][None, None].expand(1, 3, -1, -1)
+        one = batch.pixels[row : row + 1]
+        attr.Lime(probability).attribute(one, target=chosen, feature_mask=mask, n_samples=SAMPLES)
+
+
+def _lime_package(network: ImageNetwork, batch: ImageBatch, size: int) -> None:
+    """One image at a time, so many copies at a time; the superpixels are given to it."""
+    from lime.lime_image import LimeImageExplainer  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    def probabilities(values: np.ndarray) -> np.ndarray:
+        pixels = torch.from_numpy(np.asarray(values, dtype=np.float32)).to(batch.pixels.device).permute(0, 3, 1, 2)
+        with torch.no_grad():
+            said = network(batch, pixels=pixels).logits.softmax(dim=-1)
+        return said.cpu().numpy()  # type: ignore[no-any-return]
+
+    segments = _superpixels(batch).cpu().numpy()
+    for row, chosen in enumerate(batch.labels.tolist()):
+        image = batch.pixels[row].permute(1, 2, 0).double().cpu().numpy()
+        LimeImageExplainer(random_state=0).explain_instance(
+            image,
+            probabilities,
+            labels=(chosen,),
+            top_labels=None,
+            num_samples=SAMPLES,
+            batch_size=size,
+            segmentation_fn=lambda _, row=row: segments[row],
+        )

@@ -42,6 +42,8 @@ class Setting:
     """Copies per call that peers may take."""
     network: Transformer = field(repr=False)
     batch: Batch = field(repr=False)
+    seed: int = 0
+    """Of everything that is drawn."""
 
     @property
     def model(self) -> Any:
@@ -62,19 +64,37 @@ class Contest:
     """Forward passes of the text that the method needs."""
 
 
-def setting(shape: str, tokens: int, device: str, steps: int, samples: int, sizes: tuple[int, ...]) -> Setting:
+def setting(
+    shape: str, tokens: int, device: str, steps: int, samples: int, sizes: tuple[int, ...], text: str = ""
+) -> Setting:
+    """One of the shapes with random weights and random tokens, or a saved BERT with the beginning of a text."""
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(0)
     make: Any = BertForSequenceClassification
-    sizes_of: Any = {"num_labels": 2, **SHAPES[shape]}
-    network = Transformer(make(BertConfig(**sizes_of))).to(device)
-    numbers = torch.randint(1000, 30_000, (1, tokens), device=device)
+    if shape in SHAPES:
+        sizes_of: Any = {"num_labels": 2, **SHAPES[shape]}
+        network = Transformer(make(BertConfig(**sizes_of))).to(device)
+        numbers = torch.randint(1000, 30_000, (1, tokens), device=device)
+    else:
+        network = Transformer(make.from_pretrained(shape)).to(device)
+        numbers = _coded(shape, text, tokens).to(device)
     inside = torch.ones(1, tokens, dtype=torch.bool, device=device)
     inside[:, 0] = inside[:, -1] = False
-    text = Sequences(numbers, torch.tensor([tokens], device=device), inside, mask_token=MASK)
-    batch = Batch(text, torch.zeros(1, dtype=torch.long, device=device))
+    asked = Sequences(numbers, torch.tensor([tokens], device=device), inside, mask_token=MASK)
+    batch = Batch(asked, torch.zeros(1, dtype=torch.long, device=device))
     return Setting(shape, tokens, device, steps, samples, sizes, network, batch)
+
+
+def _coded(folder: str, text: str, tokens: int) -> Tensor:
+    """(1, tokens) its first tokens."""
+    from transformers import AutoTokenizer
+
+    coder: Any = AutoTokenizer.from_pretrained(folder)
+    found: Tensor = coder(text, truncation=True, max_length=tokens, return_tensors="pt")["input_ids"]
+    if found.shape[1] < tokens:
+        raise SystemExit(f"The text has {found.shape[1]} tokens, and {tokens} are asked for.")
+    return found
 
 
 class Peer:
@@ -129,11 +149,15 @@ def contests(one: Setting) -> list[Contest]:
 
     def captum(kind: str, size: str, most: int, *, reduce: str = "sum", **options: Any) -> dict[str, Callable[[], Any]]:
         from captum import attr  # type: ignore[import-untyped]
+        from captum._utils.models.linear_model import SkLearnLinearRegression  # type: ignore[import-untyped]
 
         def run(at_once: int | None) -> Tensor:
+            torch.manual_seed(one.seed)
             masking = kind in ("FeatureAblation", "Lime", "KernelShap")
             with peer, torch.set_grad_enabled(not masking):
-                made = getattr(attr, kind)(peer.probability if masking else peer.logits)
+                # Its usual lasso shrinks small scores to nothing.
+                more = {"interpretable_model": SkLearnLinearRegression()} if kind == "Lime" else {}
+                made = getattr(attr, kind)(peer.probability if masking else peer.logits, **more)
                 if kind == "Saliency" and "nt_samples" in options:
                     made = attr.NoiseTunnel(made)
                 given = dict(options)
@@ -147,7 +171,7 @@ def contests(one: Setting) -> list[Contest]:
         if not size:
             return {"captum": partial(run, None)}
         return {
-            f"captum {number} at once": partial(run, number) for number in sorted({min(one, most) for one in sizes})
+            f"captum {number} at once": partial(run, number) for number in sorted({min(size, most) for size in sizes})
         }
 
     found = [
@@ -183,8 +207,8 @@ def contests(one: Setting) -> list[Contest]:
         ),
     ]
     for name, made, kind in (
-        ("LIME", Lime(one.samples), "Lime"),
-        ("Kernel SHAP", KernelShap(one.samples), "KernelShap"),
+        ("LIME", Lime(one.samples, seed=one.seed), "Lime"),
+        ("Kernel SHAP", KernelShap(one.samples, seed=one.seed), "KernelShap"),
     ):
         others = captum(kind, "perturbations_per_eval", one.samples, n_samples=one.samples)
         others |= _other_masking(kind, peer, one, count)
@@ -199,6 +223,7 @@ def _other_masking(kind: str, peer: Peer, one: Setting, count: int) -> dict[str,
         shap = importlib.import_module("shap")
 
         def kernel() -> Any:
+            np.random.seed(one.seed)  # noqa: NPY002  # what it draws from
             explainer = shap.KernelExplainer(lambda keep: peer.hidden(keep, size), np.zeros((1, count)))
             return explainer.shap_values(np.ones((1, count)), nsamples=one.samples, silent=True, l1_reg=False)[0]
 
@@ -207,7 +232,8 @@ def _other_masking(kind: str, peer: Peer, one: Setting, count: int) -> dict[str,
         texts = importlib.import_module("lime.lime_text")
 
         def lime() -> Any:
-            explainer = texts.LimeTextExplainer(split_expression=" ", bow=False, mask_string="-", random_state=0)
+            drawn = np.random.RandomState(one.seed)  # what it takes
+            explainer = texts.LimeTextExplainer(split_expression=" ", bow=False, mask_string="-", random_state=drawn)
 
             def predict(given: list[str]) -> Any:
                 keep = np.array([[word != "-" for word in text.split(" ")] for text in given])
@@ -215,9 +241,11 @@ def _other_masking(kind: str, peer: Peer, one: Setting, count: int) -> dict[str,
                 return np.stack([found, 1 - found], axis=1)
 
             text = " ".join(f"w{number}" for number in range(count))
-            return explainer.explain_instance(
-                text, predict, labels=(0,), num_features=count, num_samples=one.samples
-            ).as_list(label=0)
+            said = explainer.explain_instance(text, predict, labels=(0,), num_features=count, num_samples=one.samples)
+            scores = np.zeros(count)
+            for place, score in said.as_map()[0]:
+                scores[place] = score
+            return scores
 
         return {"lime": lime}
     return {}

@@ -13,6 +13,7 @@ from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.models.families import train_many
 from trueness.models.recipes import Recipe
+from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
 from trueness.protocols.roar.step import nothing, retrain
 
@@ -50,8 +51,27 @@ def main() -> None:
         5,
         at_least=True,
     )
+    _bounds(network, split)
     if device == "cuda":
         _together(texts, vocabulary, device)
+
+
+def _bounds(network: AttentiveClassifier, split: EncodedSplit) -> None:
+    """Comprehensiveness and sufficiency of a text between the bounds of two orders, against the two alone."""
+    drops = Drops(network, split.batch([0]), "gold")
+    scores = np.random.default_rng(0).normal(size=drops.size)
+
+    def curves() -> None:
+        order = np.argsort(-scores)
+        drops.along(order)
+        drops.along(order[::-1].copy())
+
+    def bounded() -> None:
+        normalised(drops, scores, attainable(drops, beam=0), signed=True)
+
+    bounded()
+    more = 1 / ratio(curves, bounded, 20)
+    line(f"both curves with bounds, {TOKENS} tokens, against without", more, "x", 3, at_least=False)
 
 
 def _together(texts: list[TextExample], vocabulary: Vocabulary, device: str) -> None:

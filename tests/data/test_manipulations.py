@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from trueness.data import image_batches
 from trueness.data.colours import to_hsv, to_rgb
 from trueness.data.draws import normal, uniform
 from trueness.data.image_batches import ImageSplit
@@ -175,3 +176,20 @@ def test_a_split_plants_in_images_of_class_one_alone():
     assert torch.equal(few.background, split.background)
     relabelled = split.labelled([1] * 8)
     assert torch.equal(relabelled.batch(range(8)).pixels, shown)
+
+
+@pytest.mark.parametrize("at_once", [1, 3 * 56 * 56 * 4, 1 << 24])
+def test_pieces_made_at_once_show_what_each_shows_alone(at_once, monkeypatch):
+    pixels = (colourful(56, 10) * 255).to(torch.uint8).permute(0, 2, 3, 1).numpy()
+    split = ImageSplit(Images(pixels, np.arange(10) % 2), manipulation=PLANTED["noise"].usual)
+    monkeypatch.setattr(ImageSplit, "on_gpu", True)
+    monkeypatch.setattr(ImageSplit, "_index", lambda self, rows: torch.from_numpy(np.asarray(rows, dtype=np.int64)))
+    monkeypatch.setattr(image_batches, "_AT_ONCE", at_once)
+    pieces = [np.array([3, 1, 8]), np.array([0, 9, 2, 4]), np.array([5])]
+    found = list(split.batches(pieces))
+    assert [batch.numbers.tolist() for batch in found] == [piece.tolist() for piece in pieces]
+    for batch, piece in zip(found, pieces, strict=True):
+        alone = split.batch(piece)
+        assert torch.equal(batch.pixels, alone.pixels)
+        assert torch.equal(batch.labels, alone.labels)
+    assert list(split.batches([])) == []

@@ -22,6 +22,7 @@ from trueness.errors import UserError
 BLANK = (0.485, 0.456, 0.406)
 """The mean colour of ImageNet's photographs: what most networks for images take as zero."""
 _BACKGROUND = 64
+_AT_ONCE = 1 << 24  # pixels that a GPU makes at once
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class ImageBatch:
     def rows(self, index: Tensor) -> ImageBatch:
         """Some of the images, in the order given, repeats allowed."""
         return replace(self, pixels=self.pixels[index], labels=self.labels[index], numbers=self.numbers[index])
+
+    def between(self, begin: int, end: int) -> ImageBatch:
+        """Neighbouring images, without a copy."""
+        some = slice(begin, end)
+        return replace(self, pixels=self.pixels[some], labels=self.labels[some], numbers=self.numbers[some])
 
     def masked(self, where: Tensor) -> ImageBatch:
         """The same with the places (images, places) at `where` hidden."""
@@ -211,6 +217,16 @@ class ImageSplit:
             return made
         shown = replace(made, blank=torch.ones_like(self._blank)) if self._outline_alone else made
         return replace(shown.masked(self._hidden_places[index]), blank=self._blank)
+
+    def batches(self, pieces: Sequence[npt.NDArray[np.intp]]) -> Iterator[ImageBatch]:
+        """The images of the numbers in each piece; a GPU makes several pieces at once, which asks less of it."""
+        size = max((len(piece) for piece in pieces), default=1) * self.places * self.cell**2
+        together = max(1, _AT_ONCE // size) if self.on_gpu else 1
+        for begin in range(0, len(pieces), together):
+            some = pieces[begin : begin + together]
+            whole = self.batch(np.concatenate(some))
+            for end, piece in zip(np.cumsum([len(piece) for piece in some]).tolist(), some, strict=True):
+                yield whole.between(end - len(piece), end)
 
     def in_order(self, max_tokens: int = 1 << 22) -> Iterator[tuple[npt.NDArray[np.intp], ImageBatch]]:
         """Batches with the numbers of their images, of at most so many places, and one image at least."""

@@ -59,7 +59,7 @@ def attribute(method: Explainer, model: Any, batch: Any, target: Target, precisi
 def computing(precision: str, device: torch.device) -> Iterator[None]:
     """Multiply so; then as before."""
     if precision == "bf16":
-        with torch.autocast(device.type, torch.bfloat16):
+        with torch.autocast(device.type, torch.bfloat16), _without_onednn(device):
             yield
         return
     if precision == "default" or device.type != "cuda":
@@ -76,6 +76,22 @@ def computing(precision: str, device: torch.device) -> Iterator[None]:
     finally:
         for switch, one in zip(switches, before, strict=True):
             switch.fp32_precision = one
+
+
+@contextlib.contextmanager
+def _without_onednn(device: torch.device) -> Iterator[None]:
+    """On a CPU whose oneDNN has no bfloat16, its recurrent networks end in an error: torch's own ones do not."""
+    mkldnn: Any = torch.backends.mkldnn
+    operations: Any = torch.ops.mkldnn
+    lacks = device.type == "cpu" and mkldnn.is_available() and not operations._is_mkldnn_bf16_supported()
+    before = mkldnn.enabled
+    if lacks:
+        mkldnn.enabled = False
+    try:
+        yield
+    finally:
+        if lacks:
+            mkldnn.enabled = before
 
 
 def _offered(device: torch.device) -> list[str]:

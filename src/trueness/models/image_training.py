@@ -64,8 +64,7 @@ def train_images(
             network.train()
             total = torch.zeros((), device=train.device)
             pieces = [rows for rows in train.shuffled(recipe.batch_size, rng) if len(rows) > 1]  # BatchNorm needs two
-            for rows in pieces:
-                batch = train.batch(rows)
+            for batch in train.batches(pieces):
                 with torch.autocast(train.device.type, torch.bfloat16, enabled=train.on_gpu):
                     loss = loss_of(network(batch).logits.float(), batch.labels)
                 optimiser.zero_grad(set_to_none=True)

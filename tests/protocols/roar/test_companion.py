@@ -59,6 +59,52 @@ def test_a_wide_beam_is_exact_and_a_narrow_one_inside(monkeypatch):
     assert narrow.high <= exact.high + 1e-9
 
 
+class Counted(Drops):
+    """How many sets were looked at."""
+
+    looks = 0
+
+    def __call__(self, sets):
+        self.looks += len(sets)
+        return super().__call__(sets)
+
+
+@pytest.mark.parametrize("size", [11, 12, 17])
+def test_without_a_beam_orders_are_by_both_ends_and_cost_two_curves(size):
+    drops, network, example = drops_of(size, seed=size)
+    counted = Counted(network, EncodedSplit([example], VOCABULARY).batch([0]), "gold")
+    found = attainable(counted, beam=0)
+
+    def odds(hidden):
+        batch = EncodedSplit([example], VOCABULARY).batch([0])
+        where = torch.zeros_like(batch.mask)
+        where[0, [place + 1 for place in hidden]] = True
+        with torch.no_grad():
+            chance = float(network(batch.masked(where)).logits.double().softmax(-1)[0, 1])
+        return np.log(chance / (1 - chance))
+
+    everything = list(range(size))
+    effect = [
+        odds([]) - odds([place]) + odds([other for other in everything if other != place]) - odds(everything)
+        for place in everything
+    ]
+    falling = sorted(everything, key=lambda place: -effect[place])
+    wanted = [drops.along(np.array(order)) for order in (falling[::-1], falling)]
+    assert not found.exact
+    assert (found.low, found.high) == pytest.approx((min(wanted), max(wanted)), abs=1e-6)
+    assert counted.looks < 4 * size  # two curves are 2 size
+
+
+def test_without_a_beam_most_of_the_range_is_found(monkeypatch):
+    drops, _, _ = drops_of(9, seed=5)
+    exact = attainable(drops)
+    monkeypatch.setattr(bounds, "EXACT", 1)
+    found = attainable(drops, beam=0)
+    spread = exact.high - exact.low
+    assert exact.low - 1e-9 <= found.low <= exact.low + 0.1 * spread
+    assert exact.high - 0.1 * spread <= found.high <= exact.high + 1e-9
+
+
 def test_the_best_order_is_1_and_the_worst_0():
     drops, _, _ = drops_of(4, seed=1)
     found = attainable(drops)

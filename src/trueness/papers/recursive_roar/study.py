@@ -45,8 +45,8 @@ class RecursiveRoarStudy(ModelsStudy):
     """Whether to measure the same curves on one model per seed that was trained under all amounts of masking."""
     bounded: int = Field(default=20, ge=0)
     """Test texts of which comprehensiveness and sufficiency are measured, between their bounds, on the companion."""
-    beam: int = Field(default=5, ge=1)
-    """Width of the search for those bounds; short texts are searched completely."""
+    beam: int = Field(default=5, ge=0)
+    """Width of the search for those bounds, 0 for two orders alone; short texts are searched completely."""
 
     @model_validator(mode="after")
     def _steps_increase(self) -> RecursiveRoarStudy:
