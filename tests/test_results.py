@@ -49,6 +49,7 @@ def test_pages_can_be_read(page):
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.slow
 def test_pages_show_what_is_kept():
     found = subprocess.run(
         [sys.executable, ROOT / "tools" / "update_docs.py", "--check"], check=False, capture_output=True

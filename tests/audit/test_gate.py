@@ -371,6 +371,7 @@ def test_a_gate_file_with_a_byte_order_mark(tmp_path):
         ).filter(lambda value: value is not None),
     )
 )
+@pytest.mark.slow
 def test_whatever_a_gate_holds_is_a_gate_or_a_sentence(content):
     text = "\n".join(f"{key} = {_toml(value)}" for key, value in content.items())
     said = ""

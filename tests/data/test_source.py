@@ -61,6 +61,7 @@ def test_a_source_says_how_it_is_prepared_and_may_read_a_folder(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_our_own_datasets_keep_the_contract():
     for name in ("babi-1", "mock-5@vader", "movie-sentences"):
         assert as_source(TEXT_DATASETS[name], name).read(Path()) == TEXT_DATASETS[name].read(Path())

@@ -165,6 +165,7 @@ def test_labels_of_pandas_are_whole_numbers_and_may_be_missing(tmp_path):
     assert pairs(read_texts(pd.DataFrame({"text": ["a"], "label": [True]}))) == [("a", 1)]
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_counted_in_few_words():
     rows = [("fine", 1), (" ", 0), ("fine", 0), (None, 1), (7, 1), *[("", 1)] * 200_000, ("fine", 1)]
     found = read_texts(rows)

@@ -99,6 +99,7 @@ def test_the_packaged_vectors():
     assert table[VOCABULARY.numbers["film"]].any()
 
 
+@pytest.mark.slow
 def test_packaged_vectors_of_length_one():
     plain, found = load_vectors("glove-6b-50d", VOCABULARY)
     unit, _ = load_vectors(Path("glove-6b-50d@unit"), VOCABULARY)

@@ -117,6 +117,7 @@ def test_without_durability_a_cut_damages_what_is_then_computed_again(disk, tmp_
     assert len(intact(store)) == 4
 
 
+@pytest.mark.slow
 def test_durability_reaches_the_workers_and_is_a_setting_of_run(disk, tmp_path, monkeypatch):
     import trueness as tn
 

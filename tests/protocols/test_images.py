@@ -89,6 +89,7 @@ def test_what_is_hidden_next_is_what_is_important(model, squares):
     assert torch.equal(outline[:, 0] == 1, where)
 
 
+@pytest.mark.slow
 def test_recursive_roar_follows_images_and_its_guard_finds_the_leak(squares):
     small = ImageDataset("squares", squares.classes, {name: squares[name] for name in ("train", "test")})
     recipe = ImageRecipe(epochs=3, batch_size=32, learning_rate=0.02)

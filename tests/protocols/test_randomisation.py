@@ -70,6 +70,7 @@ def shuffled_copy(network, groups, seed):
     return other
 
 
+@pytest.mark.slow
 def test_it_is_an_own_copy_explained_anew_for_every_order_step_and_seed():
     network, explainer = attentive(), TEXT_EXPLAINERS["input-x-gradient"]
     upwards = ["embedding.", "encoder.forwards.", "encoder.backwards.", "output.", "attention.states."]

@@ -32,6 +32,7 @@ def model():
     return tn.train("bilstm-additive", DATA, recipe=QUICK, **SMALL)
 
 
+@pytest.mark.slow
 def test_agreement_and_faithfulness_are_drawn_and_written(model, tmp_path):
     found = tn.agreement(model, DATA, ["attention", "gradient", "random"], instances=20)
     assert (

@@ -90,6 +90,7 @@ def test_differences_of_datasets():
     assert 0.92 <= np.mean([one.low <= 0 <= one.high for one in intervals]) <= 0.99
 
 
+@pytest.mark.slow
 def test_the_bootstrap_needs_more_than_five_values():
     """No study uses BCa any more; with five values it is too narrow."""
     rng = np.random.default_rng(2)

@@ -79,6 +79,7 @@ def test_a_mask_that_tells_the_class_is_warned_of():
     assert not {"mask-leak", "gold-label"} & {warning.code for warning in quiet.warnings}
 
 
+@pytest.mark.slow
 def test_pixels_of_digits_tell_the_digit_by_where_they_are_hidden():
     """Real images, a network and its gradient: the case in which ROAR must not be believed, and says so."""
     digits = load_digits()
