@@ -16,6 +16,7 @@ NAMES = (
     "flow",
     "agreement",
     "explainers",
+    "coalitions",
     "roar",
     "audit",
     "images",

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from benchmarks.peer_methods import Contest, Setting, contests, setting
+from benchmarks.peer_methods import Setting, contests, setting
 from benchmarks.peers import seconds_of
 from trueness.explainers import IntegratedGradients, KernelShap, Lime
 
@@ -88,30 +88,31 @@ def _rows(one: Setting, method: Method, draws: int) -> list[dict[str, Any]]:
     for count in method.counts:
         grid = sorted({max(2, round(count * share)) // 2 * 2 for share in GRID})
         errors = {number: _error([ours(number, seed) for seed in range(draws)], truth) for number in grid}
-        for name in _contest(one, method, count, 0).peers:
-
-            def theirs(number: int, seed: int, name: str = name) -> Floats:
-                peers = _contest(one, method, number, seed).peers
-                said = next(
-                    peer for other, peer in peers.items() if other.split(maxsplit=1)[0] == name.split(maxsplit=1)[0]
-                )()
-                return np.asarray(said.double().cpu() if isinstance(said, torch.Tensor) else said, dtype=np.float64)
-
+        for name in _peers(one, method, count, 0):
             # Of what is drawn each peer has a limit of its own (another ridge, another kernel, in LIME).
-            limit = theirs(method.all_of_them, 10_000) if method.contest == "LIME" else truth
-            error = _error([theirs(count, seed) for seed in range(draws)], limit)
+            limit = (
+                _scores(_peers(one, method, method.all_of_them, 10_000)[name]) if method.contest == "LIME" else truth
+            )
+            error = _error([_scores(_peers(one, method, count, seed)[name]) for seed in range(draws)], limit)
             needed = _needed(errors, error)
             row = {"method": method.contest, "peer": name, "count": count, "error": error, "ours_count": needed}
             if needed is not None:
-                times = _times(one, partial(ours, needed, 0), partial(theirs, count, 0))
+                times = _times(one, partial(ours, needed, 0), _peers(one, method, count, 0)[name])
                 row |= {"ours_s": times[0], "peer_s": times[1], "ratio": times[0] / times[1]}
             found.append(row | {"ours_errors": errors})
     return found
 
 
-def _contest(one: Setting, method: Method, count: int, seed: int) -> Contest:
+def _peers(one: Setting, method: Method, count: int, seed: int) -> dict[str, Callable[[], Any]]:
+    """By name, with that count and seed, in their largest batches."""
     again = replace(one, steps=count, samples=count, seed=seed)
-    return next(contest for contest in contests(again) if contest.name == method.contest)
+    (contest,) = (contest for contest in contests(again) if contest.name == method.contest)
+    return {name.split(maxsplit=1)[0]: peer for name, peer in contest.peers.items()}
+
+
+def _scores(peer: Callable[[], Any]) -> Floats:
+    said = peer()
+    return np.asarray(said.double().cpu() if isinstance(said, torch.Tensor) else said, dtype=np.float64)
 
 
 def _error(found: list[Floats], truth: Floats) -> float:

@@ -220,7 +220,7 @@ class ImageSplit:
 
     def batches(self, pieces: Sequence[npt.NDArray[np.intp]]) -> Iterator[ImageBatch]:
         """The images of the numbers in each piece; a GPU makes several pieces at once, which asks less of it."""
-        size = max((len(piece) for piece in pieces), default=1) * self.places * self.cell**2
+        size = max([1, *(len(piece) for piece in pieces)]) * self.places * self.cell**2
         together = max(1, _AT_ONCE // size) if self.on_gpu else 1
         for begin in range(0, len(pieces), together):
             some = pieces[begin : begin + together]

@@ -21,8 +21,6 @@ from trueness.models.packing import in_batches
 
 _ROUND = 32  # copies of one round of an accurate sample
 _MOST = 1024  # all coalitions of so few are taken instead
-_ENOUGH = 4  # coalitions for each token, above which least squares need no help
-_EULER = 0.5772156649015329
 HiddenToken = Literal["mask", "pad"]
 """The token in the place of a hidden one."""
 
@@ -268,10 +266,9 @@ class KernelShap(MaskingExplainer):
     """Shapley values of the target's output, tokens outside a coalition being masked: signed (Lundberg and Lee 2017).
 
     They sum to the difference between the whole and the wholly masked text. With at most `n_samples` coalitions all are
-    taken, and the values are exact; otherwise coalitions are drawn, every size alike, each with its complement, and
-    weighted by the Shapley kernel (by leverage, Musco and Witter 2024). With fewer than four coalitions for each token
-    a ridge keeps the values from being noise alone. With `n_samples="auto"` as many as it takes for a relative error of
-    at most `tolerance`.
+    taken, and the values are exact; otherwise coalitions are drawn, every size as often, each with its complement, and
+    weighted by the Shapley kernel (Musco and Witter 2024). With fewer than about three for each token the values are
+    mostly noise. With `n_samples="auto"` as many as it takes for a relative error of at most `tolerance`.
     """
 
     facts = Facts(random=True, machinery=("masking",))
@@ -289,14 +286,15 @@ class KernelShap(MaskingExplainer):
         return count < 62 and 2**count - 2 <= number_of(self.n_samples)
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
-        """All coalitions but the empty and the whole one, or pairs of complements, every size alike."""
+        """All coalitions but the empty and the whole one, or pairs of complements, every size as often."""
         if count <= 1:
             return torch.zeros(0, count, dtype=torch.bool)
         if self._exact(count):
             numbers = torch.arange(1, 2**count - 1)
             return (numbers[:, None] >> torch.arange(count)) & 1 == 1
-        size = torch.randint(1, count, (number_of(self.n_samples) // 2,), generator=generator)
-        rank = torch.rand(number_of(self.n_samples) // 2, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
+        pairs = max(1, number_of(self.n_samples) // 2)
+        size = torch.randint(1, count, (pairs,), generator=generator)
+        rank = torch.rand(pairs, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
         half = rank < size[:, None]
         return torch.cat([half, ~half])
 
@@ -316,10 +314,7 @@ class KernelShap(MaskingExplainer):
         weight = torch.where(exact[:, None], torch.where(repeated, 0.0, together / choose), together)
         inside = torch.arange(features, device=said.device) < number
         gram = keep.transpose(1, 2) @ (weight[..., None] * keep)
-        # A tenth of what a value's own square counts for among all coalitions: 1 / (2 (1 + 1/2 + ... + 1/(T - 1))).
-        ridge = weight.sum(dim=1) / (20 * (torch.digamma(counts.clamp(min=2)) + _EULER))
-        ridge = torch.where(~exact & (keep.shape[1] < _ENOUGH * counts), ridge, 1e-10)
-        gram = gram + torch.diag_embed(torch.where(inside, ridge[:, None], 1.0))
+        gram = gram + torch.diag_embed(torch.where(inside, 1e-10, 1.0).to(gram))
         right = (keep * (weight * (said - empty[:, None]))[..., None]).sum(dim=1)
         ones = inside.to(gram)
         solved = torch.linalg.solve(gram, torch.stack([right, ones], dim=-1))

@@ -70,7 +70,7 @@ class Counted(Drops):
 
 
 @pytest.mark.parametrize("size", [11, 12, 17])
-def test_without_a_beam_orders_are_by_both_ends_and_cost_two_curves(size):
+def test_without_a_beam_orders_are_by_both_ends_and_cost_as_two_explanations(size):
     drops, network, example = drops_of(size, seed=size)
     counted = Counted(network, EncodedSplit([example], VOCABULARY).batch([0]), "gold")
     found = attainable(counted, beam=0)
@@ -92,7 +92,7 @@ def test_without_a_beam_orders_are_by_both_ends_and_cost_two_curves(size):
     wanted = [drops.along(np.array(order)) for order in (falling[::-1], falling)]
     assert not found.exact
     assert (found.low, found.high) == pytest.approx((min(wanted), max(wanted)), abs=1e-6)
-    assert counted.looks < 4 * size  # two curves are 2 size
+    assert counted.looks < 4 * size  # those of two explanations, by importance and reversed
 
 
 def test_without_a_beam_most_of_the_range_is_found(monkeypatch):
