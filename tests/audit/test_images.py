@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 import trueness as tn
+from tests.command import trueness
 from tests.inline import here
 from trueness.audits.image_words import of_images, page_of_images
 from trueness.audits.page import TRIALS
@@ -43,7 +44,12 @@ def audited(tmp_path_factory):
     model.save(folder / "model")
     names = ["gradient", "occlusion"]
     how = {"explainers": names, "images": 36, "planted": 2, "epochs": 4, "store": folder / "store", "executor": here()}
-    found = tn.audit(folder / "model", folder / "data", **how)
+    heard = []
+    found = tn.audit(folder / "model", folder / "data", planned=heard.append, **how)
+    (plan,) = heard
+    assert (plan.explainers, plan.foils) == (("gradient", "occlusion"), ("random", "edges"))
+    assert plan.settings["images"] == 36
+    assert plan.seconds is None
     return folder, how, found
 
 
@@ -94,6 +100,19 @@ def test_running_again_goes_on_from_the_store(audited):
 def test_folders_of_splits_are_pictures_too(audited):
     folder, _, _ = audited
     assert tn.load_dataset(folder / "data").classes == ("plain", "square")
+
+
+def test_the_command_trains_what_it_audits(audited, tmp_path):
+    folder, _, _ = audited
+    given = ("train", "small-cnn", "--data", folder / "data", "--out", tmp_path / "model")
+    told = json.loads(trueness(*given, "--json").stdout)
+    assert set(told["scores"]) == {"dev", "test"}
+    assert told["epochs"] == len(tn.load_model(tmp_path / "model").history)
+    refused = trueness(*given, "--vectors", "glove-6b-50d")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "trueness: small-cnn is a model of images: leave out --vectors.\n",
+    )
 
 
 def test_sentences_of_texts_are_said_of_images():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trueness.api.arrays import recursive_roar as recursive_roar
-    from trueness.api.audits import AuditPlan as AuditPlan
+    from trueness.api.audited import AuditPlan as AuditPlan
     from trueness.api.audits import audit as audit
     from trueness.api.catalogue import list as list  # noqa: A004  # as the command
     from trueness.api.images import explain_images as explain_images
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 else:
     _HOME = {
         "api.arrays": ("recursive_roar",),
-        "api.audits": ("AuditPlan", "audit"),
+        "api.audited": ("AuditPlan",),
+        "api.audits": ("audit",),
         "api.catalogue": ("list",),
         "api.images": ("explain_images", "recursive_roar_images"),
         "api.ratings": ("rating",),

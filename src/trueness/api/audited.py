@@ -1,8 +1,10 @@
-"""What a finished audit left in its store."""
+"""What an audit is about to do, and what a finished one left in its store."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from trueness.audits.leaderboard import audits_in
 from trueness.audits.verdict import Audit, Cost
@@ -39,6 +41,25 @@ _WORK = {
     "audit-images/verdict": "verdict",
 }
 """What the tasks are for, in words."""
+
+
+@dataclass(frozen=True)
+class AuditPlan:
+    """What an audit is about to do."""
+
+    model: str
+    data: str
+    explainers: tuple[str, ...]
+    foils: tuple[str, ...]
+    settings: Mapping[str, Any]
+    seconds: float | None
+    """Estimated, until the end; None where nothing has been timed."""
+    parts: Mapping[str, float]
+    """Estimated seconds of work by what they are for."""
+    left_out: tuple[str, ...]
+    refused: Mapping[str, str]
+    """Explainers that the model cannot have, and why."""
+    notes: tuple[str, ...]
 
 
 def check_done(summary: Summary) -> None:

@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from trueness import engine
-from trueness.api.audited import QUESTION, check_done, read_audit
+from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.api.studies import DEFAULT_STORE, open_executor
 from trueness.audits import sizes as sizing
 from trueness.audits.judging import FEWEST
@@ -42,25 +41,6 @@ _SHOWN = (
 )
 """Sizes that a report tells."""
 _SETTABLE = (*_SHOWN, "shown", "trained")
-
-
-@dataclass(frozen=True)
-class AuditPlan:
-    """What an audit is about to do."""
-
-    model: str
-    data: str
-    explainers: tuple[str, ...]
-    foils: tuple[str, ...]
-    settings: Mapping[str, Any]
-    seconds: float
-    """Estimated, until the end."""
-    parts: Mapping[str, float]
-    """Estimated seconds of work by what they are for."""
-    left_out: tuple[str, ...]
-    refused: Mapping[str, str]
-    """Explainers that the model cannot have, and why."""
-    notes: tuple[str, ...]
 
 
 def audit(
@@ -98,7 +78,7 @@ def audit(
             raise UserError("An audit of images has no budget: choose its sizes, such as images=50, planted=3.")
         computing = partial(open_executor, executor, workers, devices)
         keeping = partial(Store.open, store, create=True, durable=durable)
-        return audit_images(Path(model), data, explainers, computing, keeping, listener, family, asked)
+        return audit_images(Path(model), data, explainers, computing, keeping, listener, planned, family, asked)
     begin = time.monotonic()
     seconds = None if budget is None else sizing.parse_budget(budget)
     place = Path(store)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness import engine
-from trueness.api.audited import QUESTION, check_done, read_audit
+from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.audits.image_audit import FOILS, USUAL, plan_images
 from trueness.audits.judging import FEWEST
 from trueness.audits.verdict import Audit
@@ -34,6 +34,7 @@ def audit_images(
     pool: Callable[[], contextlib.AbstractContextManager[Executor]],
     place: Callable[[], Store],
     listener: Listener | None,
+    planned: Callable[[AuditPlan], None] | None,
     family: str | None,
     asked: Mapping[str, Any],
 ) -> Audit:
@@ -61,6 +62,8 @@ def audit_images(
     how = {"shown": sizes["images"], "planted": sizes["planted"], "epochs": sizes["epochs"]}
     target = plan_images(model, kind, pixels, names, at=at, **how)
     title = f"Audit of {model.name}"
+    if planned is not None:
+        planned(_plan(model.name, dataset, names, {**sizes, "images": min(sizes["images"], len(loaded.to_look_at()))}))
     with contextlib.ExitStack() as stack:
         workers, stored = stack.enter_context(pool()), place()
         watched = stack.enter_context(ProgressFile(stored, "audit", title, listener))
@@ -71,3 +74,11 @@ def audit_images(
     }
     stored.record_run("audit", target.key, study)
     return read_audit(stored, target).model_copy(update={"seconds": time.monotonic() - begin})
+
+
+def _plan(model: str, data: str, names: Sequence[str], sizes: Mapping[str, int]) -> AuditPlan:
+    """What is about to be done; how long it takes is not known before parts of it are done."""
+    foils = tuple(name for name in names if name in FOILS)
+    others = tuple(name for name in names if name not in FOILS)
+    note = f"models of the same kind with a planted artefact: {sizes['planted']}, of at most {sizes['epochs']} epochs"
+    return AuditPlan(model, data, others, foils, sizes, None, {}, (), {}, (note,))

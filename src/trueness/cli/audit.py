@@ -16,7 +16,7 @@ from trueness.cli.options import columns_of, put, settings_of
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
-    from trueness.api.audits import AuditPlan
+    from trueness.api.audited import AuditPlan
     from trueness.audits.verdict import Audit
 
 _FILE = {"metavar": "FILE"}
@@ -168,9 +168,11 @@ def _announce(plan: AuditPlan) -> None:
     from trueness.api.bar import duration
 
     sizes = plan.settings
+    what = "texts" if "texts" in sizes else "images"
+    end = "how long is told as parts of it end" if plan.seconds is None else f"about {duration(plan.seconds)}"
     lines = [
-        f"Audit of {plan.model} on {plan.data}: {sizes['texts']} texts, {len(plan.explainers)} explainers "
-        f"({', '.join(plan.explainers)}), {len(plan.foils)} foils; about {duration(plan.seconds)}.",
+        f"Audit of {plan.model} on {plan.data}: {sizes[what]} {what}, {len(plan.explainers)} explainers "
+        f"({', '.join(plan.explainers)}), {len(plan.foils)} foils; {end}.",
         *(f"  {what}: {duration(seconds)} of work" for what, seconds in plan.parts.items() if seconds >= 1),
         *(f"  not possible: {name}: {why}" for name, why in plan.refused.items()),
         *(f"  left out: {what}" for what in plan.left_out),

@@ -1,4 +1,4 @@
-"""The commands about datasets and text models: train, fine-tune, explain, adversary, agree, attefa, data."""
+"""The commands about datasets and models: train, fine-tune, explain, adversary, agree, attefa, data."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from trueness.boundary import exists
 from trueness.cli import options
 from trueness.cli.options import columns_of, put, settings_of
 from trueness.errors import UserError
+from trueness.models.image_families import IMAGE_MODELS
 
 if TYPE_CHECKING:
     from trueness.data import TextDataset
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 
 def train_command(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="ENCODER-ATTENTION, such as bilstm-additive.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="ENCODER-ATTENTION, such as bilstm-additive, or small-cnn.")
+    ],
     data: options.Data,
     out: options.ModelPlace,
     recipe: Annotated[str | None, typer.Option("--recipe", help="How to train; see: trueness list recipe.")] = None,
@@ -41,7 +44,14 @@ def train_command(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Train a text classifier. The same command continues an interrupted training."""
+    """Train a classifier of texts, or of images. The same command continues an interrupted training of texts."""
+    if model in list(IMAGE_MODELS):
+        given = {"--recipe": recipe, "--root": root, "--vectors": vectors, "--set": settings}
+        given |= {"--text-column": text_column, "--text-b-column": second_column, "--label-column": label_column}
+        for name in (name for name, value in given.items() if value):
+            raise UserError(f"{model} is a model of images: leave out {name}.")
+        put(as_json, _trained_images(model, data, out, seed, device), "trained")
+        return
     how: dict[str, Any] = {"recipe": recipe, "seed": seed, "vectors": vectors, "device": device}
     shape, state = settings_of(settings), out / "training"
     for name in shape.keys() & {"seed", "recipe", "data", "vectors", "model", "views"}:
@@ -82,15 +92,37 @@ def fine_tune_command(
     )
 
 
+def _trained_images(model: str, data: str, out: Path, seed: int, device: str) -> dict[str, Any]:
+    """A classifier of images in its folder, and how well it predicts."""
+    from trueness.data.image_datasets import load_images
+    from trueness.models.image_training import accuracy
+
+    _check_place(out)
+    images = load_images(data)
+    trained = tn.train(model, images, seed=seed, device=device)
+    trained.save(out)
+    scores = {
+        name: {"accuracy": accuracy(trained.network, trained.coded(images[name]))}
+        for name in ("dev", "test")
+        if name in images.splits
+    }
+    return {"model": str(out), "epochs": len(trained.history), "scores": scores, "notes": list(images.notes)}
+
+
 def _loaded(out: Path, data: str, root: Path | None, columns: Mapping[str, str]) -> TextDataset:
-    """The dataset with all splits; refused is a folder that could not be written after the training."""
+    """The dataset with all splits."""
     from trueness.data import load_text, with_splits
     from trueness.data.columns import columns_of as names_of
 
+    _check_place(out)
+    return with_splits(load_text(data, root=root, columns=names_of(columns)))
+
+
+def _check_place(out: Path) -> None:
+    """Refused is a folder that could not be written after the training."""
     nearest = next(path for path in (out, *out.absolute().parents) if exists(path))
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise UserError(f"--out {out} cannot be written: {nearest} is not a folder of yours; choose another one.")
-    return with_splits(load_text(data, root=root, columns=names_of(columns)))
 
 
 def _saved(model: Classifier, out: Path, data: TextDataset) -> dict[str, dict[str, float]]:
