@@ -197,6 +197,18 @@ def test_lime_equals_a_weighted_ridge_regression():
         assert ours[row][batch.mask[row]].numpy() == pytest.approx(literal.coef_, abs=1e-6)
 
 
+def test_lime_asks_about_its_copies_alone(monkeypatch):
+    model, batch = build(), batch_of(examples(sizes=(12,), pairs=False))
+    seen = []
+    forward = type(model).forward
+    monkeypatch.setattr(type(model), "forward", lambda self, b, **k: seen.append(len(b)) or forward(self, b, **k))
+    Lime(5).attribute(model, batch, 0)
+    assert sum(seen) == 5
+    seen.clear()
+    KernelShap(6).attribute(model, batch, 0)
+    assert sum(seen) == 6 + 2, "and the whole and the empty text"
+
+
 def test_methods_that_mask_share_their_copies(monkeypatch):
     model, batch = build(), batch_of(examples(sizes=(5, 4), pairs=False))
     seen = []

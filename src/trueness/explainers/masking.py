@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -29,6 +29,8 @@ HiddenToken = Literal["mask", "pad"]
 class MaskingExplainer(Explainer):
     """Draws masks, and explains from what the model says to them."""
 
+    ends: ClassVar[bool] = True
+    """Whether it asks about the whole and the wholly masked text, too."""
     output: Output = "probability"
     """What of the target is explained."""
     hiding: HiddenToken = "mask"
@@ -95,19 +97,21 @@ def _explain_alike(
     features = _features(batch, restart=explainers[0].restart)
     counts = features.amax(dim=-1) + 1
     drawn = [_draw(explainer, batch, counts) for explainer in explainers]
-    ends = torch.zeros(len(batch), 2, drawn[0].shape[-1], dtype=torch.bool)
-    ends[:, 0] = torch.arange(ends.shape[-1]) < counts.cpu()[:, None]
+    begin = 2 if any(explainer.ends for explainer in explainers) else 0
+    ends = torch.zeros(len(batch), begin, drawn[0].shape[-1], dtype=torch.bool)
+    ends[:, :1] = (torch.arange(ends.shape[-1]) < counts.cpu()[:, None])[:, None]
     asked = torch.cat([ends, *drawn], dim=1)
     outputs = {explainer.output for explainer in explainers}
     said = {output: _outputs(model, batch, asked, features, target, output, explainers[0]) for output in outputs}
-    found, begin = [], 2
+    found = []
     for explainer, keep in zip(explainers, drawn, strict=True):
         values = said[explainer.output]
         part = values[:, begin : begin + keep.shape[1]]
         begin += keep.shape[1]
-        scores = explainer.solve(keep.to(values), part, values[:, 0], values[:, 1], counts.to(values))
-        whole = torch.where(batch.mask, scores.gather(1, features.clamp(min=0)), 0.0)
-        found.append(whole.to(model.embedding.weight.dtype))
+        whole, empty = values[:, :2].unbind(dim=1) if explainer.ends else (values.new_zeros(len(values)),) * 2
+        scores = explainer.solve(keep.to(values), part, whole, empty, counts.to(values))
+        spread = torch.where(batch.mask, scores.gather(1, features.clamp(min=0)), 0.0)
+        found.append(spread.to(model.embedding.weight.dtype))
     return found
 
 
@@ -125,7 +129,9 @@ def _sampled(explainer: MaskingExplainer, model: TextNetwork, batch: Batch, targ
             every = replace(explainer, **all_of_them)
             return Estimate(every.attribute(model, text, number), torch.zeros((), dtype=torch.float64))
         looks = (text, features, number, explainer.output, few)
-        ends = _outputs(model, text, torch.tensor([[[True], [False]]]).expand(1, 2, count), *looks[1:])
+        ends = torch.zeros(1, 2, dtype=torch.float64, device=text.tokens.device)
+        if explainer.ends:
+            ends = _outputs(model, text, torch.tensor([[[True], [False]]]).expand(1, 2, count), *looks[1:])
 
         def draw(which: int) -> tuple[Tensor, Tensor]:
             ((_, generator),) = generator_of(text, explainer.seed + 1_000_003 * (which + 1))
@@ -223,6 +229,7 @@ class Lime(MaskingExplainer):
     """
 
     facts = Facts(random=True, machinery=("masking",))
+    ends = False
 
     n_samples: Count = 1000
     width: float = 0.25
