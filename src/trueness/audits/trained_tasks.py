@@ -120,7 +120,7 @@ def companion_removed(
     return {"removal": {"cost": found.cost}}
 
 
-@task("audit/compared", version=1)
+@task("audit/compared", version=2)
 def compared(
     inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, explainer: str, texts: int
 ) -> dict[str, Any]:

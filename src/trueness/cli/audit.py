@@ -168,10 +168,10 @@ def _announce(plan: AuditPlan) -> None:
     from trueness.api.bar import duration
 
     sizes = plan.settings
-    what = "texts" if "texts" in sizes else "images"
+    unit = "texts" if "texts" in sizes else "images"
     end = "how long is told as parts of it end" if plan.seconds is None else f"about {duration(plan.seconds)}"
     lines = [
-        f"Audit of {plan.model} on {plan.data}: {sizes[what]} {what}, {len(plan.explainers)} explainers "
+        f"Audit of {plan.model} on {plan.data}: {sizes[unit]} {unit}, {len(plan.explainers)} explainers "
         f"({', '.join(plan.explainers)}), {len(plan.foils)} foils; {end}.",
         *(f"  {what}: {duration(seconds)} of work" for what, seconds in plan.parts.items() if seconds >= 1),
         *(f"  not possible: {name}: {why}" for name, why in plan.refused.items()),
