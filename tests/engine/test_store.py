@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from trueness.engine import DamagedObjectError, Store, StoreError, disk, write_atomically
+from trueness.engine import DamagedObjectError, Store, StoreError, disk, in_parts, write_atomically
 from trueness.engine import store as store_module
 
 KEY = "a" * 40
@@ -30,6 +30,19 @@ def test_what_is_committed_can_be_read(store):
     assert not list((store.path / "temporary").iterdir())
     with pytest.raises(KeyError, match="no payload 'other'"):
         stored.read("other")
+
+
+def test_parts_are_read_as_if_each_were_alone(store):
+    parts = [{"facts": {"seed": number}, **({"more": [number]} if number else {})} for number in range(11)]
+    store.commit("cd" * 32, in_parts(parts), {"task": "several"})
+    stored = store.get("cd" * 32)
+    assert stored.part(None) is stored
+    for number, part in enumerate(parts):
+        found = stored.part(number)
+        assert found.everything() == part
+        assert found.holds("more") is bool(number)
+        assert found.meta == stored.meta
+    assert len(stored.names()) == 21
 
 
 def test_the_same_payload_has_the_same_bytes(tmp_path):

@@ -8,6 +8,7 @@ from trueness.engine.clusters import open_engine
 from trueness.engine.driver import Survey, run, survey
 from trueness.engine.files import StoreError, disk, write_atomically
 from trueness.engine.local import LocalExecutor, cores
+from trueness.engine.payload import in_parts
 from trueness.engine.progress import ProgressFile, read_progress
 from trueness.engine.store import DamagedObjectError, Store, Stored
 from trueness.engine.summary import EngineLostError, Failure, Listener, Summary, TasksFailedError, TimeUpError
@@ -37,6 +38,7 @@ __all__ = [
     "current_device",
     "disk",
     "ends_after",
+    "in_parts",
     "open_engine",
     "read_progress",
     "run",

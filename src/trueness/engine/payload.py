@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,6 +51,16 @@ def _is_arrays(value: Any) -> bool:
         and bool(value)
         and all(hasattr(item, "dtype") and hasattr(item, "shape") for item in value.values())
     )
+
+
+def part_ending(number: int) -> str:
+    """Of the names of a part's payloads."""
+    return f"_{number}"
+
+
+def in_parts(parts: Iterable[Mapping[str, T]]) -> dict[str, T]:
+    """The payloads of a task that makes several things alike at once; `Stored.part` reads one of them."""
+    return {name + part_ending(number): payload for number, part in enumerate(parts) for name, payload in part.items()}
 
 
 def under(prefix: str, payload: Mapping[str, T]) -> dict[str, T]:

@@ -23,7 +23,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ from trueness.engine.files import (
     write_atomically,
 )
 from trueness.engine.layout import abandoned_candidates, mend, open_folder
-from trueness.engine.payload import SUFFIXES, parse_payload, write_payload
+from trueness.engine.payload import SUFFIXES, parse_payload, part_ending, write_payload
 from trueness.version import __version__
 
 
@@ -58,10 +58,12 @@ class DamagedObjectError(Exception):
 
 @dataclass(frozen=True)
 class Stored:
-    """One finished object."""
+    """One finished object, or one of the parts of a task that leaves several alike (see `in_parts`)."""
 
     store: Store
     key: str
+    ending: str = ""
+    """Of the names of a part's payloads."""
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -70,11 +72,16 @@ class Stored:
 
     def read(self, name: str) -> Any:
         """The payload of that name, its digest checked."""
-        return self.store.read(self.key, name)
+        return self.store.read(self.key, name + self.ending)
+
+    def part(self, number: int | None) -> Stored:
+        """What one part left; with None all of it."""
+        return self if number is None else replace(self, ending=part_ending(number))
 
     def names(self) -> list[str]:
         """Its payloads."""
-        return [file.rsplit(".", 1)[0] for file in self.meta["payloads"]]
+        names = (file.rsplit(".", 1)[0] for file in self.meta["payloads"])
+        return [name.removesuffix(self.ending) for name in names if name.endswith(self.ending)]
 
     def everything(self) -> dict[str, Any]:
         """All payloads by their names."""

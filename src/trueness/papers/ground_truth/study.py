@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from trueness.data.planting import PLANTINGS
-from trueness.engine import Stored, Task, task
+from trueness.engine import Stored, Task, in_parts, task
 from trueness.engine.worker import current_device
 from trueness.errors import UserError
 from trueness.models import TEXT_MODELS
@@ -157,11 +157,9 @@ def trial(
     return _payloads(*found, data.classes)
 
 
-def _payloads(
-    records: pd.DataFrame, facts: Mapping[str, Any], classes: Sequence[str], part: str = ""
-) -> dict[str, Any]:
-    payloads: dict[str, Any] = {f"facts{part}": {**facts, "classes": list(classes)}}
-    return {**payloads, f"records{part}": small(records)} if len(records) else payloads
+def _payloads(records: pd.DataFrame, facts: Mapping[str, Any], classes: Sequence[str]) -> dict[str, Any]:
+    payloads: dict[str, Any] = {"facts": {**facts, "classes": list(classes)}}
+    return {**payloads, "records": small(records)} if len(records) else payloads
 
 
 @task("ground-truth/rationales", version=3)
@@ -184,12 +182,10 @@ def rationales(
     common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": current_device(), **shape}
     models = train_rationales(method, data, jobs, recipe=recipe, by_text=by_text, **common)
     how: dict[str, Any] = {"instances": instances, "bound": inputs["dataset"].read("bound")["bound"]}
-    payloads: dict[str, Any] = {}
-    for part, (model, shown) in enumerate(zip(models, examples, strict=True)):
-        payloads |= _payloads(
-            *measure(model, data["test"], ["rationale"], shown=shown, **how), data.classes, f"_{part}"
-        )
-    return payloads
+    return in_parts(
+        _payloads(*measure(model, data["test"], ["rationale"], shown=shown, **how), data.classes)
+        for model, shown in zip(models, examples, strict=True)
+    )
 
 
 @task("ground-truth/summary", version=4, light=True)
@@ -200,16 +196,14 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Place]) -> dict[
     from trueness.papers.ground_truth.claims import claims
     from trueness.protocols.ground_truth.summary import PlantedCell, summarise
 
-    here: dict[tuple[str, str], list[tuple[int, Stored, str]]] = {}
+    here: dict[tuple[str, str], list[tuple[int, Stored]]] = {}
     for place, stored in zip(at, inputs["trials"], strict=True):
-        part = "" if place["part"] is None else f"_{place['part']}"
-        here.setdefault((place["dataset"], place["model"]), []).append((place["seed"], stored, part))
+        here.setdefault((place["dataset"], place["model"]), []).append((place["seed"], stored.part(place["part"])))
     cells: list[PlantedCell] = []
     strips: list[dict[str, Any]] = []
     for (dataset, model), trials in here.items():
-        holding = [(seed, stored, f"records{part}") for seed, stored, part in trials if stored.holds(f"records{part}")]
-        records = [stored.read(name).assign(seed=seed) for seed, stored, name in holding]
-        facts = [{**stored.read(f"facts{part}"), "seed": seed} for seed, stored, part in trials]
+        records = [stored.read("records").assign(seed=seed) for seed, stored in trials if stored.holds("records")]
+        facts = [{**stored.read("facts"), "seed": seed} for seed, stored in trials]
         for fact in facts:
             classes = tuple(fact.pop("classes"))
             strips += [
