@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from captum import attr  # type: ignore[import-untyped]
 
-from benchmarks.report import line, ratio
+from benchmarks.report import TIE, line, ratio
 from trueness.data import Vocabulary
 from trueness.data.batches import Batch, EncodedSplit
 from trueness.data.examples import TextExample
@@ -53,7 +53,7 @@ def main() -> None:
         with torch.no_grad():
             ours()
         ahead = ratio(theirs, ours)
-        line(f"{name}, {TEXTS} texts of {TOKENS} tokens, {device.type}, against Captum", ahead, "x", 1, at_least=True)
+        line(f"{name}, {TEXTS} texts of {TOKENS} tokens, {device.type}, against Captum", ahead, "x", TIE, at_least=True)
 
     compare("integrated gradients, 50 steps", lambda: IntegratedGradients().attribute(model, batch), integrated)
     lime, shap = Lime(SAMPLES), KernelShap(SAMPLES)

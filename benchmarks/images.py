@@ -18,7 +18,7 @@ import torch
 from captum import attr  # type: ignore[import-untyped]
 from torch import nn
 
-from benchmarks.report import line, ratio, seconds
+from benchmarks.report import TIE, line, ratio, seconds
 from trueness.data.image_batches import ImageBatch, ImageSplit
 from trueness.data.images import Images
 from trueness.data.manipulations import PLANTED, Manipulation
@@ -28,8 +28,6 @@ from trueness.models.image_families import IMAGE_MODELS
 from trueness.models.image_network import ImageNetwork
 
 SAMPLES = 200
-TIE = 0.95
-"""As fast, as far as can be told."""
 
 
 class _Tensors(nn.Module):
