@@ -59,23 +59,23 @@ def scores(name, trial, target="predicted"):
 
 
 def close(one, other):
-    assert torch.allclose(one, other, atol=1e-5 * float(other.abs().max()) + 1e-9)
+    return torch.allclose(one, other, atol=1e-5 * float(other.abs().max()) + 1e-9)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_gradients_are_captums(trial):
     _, batch, model, target = trial
-    close(scores("gradient", trial), attr.Saliency(model).attribute(batch.pixels, target=target).sum(dim=1))
+    assert close(scores("gradient", trial), attr.Saliency(model).attribute(batch.pixels, target=target).sum(dim=1))
     blank = batch.blank.view(1, 3, 1, 1).expand_as(batch.pixels)
     whole = attr.IntegratedGradients(model).attribute(
         batch.pixels, blank, target=target, n_steps=8, method="riemann_middle"
     )
-    close(scores(ImageIntegratedGradients(8), trial), whole.sum(dim=1))
+    assert close(scores(ImageIntegratedGradients(8), trial), whole.sum(dim=1))
     times = attr.InputXGradient(model).attribute(batch.pixels, target=target) / batch.pixels * (batch.pixels - blank)
     good = (batch.pixels > 0).all(dim=1)
-    close(scores("input-x-gradient", trial)[good], times.sum(dim=1)[good])
+    assert close(scores("input-x-gradient", trial)[good], times.sum(dim=1)[good])
     guided = attr.GuidedBackprop(model).attribute(batch.pixels, target=target)
-    close(scores("guided-backpropagation", trial), guided.abs().sum(dim=1))
+    assert close(scores("guided-backpropagation", trial), guided.abs().sum(dim=1))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -85,7 +85,7 @@ def test_grad_cam_is_captums(trial):
     found = attr.LayerGradCam(model, layer).attribute(batch.pixels, target=target, relu_attributions=True)
     for name, mode in (("grad-cam", "bilinear"), ("grad-cam@zhou2022", "bicubic")):
         large = nn.functional.interpolate(found, (SIDE, SIDE), mode=mode, align_corners=False)[:, 0]
-        close(scores(name, trial), large.abs())
+        assert close(scores(name, trial), large.abs())
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -93,7 +93,7 @@ def test_occlusion_is_captums(trial):
     _, batch, model, target = trial
     blank = batch.blank.view(1, 3, 1, 1).expand_as(batch.pixels)
     theirs = attr.Occlusion(model).attribute(batch.pixels, (3, 4, 4), (3, 2, 2), baselines=blank, target=target)
-    close(scores(ImageOcclusion(0.25), trial), theirs[:, 0])
+    assert close(scores(ImageOcclusion(0.25), trial), theirs[:, 0])
     assert ImageOcclusion(0.25).squares(16, 16).any(dim=0).all()
 
 
@@ -110,7 +110,7 @@ def test_smoothed_gradients_are_means_over_noisy_copies(trial):
                 shown = (image + size * drawn).requires_grad_()
                 (slope,) = torch.autograd.grad(model(shown)[0, target[row]], shown)
                 total += (slope.abs() if absolute else slope) / 3
-            close(found[row], total.abs().sum(dim=1)[0])
+            assert close(found[row], total.abs().sum(dim=1)[0])
 
 
 def test_gradient_shap_is_the_mean_over_ways_from_other_images(trial):
@@ -125,7 +125,7 @@ def test_gradient_shap_is_the_mean_over_ways_from_other_images(trial):
             shown = (other + share * (image - other)).requires_grad_()
             (slope,) = torch.autograd.grad(model(shown)[0, target[row]], shown)
             total += slope * (image - other) / 4
-        close(found[row], total.sum(dim=1)[0])
+        assert close(found[row], total.sum(dim=1)[0])
 
 
 def test_lime_is_a_weighted_ridge_regression(trial):

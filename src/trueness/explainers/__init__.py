@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from trueness.explainers.deep_lift import DeepLift, DeepShap
     from trueness.explainers.gradients import Gradient, GradientJW2019, GradientMadsen2022, InputXGradient
     from trueness.explainers.leave_one_out import LeaveOneOut, LeaveOneOutJW2019
-    from trueness.explainers.masking import KernelShap, Lime, Occlusion
+    from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
     from trueness.explainers.paths import (
         DeepLiftCourt2022,
         GradientShap,

@@ -12,7 +12,7 @@ MODULES = {
     "deep_lift": ("DeepLift", "DeepShap"),
     "gradients": ("Gradient", "GradientJW2019", "GradientMadsen2022", "InputXGradient"),
     "leave_one_out": ("LeaveOneOut", "LeaveOneOutJW2019"),
-    "masking": ("KernelShap", "Lime", "Occlusion"),
+    "masked_copies": ("KernelShap", "Lime", "Occlusion"),
     "paths": (
         *("DeepLiftCourt2022", "GradientShap", "IntegratedGradients", "IntegratedGradientsMadsen2022"),
         "SmoothGradient",

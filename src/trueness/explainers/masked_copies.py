@@ -1,0 +1,151 @@
+"""Explanations from masked copies of a text: LIME, Kernel SHAP, occlusion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from trueness.explainers.contract import Facts
+from trueness.explainers.masking import MOST, ROUND, MaskingExplainer
+from trueness.explainers.tolerance import Count, number_of
+
+
+@dataclass(frozen=True)
+class Lime(MaskingExplainer):
+    """A ridge regression of the target's output on which tokens are kept, nearby copies counting more: signed.
+
+    Masks keep each token with probability one half; the weight of a copy is exp(-d^2 / (2 width^2)) with d the cosine
+    distance to the whole text (Ribeiro et al. 2016). With `n_samples="auto"` as many copies as it takes for a relative
+    error of at most `tolerance`, against what infinitely many would give.
+    """
+
+    facts = Facts(random=True, machinery=("masking",))
+    ends = False
+
+    n_samples: Count = 1000
+    width: float = 0.25
+    ridge: float = 1.0
+    complements: bool = False
+    """Whether each mask comes with its complement: the limit is the same, and less is left to chance."""
+
+    @property
+    def auto(self) -> bool:
+        return self.n_samples == "auto"
+
+    def few(self, count: int) -> Lime:  # noqa: ARG002
+        # Among many copies the ridge does not count any more.
+        return replace(self, n_samples=ROUND, complements=True, ridge=1e-6)
+
+    def draw(self, count: int, generator: torch.Generator) -> Tensor:
+        """Each token kept or not, by a fair coin."""
+        number = number_of(self.n_samples)
+        if not self.complements:
+            return torch.rand(number, count, generator=generator) < 0.5
+        half = torch.rand(number // 2, count, generator=generator) < 0.5
+        return torch.cat([half, ~half])
+
+    def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:  # noqa: ARG002
+        """Ridge regression with a free intercept."""
+        share = keep.sum(dim=-1) / counts.clamp(min=1)[:, None]
+        weight = torch.exp(-((1 - share.sqrt()) ** 2) / (2 * self.width**2))
+        total = weight.sum(dim=-1, keepdim=True)
+        # Centred by the weighted means, the intercept drops out.
+        centred = keep - (weight[..., None] * keep).sum(dim=1, keepdim=True) / total[..., None]
+        values = said - (weight * said).sum(dim=-1, keepdim=True) / total
+        gram = centred.transpose(1, 2) @ (weight[..., None] * centred)
+        gram = gram + self.ridge * torch.eye(keep.shape[-1], dtype=keep.dtype, device=keep.device)
+        right = (centred * (weight * values)[..., None]).sum(dim=1)
+        scores: Tensor = torch.linalg.solve(gram, right)
+        return scores
+
+
+@dataclass(frozen=True)
+class KernelShap(MaskingExplainer):
+    """Shapley values of the target's output, tokens outside a coalition being masked: signed (Lundberg and Lee 2017).
+
+    They sum to the difference between the whole and the wholly masked text. With at most `n_samples` coalitions all are
+    taken, and the values are exact; otherwise coalitions are drawn, every size as often, each with its complement, and
+    weighted by the Shapley kernel (Musco and Witter 2024). With fewer than about three for each token the values are
+    mostly noise. With `n_samples="auto"` as many as it takes for a relative error of at most `tolerance`.
+    """
+
+    facts = Facts(random=True, machinery=("masking",))
+
+    n_samples: Count = 1000
+
+    @property
+    def auto(self) -> bool:
+        return self.n_samples == "auto"
+
+    def few(self, count: int) -> KernelShap | None:
+        return None if 2**count - 2 <= MOST else replace(self, n_samples=ROUND)
+
+    def _exact(self, count: int) -> bool:
+        return count < 62 and 2**count - 2 <= number_of(self.n_samples)
+
+    def draw(self, count: int, generator: torch.Generator) -> Tensor:
+        """All coalitions but the empty and the whole one, or pairs of complements, every size as often."""
+        if count <= 1:
+            return torch.zeros(0, count, dtype=torch.bool)
+        if self._exact(count):
+            numbers = torch.arange(1, 2**count - 1)
+            return (numbers[:, None] >> torch.arange(count)) & 1 == 1
+        pairs = max(1, number_of(self.n_samples) // 2)
+        size = torch.randint(1, count, (pairs,), generator=generator)
+        rank = torch.rand(pairs, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
+        half = rank < size[:, None]
+        return torch.cat([half, ~half])
+
+    def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:
+        """Least squares under the constraint that the values sum to the difference of the ends."""
+        features = keep.shape[-1]
+        size = keep.sum(dim=-1)
+        exact = torch.tensor([self._exact(int(count)) for count in counts], device=said.device)
+        # Among all coalitions each counts by the kernel; drawn, all coalitions of a size together count by it.
+        number = counts[:, None]
+        together = 1 / (size * (number - size)).clamp(min=1)
+        choose = torch.exp(
+            torch.lgamma(number + 1) - torch.lgamma(size + 1) - torch.lgamma((number - size).clamp(min=0) + 1)
+        )
+        # A short text repeats its coalitions to fill up; the last repeat may be cut off, so repeats do not count.
+        repeated = torch.arange(keep.shape[1], device=said.device) >= (2.0**number - 2)
+        weight = torch.where(exact[:, None], torch.where(repeated, 0.0, together / choose), together)
+        inside = torch.arange(features, device=said.device) < number
+        gram = keep.transpose(1, 2) @ (weight[..., None] * keep)
+        gram = gram + torch.diag_embed(torch.where(inside, 1e-10, 1.0).to(gram))
+        right = (keep * (weight * (said - empty[:, None]))[..., None]).sum(dim=1)
+        ones = inside.to(gram)
+        solved = torch.linalg.solve(gram, torch.stack([right, ones], dim=-1))
+        surplus = (solved[..., 0] * ones).sum(dim=-1) - (whole - empty)
+        spread = solved[..., 1] / (solved[..., 1] * ones).sum(dim=-1, keepdim=True)
+        scores: Tensor = (solved[..., 0] - spread * surplus[:, None]) * ones
+        return scores
+
+
+@dataclass(frozen=True)
+class Occlusion(MaskingExplainer):
+    """Change of the target's output when a span is masked, averaged over the spans that hold a token: signed.
+
+    A span of one token is leave-one-out by the mask; a text shorter than the span is masked whole.
+    """
+
+    facts = Facts(machinery=("masking",))
+
+    sliding_window_shapes: int = 3
+
+    def draw(self, count: int, generator: torch.Generator) -> Tensor:  # noqa: ARG002  # there is nothing to draw
+        """All spans."""
+        begin = torch.arange(max(count - self.sliding_window_shapes, 0) + 1)[:, None]
+        place = torch.arange(count)
+        return (place < begin) | (place >= begin + self.sliding_window_shapes)
+
+    def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:  # noqa: ARG002
+        """The mean change over the spans of each token."""
+        # A short text repeats its spans to fill up: repeats do not count.
+        spans = (counts - self.sliding_window_shapes).clamp(min=0) + 1
+        first = (torch.arange(keep.shape[1], device=keep.device) < spans[:, None]).to(keep)
+        hidden = (1 - keep) * first[..., None]
+        change = (whole[:, None] - said)[..., None]
+        return (hidden * change).sum(dim=1) / hidden.sum(dim=1).clamp(min=1)
