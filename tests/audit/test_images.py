@@ -108,6 +108,8 @@ def test_the_command_trains_what_it_audits(audited, tmp_path):
     told = json.loads(trueness(*given, "--json").stdout)
     assert set(told["scores"]) == {"dev", "test"}
     assert told["epochs"] == len(tn.load_model(tmp_path / "model").history)
+    misspelt = trueness("train", "smal-cnn", *given[2:])
+    assert misspelt.stderr == "trueness: There is no model named 'smal-cnn'; did you mean small-cnn?\n"
     refused = trueness(*given, "--vectors", "glove-6b-50d")
     assert (refused.returncode, refused.stderr) == (
         2,

@@ -169,7 +169,7 @@ def _announce(plan: AuditPlan) -> None:
 
     sizes = plan.settings
     unit = "texts" if "texts" in sizes else "images"
-    end = "how long is told as parts of it end" if plan.seconds is None else f"about {duration(plan.seconds)}"
+    end = "no estimate before parts of it are done" if plan.seconds is None else f"about {duration(plan.seconds)}"
     lines = [
         f"Audit of {plan.model} on {plan.data}: {sizes[unit]} {unit}, {len(plan.explainers)} explainers "
         f"({', '.join(plan.explainers)}), {len(plan.foils)} foils; {end}.",

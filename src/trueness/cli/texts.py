@@ -18,7 +18,9 @@ from trueness.boundary import exists
 from trueness.cli import options
 from trueness.cli.options import columns_of, put, settings_of
 from trueness.errors import UserError
+from trueness.models import TEXT_MODELS
 from trueness.models.image_families import IMAGE_MODELS
+from trueness.registry import nearest
 
 if TYPE_CHECKING:
     from trueness.data import TextDataset
@@ -27,7 +29,11 @@ if TYPE_CHECKING:
 
 def train_command(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="ENCODER-ATTENTION, such as bilstm-additive, or small-cnn.")
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="Of texts, such as bilstm-additive, or of images, such as small-cnn; see: trueness list.",
+        ),
     ],
     data: options.Data,
     out: options.ModelPlace,
@@ -45,6 +51,8 @@ def train_command(
     as_json: options.Json = False,
 ) -> None:
     """Train a classifier of texts, or of images. The same command continues an interrupted training of texts."""
+    if model not in TEXT_MODELS and model not in IMAGE_MODELS:
+        raise UserError(f"There is no model named {model!r}; {nearest(model, [*TEXT_MODELS, *IMAGE_MODELS])}")
     if model in list(IMAGE_MODELS):
         given = {"--recipe": recipe, "--root": root, "--vectors": vectors, "--set": settings}
         given |= {"--text-column": text_column, "--text-b-column": second_column, "--label-column": label_column}
