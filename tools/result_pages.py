@@ -245,3 +245,18 @@ def draw(study: str) -> None:
     )
     figure = Figure(f"published-{study}", "", "", spec)
     (DOCS / "images" / f"published-{study}.png").write_bytes(figure.drawn("png"))
+
+
+def draw_pairs() -> None:
+    """Agreement of all pairs of methods on SST, a figure for each model."""
+    import pandas as pd
+
+    from trueness.papers.agreement.figures import figures
+    from trueness.protocols.agreement.measures import TAU
+    from trueness.protocols.result import Result
+
+    means = pd.read_csv(RESULTS / "agreement" / "seeds.csv").rename(columns={"mean": TAU})
+    here = means[(means["dataset"] == "sst@court2022") & (means["variant"] == "corrected")]
+    for model, some in here.groupby("model"):
+        (figure,) = figures(Result(some))
+        (DOCS / "images" / f"agreement-sst-{model}.png").write_bytes(figure.drawn("png"))

@@ -23,7 +23,21 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from result_pages import DOCS, RESULTS, STUDIES, agreement, causes, cells, claims, draw, read, table, totals, verdicts
+from result_pages import (
+    DOCS,
+    RESULTS,
+    STUDIES,
+    agreement,
+    causes,
+    cells,
+    claims,
+    draw,
+    draw_pairs,
+    read,
+    table,
+    totals,
+    verdicts,
+)
 
 
 def main() -> int:
@@ -41,6 +55,7 @@ def main() -> int:
         page.write_text(wanted[page], encoding="utf-8")
     for study in STUDIES:
         draw(study)
+    draw_pairs()
     return 0
 
 

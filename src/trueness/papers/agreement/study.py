@@ -27,6 +27,8 @@ class AgreementStudy(ModelsStudy):
     datasets: Distinct[TextDatasetName]
     explainers: TextExplainers
     """Those that a model cannot support are left out and named."""
+    fine_tuned_seeds: int | None = Field(default=None, ge=1)
+    """How many of the seeds fine-tuned models have, the first ones: they cost more than all others. None for all."""
     as_published: bool
     """Whether the same is done once more with what the paper's code computes."""
     instances: int = Field(ge=2)
@@ -62,7 +64,9 @@ def plan(study: AgreementStudy) -> Task:
         for model in study.models:
             family = TEXT_MODELS[model]
             data = dataset_task(name, None if family.pretrained else study.vectors, ("train", "test"))
-            models = trained_models(study, data, name, model, uniform=study.uniform)
+            seeds = study.seeds[: study.fine_tuned_seeds] if family.pretrained else study.seeds
+            some = study.model_copy(update={"seeds": seeds})
+            models = trained_models(some, data, name, model, uniform=study.uniform)
             for uniform, by_seed in models.items():
                 for one in dict.fromkeys(by_seed.values()):
                     made.add("trained", performance({"model": one}), dataset=name, model=model, uniform=uniform)
@@ -72,7 +76,7 @@ def plan(study: AgreementStudy) -> Task:
                     for seed, trained in models[False].items()
                     for one in _explanations(study, {"dataset": data, "model": trained}, seed, family, variant)
                 ]
-                done = cell({"explained": found}, seeds=study.seeds, k=study.k)
+                done = cell({"explained": found}, seeds=seeds, k=study.k)
                 made.add("cells", done, dataset=name, model=model, variant=variant)
     return summary(made.inputs, at=made.at, machinery=_machinery(study))
 
