@@ -190,6 +190,8 @@ def test_train_and_explain_on_the_command_line(tmp_path):
     assert "good" in (tmp_path / "heat.html").read_text()
     as_json = json.loads(trueness("explain", tmp_path / "model", "--text", "x good y", "--json").stdout)
     assert [item["explainer"] for item in as_json] == ["attention", "input-x-gradient", "leave-one-out"]
+    with pytest.warns(UserWarning, match="2 masked copies of a text of 3 tokens: with fewer copies than tokens"):
+        trueness("explain", tmp_path / "model", "--text", "x good y", "--explainer", "lime[n_samples=2]")
     against = trueness(
         "adversarial-attention", tmp_path / "model", "--text", "x good y", "--html", tmp_path / "new" / "both.html"
     )
@@ -209,6 +211,7 @@ def test_train_and_explain_on_the_command_line(tmp_path):
         (["explain", tmp_path / "model", "--text", "x", "--explainer", "atention"], "did you mean attention"),
         (["train", "bilstm", "--data", tmp_path / "data", "--out", tmp_path / "m"], "no model named 'bilstm'"),
         (["train", "bilstm-dot", "--data", "nowhere", "--out", tmp_path / "m"], "There is no dataset, file or folder"),
+        (["train", "bilstm-dot", "--data", tmp_path / "data", "--out", tmp_path / "model"], "holds a model already"),
     ):
         failed = trueness(*arguments)
         assert failed.returncode == 2

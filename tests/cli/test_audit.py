@@ -146,6 +146,20 @@ def test_the_table_and_the_plan(place, audited, tmp_path, monkeypatch, capsys):
     assert said.err == ""
 
 
+def test_why_a_trial_measured_nothing_is_told_once_for_all_explainers(audited, capsys):
+    from trueness.audits.verdict import Audit
+    from trueness.cli import show
+
+    for one in audited["explainers"]:
+        one["decided_by"] = ""
+        (*_, last) = one["trials"]
+        last |= {"answer": "cannot tell", "checks": [], "reason": "Nothing was planted."}
+    show.audit(Audit.model_validate(audited))
+    told = [line for line in capsys.readouterr().out.splitlines() if "Nothing was planted" in line]
+    assert len({line.partition(",")[0] for line in told}) == len(told) > 0
+    assert all(one["explainer"] in " ".join(told) for one in audited["explainers"])
+
+
 def test_plan_of_a_study_of_audits(place, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(place)
     head = 'kind = "audit"\nname = "two"\ntitle = "Two"\nquestion = "Which?"\npaper = "nobody"\n'

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import trueness as tn
 from tests.command import trueness
 from trueness import __version__
 from trueness.cli.main import main
@@ -266,6 +267,13 @@ def test_a_model_that_learned_nothing_is_told(accuracy, told):
     data = {"test": [SimpleNamespace(label=label) for label in (0, 1, 1, 1)]}
     found = list(_no_better({"dev": {"accuracy": 0.1}, "test": {"accuracy": accuracy}}, data))
     assert [one.startswith("Warning: on test the model is no better") for one in found] == [True] * told
+
+
+def test_warnings_are_one_line_each():
+    from trueness.cli.main import _warning
+
+    assert _warning("Few\ncopies.", UserWarning, tn.__file__, 1) == "trueness: Few copies.\n"
+    assert _warning("old", DeprecationWarning, "elsewhere/library.py", 1) == "trueness: DeprecationWarning: old\n"
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,14 @@ def test_coalitions_of_every_size_are_drawn_as_often():
 
 def test_one_coalition_comes_with_its_complement():
     model, batch = build(), batch_of(examples(sizes=(5,), pairs=False))
-    assert torch.isfinite(KernelShap(1).attribute(model, batch)).all()
+    with pytest.warns(UserWarning, match="2 masked copies of a text of 5 tokens: with fewer copies than tokens"):
+        assert torch.isfinite(KernelShap(1).attribute(model, batch)).all()
+
+
+def test_no_warning_where_copies_suffice():
+    model, batch = build(), batch_of(examples(sizes=(5, 1), pairs=False))
+    KernelShap(6).attribute(model, batch)  # any warning is an error
+    Lime(5).attribute(model, batch)
 
 
 def test_lime_equals_a_weighted_ridge_regression():
@@ -202,11 +209,11 @@ def test_lime_asks_about_its_copies_alone(monkeypatch):
     seen = []
     forward = type(model).forward
     monkeypatch.setattr(type(model), "forward", lambda self, b, **k: seen.append(len(b)) or forward(self, b, **k))
-    Lime(5).attribute(model, batch, 0)
-    assert sum(seen) == 5
+    Lime(14).attribute(model, batch, 0)
+    assert sum(seen) == 14
     seen.clear()
-    KernelShap(6).attribute(model, batch, 0)
-    assert sum(seen) == 6 + 2, "and the whole and the empty text"
+    KernelShap(14).attribute(model, batch, 0)
+    assert sum(seen) == 14 + 2, "and the whole and the empty text"
 
 
 def test_methods_that_mask_share_their_copies(monkeypatch):

@@ -171,8 +171,8 @@ def _announce(plan: AuditPlan) -> None:
     unit = "texts" if "texts" in sizes else "images"
     end = "no estimate before parts of it are done" if plan.seconds is None else f"about {duration(plan.seconds)}"
     lines = [
-        f"Audit of {plan.model} on {plan.data}: {sizes[unit]} {unit}, {len(plan.explainers)} explainers "
-        f"({', '.join(plan.explainers)}), {len(plan.foils)} foils; {end}.",
+        f"Audit of {plan.model} on {plan.data}: {sizes[unit]} {unit}; explainers {', '.join(plan.explainers)}; "
+        f"{len(plan.foils)} foils; {end}.",
         *(f"  {what}: {duration(seconds)} of work" for what, seconds in plan.parts.items() if seconds >= 1),
         *(f"  not possible: {name}: {why}" for name, why in plan.refused.items()),
         *(f"  left out: {what}" for what in plan.left_out),

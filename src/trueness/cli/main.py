@@ -7,8 +7,10 @@ import platform
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -98,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     given = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in given[:1]
+    warnings.formatwarning = _warning
     try:
         _check_arguments(given)
         app(given)
@@ -113,6 +116,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(error, MemoryError) or no_room(error) or "can't allocate memory" in str(error):
             _stop("The memory does not suffice; take fewer examples, a smaller model or fewer workers.", 2, debug)
         _stop(_unexpected(error, given), UNEXPECTED, debug)
+
+
+def _warning(message: Warning | str, category: type[Warning], filename: str, *_: Any) -> str:
+    """A warning of ours as one line; one of a library with its kind, for whoever must look for it."""
+    kind = "" if Path(tn.__file__).parent in Path(filename).parents else f"{category.__name__}: "
+    return f"trueness: {kind}{printable(' '.join(str(message).split()))}\n"
 
 
 def _check_arguments(given: Sequence[str]) -> None:

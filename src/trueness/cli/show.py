@@ -244,6 +244,8 @@ def audit(found: Audit) -> None:
             why = trial.reason if trial is not None else "It passed all required trials."
             more = one.settle.replace(f"{one.decided_by}: {why}", "").strip()  # not twice
             console.print(f"{one.explainer}: {one.decision}. {why} {more}".rstrip())
+    for (trial_name, why), names_of in _left_open(found).items():
+        console.print(f"{trial_name}, {', '.join(names_of)}: {why}")
     for group in found.ties:
         console.print(f"A tie, in no order: {', '.join(group)}.")
     for warning in found.warnings:
@@ -255,6 +257,16 @@ def audit(found: Audit) -> None:
     console.print("An audit gives evidence; it makes nothing compliant.")
 
 
+def _left_open(found: Audit) -> dict[tuple[str, str], list[str]]:
+    """Trials that measured nothing and decided nothing: why, and of which explainers."""
+    silent: dict[tuple[str, str], list[str]] = {}
+    for one in found.explainers:
+        for trial in one.trials:
+            if trial.answer == "cannot tell" and _value(trial) is None and trial.name != one.decided_by:
+                silent.setdefault((trial.name, trial.reason), []).append(one.explainer)
+    return silent
+
+
 def _foil(decision: str) -> str:
     return "fails, as it must" if decision == "must not be shown" else f"{decision} (should fail)"
 
@@ -262,8 +274,12 @@ def _foil(decision: str) -> str:
 def _answer(trial: Trial | None) -> str:
     if trial is None:
         return NOTHING
-    value = trial.checks[0].value if trial.checks else None
+    value = _value(trial)
     return f"{_SIGNS[trial.answer]} {trial.answer}" + ("" if value is None else f" {value:.2f}")
+
+
+def _value(trial: Trial) -> float | None:
+    return trial.checks[0].value if trial.checks else None
 
 
 def served(told: dict[str, Any]) -> None:

@@ -127,10 +127,12 @@ def _loaded(out: Path, data: str, root: Path | None, columns: Mapping[str, str])
 
 
 def _check_place(out: Path) -> None:
-    """Refused is a folder that could not be written after the training."""
+    """Refused is a folder that could not be written after the training, and one with a model, which would be lost."""
     nearest = next(path for path in (out, *out.absolute().parents) if exists(path))
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise UserError(f"--out {out} cannot be written: {nearest} is not a folder of yours; choose another one.")
+    if exists(out / "config.json"):
+        raise UserError(f"--out {out} holds a model already; choose another folder, or remove that one.")
 
 
 def _saved(model: Classifier, out: Path, data: TextDataset) -> dict[str, dict[str, float]]:

@@ -5,6 +5,7 @@ A feature is a position. Masks are drawn per text, from a seed and the text alon
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -166,6 +167,14 @@ def _draw(explainer: MaskingExplainer, batch: Batch, counts: Tensor) -> Tensor:
     generators = (generator for _, generator in generator_of(batch, explainer.seed))
     numbers = counts.tolist()
     each = [explainer.draw(count, generator) for count, generator in zip(numbers, generators, strict=True)]
+    few = [(len(keep), count) for keep, count in zip(each, numbers, strict=True) if 0 < len(keep) < count]
+    if explainer.facts.random and few:
+        copies, tokens = max(few, key=lambda pair: pair[1] - pair[0])
+        warnings.warn(
+            f"{copies} masked copies of a text of {tokens} tokens: with fewer copies than tokens scores are mostly "
+            "noise; take a larger n_samples.",
+            stacklevel=2,
+        )
     most, widest = max(len(keep) for keep in each), max(numbers)
     padded = torch.zeros(len(each), most, widest, dtype=torch.bool)
     for row, keep in enumerate(each):
