@@ -7,7 +7,7 @@ counts.
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ SHAPES = {
     "minilm": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
     "bert-base": {},
 }
-MASK = 103
+CLS, SEP, MASK = 101, 102, 103
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ def setting(
         sizes_of: Any = {"num_labels": 2, **SHAPES[shape]}
         network = Transformer(make(BertConfig(**sizes_of))).to(device)
         numbers = torch.randint(1000, 30_000, (1, tokens), device=device)
+        numbers[0, 0], numbers[0, -1] = CLS, SEP
     else:
         network = Transformer(make.from_pretrained(shape)).to(device)
         numbers = _coded(shape, text, tokens).to(device)
@@ -174,12 +175,20 @@ def contests(one: Setting) -> list[Contest]:
             f"captum {number} at once": partial(run, number) for number in sorted({min(size, most) for size in sizes})
         }
 
+    other = partial(_interpreto, peer, one)
     found = [
-        Contest("gradient", ours(Gradient()), captum("Saliency", "", 1, reduce="norm", abs=False), True, 1),
+        Contest(
+            "gradient",
+            ours(Gradient()),
+            captum("Saliency", "", 1, reduce="norm", abs=False) | other("Saliency", input_x_gradient=False),
+            True,
+            1,
+        ),
         Contest(
             "integrated gradients",
             ours(IntegratedGradients(one.steps)),
-            captum("IntegratedGradients", "internal_batch_size", one.steps, n_steps=one.steps),
+            captum("IntegratedGradients", "internal_batch_size", one.steps, n_steps=one.steps)
+            | other("IntegratedGradients", n_perturbations=one.steps),
             True,
             one.steps,
         ),
@@ -194,14 +203,15 @@ def contests(one: Setting) -> list[Contest]:
                 abs=False,
                 nt_samples=one.steps,
                 stdevs=0.01,
-            ),
+            )
+            | other("SmoothGrad", input_x_gradient=False, n_perturbations=one.steps, noise_std=0.01),
             False,
             one.steps,
         ),
         Contest(
             "leave-one-out (mask)",
             ours(LeaveOneOut("mask")),
-            captum("FeatureAblation", "perturbations_per_eval", count),
+            captum("FeatureAblation", "perturbations_per_eval", count) | other("Occlusion"),
             True,
             count + 1,
         ),
@@ -211,7 +221,7 @@ def contests(one: Setting) -> list[Contest]:
         ("Kernel SHAP", KernelShap(one.samples, seed=one.seed), "KernelShap"),
     ):
         others = captum(kind, "perturbations_per_eval", one.samples, n_samples=one.samples)
-        others |= _other_masking(kind, peer, one, count)
+        others |= _other_masking(kind, peer, one, count) | other(kind, n_perturbations=one.samples)
         found.append(Contest(name, ours(made), others, False, one.samples))
     return found
 
@@ -249,6 +259,45 @@ def _other_masking(kind: str, peer: Peer, one: Setting, count: int) -> dict[str,
 
         return {"lime": lime}
     return {}
+
+
+def _interpreto(peer: Peer, one: Setting, kind: str, **options: Any) -> dict[str, Callable[[], Any]]:
+    """The library interpreto, where it is installed and the text is of random tokens.
+
+    It reduces gradients and takes a baseline in its own way, so that only its leave-one-out has our values.
+    """
+    if not _there("interpreto") or one.shape not in SHAPES:
+        return {}
+    made = importlib.import_module("interpreto")
+    token = importlib.import_module("interpreto.commons.granularity").Granularity.TOKEN
+    modes = importlib.import_module("interpreto.attributions").InferenceModes
+    masking = kind in ("Occlusion", "Lime", "KernelShap")
+    told = {"inference_mode": modes.SOFTMAX if masking else modes.LOGITS, "device": torch.device(one.device)}
+    text, target = " ".join(f"w{number}" for number in one.batch.tokens[0, 1:-1].tolist()), torch.tensor([0])
+
+    def run(size: int) -> Any:
+        torch.manual_seed(one.seed)
+        with peer:
+            explainer = getattr(made, kind)(one.model, _coder(), batch_size=size, granularity=token, **told, **options)
+            return explainer.explain(text, targets=target)[0].attributions[0].detach()
+
+    return {f"interpreto {size} at once": partial(run, size) for size in (one.sizes if kind != "Saliency" else (1,))}
+
+
+@cache
+def _coder() -> Any:
+    """A tokeniser whose words are the numbers of tokens: w1000 is token 1,000."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    special = {"[PAD]": 0, "[UNK]": 100, "[CLS]": CLS, "[SEP]": SEP, "[MASK]": MASK}
+    words = {f"w{number}": number for number in range(30_522) if number not in special.values()}
+    coder: Any = Tokenizer(models.WordLevel({**special, **words}, unk_token="[UNK]"))
+    coder.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    ends = [("[CLS]", CLS), ("[SEP]", SEP)]
+    coder.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    named = {f"{name[1:-1].lower()}_token": name for name in special}
+    return PreTrainedTokenizerFast(tokenizer_object=coder, model_max_length=512, **named)
 
 
 def _there(name: str) -> bool:

@@ -24,7 +24,7 @@ from benchmarks.peer_methods import SHAPES, Contest, Setting, bare, contests, se
 TIE = 1.05
 ENOUGH = 1.0
 """Seconds after which no more tries are made than asked for."""
-PACKAGES = ("captum", "shap", "lime", "torch", "transformers", "numpy")
+PACKAGES = ("captum", "shap", "lime", "interpreto", "torch", "transformers", "numpy")
 
 
 def main() -> None:
@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="1,8,32", help="copies per call that peers may take")
     parser.add_argument("--tries", type=int, default=3)
     parser.add_argument("--most", type=float, default=1e5, help="leave out methods that look at more tokens than this")
+    parser.add_argument("--only", default="", help="methods whose names begin so")
     parser.add_argument("--seconds", type=float, default=3600, help="begin nothing after so many seconds")
     parser.add_argument("--out", type=Path, help="folder for the tables")
     given = parser.parse_args()
@@ -48,6 +49,8 @@ def main() -> None:
         for tokens in (int(number) for number in given.tokens.split(",")):
             one = setting(shape, tokens, given.device, given.steps, given.samples, sizes)
             for contest in contests(one):
+                if not contest.name.startswith(given.only):
+                    continue
                 if contest.passes * tokens > given.most or time.perf_counter() - begin > given.seconds:
                     print(f"left out: {shape}, {tokens} tokens, {contest.name}")
                     continue
@@ -86,7 +89,8 @@ def measure(one: Setting, contest: Contest, tries: int) -> dict[str, Any]:
     same: bool | None = None
     apart = None
     if contest.equal:
-        values, other = (torch.as_tensor(said[name]).cpu().double() for name in ("ours", best))
+        alike = min((name for name in contest.peers if name.startswith("captum")), key=lambda name: taken[name])
+        values, other = (torch.as_tensor(said[name]).cpu().double() for name in ("ours", alike))
         apart = float((values - other).abs().max() / other.abs().max())
         same = apart <= 1e-3 if one.device.startswith("cuda") else apart <= 1e-4
     return {

@@ -128,20 +128,18 @@ def _inversions(ranks: npt.NDArray[np.int32]) -> Floats:
     block = min(_BLOCK, 1 << (width - 1).bit_length())
     padded = block << max(0, (width - 1).bit_length() - (block - 1).bit_length())
     small = padded < np.iinfo(np.int16).max // 4
-    work = np.full((rows, padded), width, dtype=np.int16 if small else np.int32)
-    work[:, :width] = ranks
+    work = np.full((rows, padded), 2 * width, dtype=np.int16 if small else np.int32)
+    np.multiply(ranks, 2, out=work[:, :width], casting="unsafe")  # the last bit is free
     count = _inversions_in_blocks(work.reshape(rows, -1, block))
     while block < padded:
-        halves = (work << 1).reshape(rows, -1, 2, block)
-        halves[:, :, 1] |= 1  # of equal ranks the left one comes first, so a tie is no inversion
-        merged = halves.reshape(rows, -1, 2 * block)
+        work.reshape(rows, -1, 2, block)[:, :, 1] |= 1  # of equal ranks the left comes first: a tie is no inversion
+        merged = work.reshape(rows, -1, 2 * block)
         merged.sort(axis=2)
-        right = merged & 1
-        # Every left element counts the right elements that precede it in the merged order.
-        smaller = np.cumsum(right, axis=2, dtype=work.dtype)
-        smaller *= 1 - right
-        count += smaller.reshape(rows, padded).sum(axis=1, dtype=np.int64)
-        work = merged >> 1
+        # A left element is preceded by as many right ones as its place exceeds its number among the left ones.
+        right = (merged & 1).astype(np.float64)
+        places = block * (2 * block - 1) - right @ np.arange(2.0 * block)
+        count += (places - block * (block - 1) / 2).sum(axis=1)
+        merged &= ~1
         block *= 2
     return count
 
