@@ -50,14 +50,22 @@ bench: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 # The same explanations by Captum, shap and lime, in an environment of their own; fails where one of them is ahead.
-bench-peers: .venv/dev.stamp .venv/peers/bin/python
-	OMP_NUM_THREADS=1 PYTHONPATH=src:. .venv/peers/bin/python -m benchmarks.peers --tokens 24,200 --out results/benchmarks
+bench-peers: .venv/dev.stamp .venv/peers/done .venv/ferret/done
+	OMP_NUM_THREADS=1 PYTHONPATH=src:. .venv/peers/bin/python -m benchmarks.peers --tokens 24,200 --ferret .venv/ferret/bin/python --out results/benchmarks
 
 # What conflicts with our versions stays there; torch and all else is ours.
-.venv/peers/bin/python:
+.venv/peers/done:
 	$(BIN)/python -m venv .venv/peers
 	$(BIN)/python -c "import site; print(site.getsitepackages()[0])" > "$$(.venv/peers/bin/python -c 'import site; print(site.getsitepackages()[0])')/ours.pth"
-	.venv/peers/bin/pip install --quiet --disable-pip-version-check shap lime
+	.venv/peers/bin/pip install --quiet --disable-pip-version-check -c constraints.txt shap lime 'nnsight>=0.7,<0.8' 'jaxtyping<=0.2.36' beartype nltk einops
+	.venv/peers/bin/pip install --quiet --disable-pip-version-check --no-deps interpreto
+	@touch $@
+
+# ferret wants older versions of nearly everything.
+.venv/ferret/done:
+	$(PYTHON) -m venv .venv/ferret
+	.venv/ferret/bin/pip install --quiet --disable-pip-version-check "$$(grep ^torch== constraints.txt)" ferret-xai 'pyarrow<20'
+	@touch $@
 
 # Hostile input to every reader: FUZZ_INPUTS=20000, FUZZ_SECONDS=600, FUZZ_SEED=0. Fails where anything but a sentence comes.
 fuzz: .venv/dev.stamp

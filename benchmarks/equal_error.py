@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from benchmarks.peer_methods import Setting, contests, setting
+from benchmarks.peer_methods import contests
+from benchmarks.peer_setting import Setting, setting
 from benchmarks.peers import seconds_of
 from trueness.explainers import IntegratedGradients, KernelShap, Lime
 

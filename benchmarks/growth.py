@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from tests.memory import peak_bytes
 
-from benchmarks.peer_methods import setting
+from benchmarks.peer_setting import setting
 from trueness.data.batches import Batch
 from trueness.data.sequences import Sequences
 from trueness.explainers import Gradient, IntegratedGradients, KernelShap, LeaveOneOut, Lime

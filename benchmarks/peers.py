@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.peer_methods import SHAPES, Contest, Setting, bare, contests, setting
+from benchmarks.peer_libraries import Elsewhere, Ferret
+from benchmarks.peer_methods import Contest, bare, contests
+from benchmarks.peer_setting import SHAPES, Setting, setting
 
 TIE = 1.05
 ENOUGH = 1.0
@@ -38,17 +40,20 @@ def main() -> None:
     parser.add_argument("--sizes", default="1,8,32", help="copies per call that peers may take")
     parser.add_argument("--tries", type=int, default=3)
     parser.add_argument("--most", type=float, default=1e5, help="leave out methods that look at more tokens than this")
+    parser.add_argument("--ferret", help="the Python of an environment that has ferret-xai")
     parser.add_argument("--only", default="", help="methods whose names begin so")
     parser.add_argument("--seconds", type=float, default=3600, help="begin nothing after so many seconds")
     parser.add_argument("--out", type=Path, help="folder for the tables")
     given = parser.parse_args()
     sizes = tuple(int(size) for size in given.sizes.split(","))
     rows: list[dict[str, Any]] = []
+    versions: dict[str, str] = {}
     begin = time.perf_counter()
     for shape in given.shapes.split(","):
         for tokens in (int(number) for number in given.tokens.split(",")):
             one = setting(shape, tokens, given.device, given.steps, given.samples, sizes)
-            for contest in contests(one):
+            ferret = None if given.ferret is None else Ferret(one, given.ferret)
+            for contest in contests(one, ferret):
                 if not contest.name.startswith(given.only):
                     continue
                 if contest.passes * tokens > given.most or time.perf_counter() - begin > given.seconds:
@@ -56,12 +61,16 @@ def main() -> None:
                     continue
                 rows.append(measure(one, contest, given.tries))
                 print(_line(rows[-1]), flush=True)
+            if ferret is not None:
+                versions = ferret.versions
+                ferret.close()
     facts = {name: _version(name) for name in PACKAGES} | {
         "device": _device(given.device),
         "threads": 1,
         "tries": given.tries,
         "load of the machine": round(os.getloadavg()[0], 1),
     }
+    facts |= {"ferret-xai": versions["ferret-xai"]} if versions else {}
     if given.out is not None:
         given.out.mkdir(parents=True, exist_ok=True)
         name = f"peers-{given.device.split(':')[0]}"
@@ -81,7 +90,7 @@ def measure(one: Setting, contest: Contest, tries: int) -> dict[str, Any]:
     spent, done = 0.0, 0
     while done < tries or (done < 10 * tries and spent < ENOUGH):  # what is over soon is tried more often
         for name, look in looks.items():
-            now = seconds_of(look, one.device)
+            now = look.seconds() if isinstance(look, Elsewhere) else seconds_of(look, one.device)
             taken[name] = min(taken[name], now)
             spent += now
         done += 1
@@ -104,7 +113,7 @@ def measure(one: Setting, contest: Contest, tries: int) -> dict[str, Any]:
         "ratio": taken["ours"] / taken[best],
         "to_bare": taken["ours"] / taken["bare"] if "bare" in taken else None,
         "ours_mb": _peak(contest.ours, one.device),
-        "peer_mb": _peak(contest.peers[best], one.device),
+        "peer_mb": None if isinstance(contest.peers[best], Elsewhere) else _peak(contest.peers[best], one.device),
         "apart": apart,
         "same": same,
         "all_s": taken,
@@ -135,6 +144,10 @@ def _peak(look: Callable[[], Any], device: str) -> float:
     return peak_bytes(look) / 1e6
 
 
+def _megabytes(number: float | None) -> str:
+    return "–" if number is None else f"{number:.0f}"
+
+
 def _line(row: dict[str, Any]) -> str:
     mark = "ok  " if row["ratio"] <= TIE and row["same"] is not False else "MISS"
     more = "" if row["to_bare"] is None else f", {row['to_bare']:.2f} of the bare passes"
@@ -142,7 +155,7 @@ def _line(row: dict[str, Any]) -> str:
     return (
         f"{mark}  {row['shape']}, {row['tokens']} tokens, {row['method']}: "
         f"{row['ours_s']:.3f} s, {row['ours_mb']:.0f} MB; "
-        f"{row['peer']} {row['peer_s']:.3f} s, {row['peer_mb']:.0f} MB: {row['ratio']:.2f}{more}{apart}"
+        f"{row['peer']} {row['peer_s']:.3f} s, {_megabytes(row['peer_mb'])} MB: {row['ratio']:.2f}{more}{apart}"
     )
 
 
@@ -160,7 +173,7 @@ def _table(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         apart = "–" if row["apart"] is None else f"{row['apart']:.0e}"
         lines.append(
             f"| {row['shape']} | {row['tokens']} | {row['method']} | {row['ours_s']:.3f} | {row['peer_s']:.3f} | "
-            f"{row['ratio']:.2f} | {row['ours_mb']:.0f} | {row['peer_mb']:.0f} | {row['peer']} | {apart} |"
+            f"{row['ratio']:.2f} | {row['ours_mb']:.0f} | {_megabytes(row['peer_mb'])} | {row['peer']} | {apart} |"
         )
     return "\n".join(lines) + "\n"
 

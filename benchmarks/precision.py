@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from benchmarks.peer_methods import setting
+from benchmarks.peer_setting import setting
 from trueness.data.batches import Batch
 from trueness.data.sequences import Sequences
 from trueness.explainers import Gradient, IntegratedGradients, LeaveOneOut

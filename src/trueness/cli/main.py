@@ -10,7 +10,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -118,7 +118,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _stop(_unexpected(error, given), UNEXPECTED, debug)
 
 
-def _warning(message: Warning | str, category: type[Warning], filename: str, *_: Any) -> str:
+def _warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> str:
     """A warning of ours as one line; one of a library with its kind, for whoever must look for it."""
     kind = "" if Path(tn.__file__).parent in Path(filename).parents else f"{category.__name__}: "
     return f"trueness: {kind}{printable(' '.join(str(message).split()))}\n"
