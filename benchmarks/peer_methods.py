@@ -22,8 +22,8 @@ class Contest:
     name: str
     ours: Callable[[], Any]
     peers: dict[str, Callable[[], Any]]
-    equal: bool
-    """Whether the values must be the same."""
+    equal: tuple[str, ...]
+    """Libraries whose values must be the same as ours."""
     passes: int
     """Forward passes of the text that the method needs."""
 
@@ -72,7 +72,7 @@ def contests(one: Setting, ferret: Ferret | None = None) -> list[Contest]:
             captum("Saliency", "", 1, reduce="norm", abs=False)
             | other("Saliency", input_x_gradient=False)
             | third("gradient", ""),
-            True,
+            ("captum",),
             1,
         ),
         Contest(
@@ -81,7 +81,7 @@ def contests(one: Setting, ferret: Ferret | None = None) -> list[Contest]:
             captum("IntegratedGradients", "internal_batch_size", one.steps, n_steps=one.steps)
             | other("IntegratedGradients", n_perturbations=one.steps)
             | third("integrated gradients", "internal_batch_size", n_steps=one.steps),
-            True,
+            ("captum", "ferret"),
             one.steps,
         ),
         Contest(
@@ -97,14 +97,14 @@ def contests(one: Setting, ferret: Ferret | None = None) -> list[Contest]:
                 stdevs=0.01,
             )
             | other("SmoothGrad", input_x_gradient=False, n_perturbations=one.steps, noise_std=0.01),
-            False,
+            (),
             one.steps,
         ),
         Contest(
             "leave-one-out (mask)",
             ours(LeaveOneOut("mask")),
             captum("FeatureAblation", "perturbations_per_eval", count) | other("Occlusion"),
-            True,
+            ("captum", "interpreto"),
             count + 1,
         ),
     ]
@@ -116,7 +116,7 @@ def contests(one: Setting, ferret: Ferret | None = None) -> list[Contest]:
         others |= other_masking(kind, peer, one, count) | other(kind, n_perturbations=one.samples)
         if kind == "Lime":
             others |= third("LIME", "batch_size", num_samples=one.samples)
-        found.append(Contest(name, ours(made), others, False, one.samples))
+        found.append(Contest(name, ours(made), others, (), one.samples))
     return found
 
 

@@ -97,10 +97,10 @@ def measure(one: Setting, contest: Contest, tries: int) -> dict[str, Any]:
     best = min(contest.peers, key=lambda name: taken[name])
     same: bool | None = None
     apart = None
-    if contest.equal:
-        alike = min((name for name in contest.peers if name.startswith("captum")), key=lambda name: taken[name])
-        values, other = (torch.as_tensor(said[name]).cpu().double() for name in ("ours", alike))
-        apart = float((values - other).abs().max() / other.abs().max())
+    alike = [torch.as_tensor(said[name]).cpu().double() for name in contest.peers if name.split()[0] in contest.equal]
+    if alike:
+        values = torch.as_tensor(said["ours"]).cpu().double()
+        apart = max(float((values - other).abs().max() / other.abs().max()) for other in alike)
         same = apart <= 1e-3 if one.device.startswith("cuda") else apart <= 1e-4
     return {
         "shape": one.shape,

@@ -3,8 +3,9 @@
     python tools/learning_curves.py agnews@attefa2022 wiegreffe2019 average-additive --metric f1 --whole 51000 >> FILE
 
 Trains on an eighth, a quarter, a half and all of the training split, drawn evenly from the classes, each with a
-vocabulary of its own; one line a model. The last words go to standard error: the rise with the last doubling, and how
-many more doublings the paper's `--whole` corpus is.
+vocabulary of its own; one line a model. The texts of a share are one draw, so that the interval is over seeds alone.
+The last words go to standard error: the rise with the last doubling, and how many more doublings the paper's `--whole`
+corpus is.
 """
 
 from __future__ import annotations

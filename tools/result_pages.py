@@ -85,11 +85,16 @@ def verdicts() -> str:
         more = " and ".join(f"of {what}" for what in ALSO.get(study, {}).values())
         link = f"[More{', and claims ' if more else ''}{more}](results/{study}.md)"
         rows = [
-            [re.sub(r": roar-synthetic[^)]*", "", one["claim"]), f"**{one['verdict']}**", one_number(one)]
+            [_short(one["claim"]), f"**{one['verdict']}**", _short(one_number(one))]
             for one in read(f"{study}/compare.json")["claims"]
         ]
         parts.append(f"## {title}\n\n{table(['claim', 'verdict', 'one number'], rows)}\n{link}\n")
     return "\n".join(parts)
+
+
+def _short(words: str) -> str:
+    """Without what all places of a study have in common."""
+    return re.sub(r"birds with |, resnet-34|: roar-synthetic[^)]*", "", words)
 
 
 def in_short(evidence: str) -> str:
@@ -109,15 +114,14 @@ def one_number(claim: dict[str, Any]) -> str:
 
 
 def _parted(evidence: str) -> tuple[str, str]:
-    """How often it holds, and of the first place its last part (a method or dataset), what was measured, the number."""
+    """How often it holds, and of the first place what was measured, the number."""
     lead, _, places = evidence.partition(". ")
-    counts = re.search(r"\d[\d,]* of \d[\d,]* [a-z]+", lead)
+    counts = re.search(r"\d[\d,]* of \d[\d,]* [a-z]+(?: and models)?", lead)
     told = counts[0] if counts else lead.partition(":")[0] if places else lead.partition("; ")[0]
     first = re.match(r"([^:;]+): ([^;]*?)([-+]?\d+\.\d+(?![\de])(?: \([-\d.]+ to [-\d.]+\))?)", places)
     if not first:
         return told, ""
-    place = re.split(r", (?![^\[]*\])", first[1])[-1]
-    return told, " ".join(f"{place}: {first[2]}{first[3]}".split())
+    return told, " ".join(f"{first[1]}: {first[2]}{first[3]}".split())
 
 
 def claims(file: str) -> str:

@@ -147,9 +147,12 @@ def test_the_table_and_the_plan(place, audited, tmp_path, monkeypatch, capsys):
 
 
 def test_why_a_trial_measured_nothing_is_told_once_for_all_explainers(audited, capsys):
+    import copy
+
     from trueness.audits.verdict import Audit
     from trueness.cli import show
 
+    audited = copy.deepcopy(audited)
     for one in audited["explainers"]:
         one["decided_by"] = ""
         (*_, last) = one["trials"]

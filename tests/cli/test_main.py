@@ -269,6 +269,18 @@ def test_a_model_that_learned_nothing_is_told(accuracy, told):
     assert [one.startswith("Warning: on test the model is no better") for one in found] == [True] * told
 
 
+def test_a_folder_with_a_model_is_not_written_over(tmp_path):
+    from trueness.cli.texts import _check_place
+    from trueness.errors import UserError
+
+    _check_place(tmp_path / "new")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="holds a model already"):
+        _check_place(tmp_path)
+    (tmp_path / "training").mkdir()
+    _check_place(tmp_path)  # interrupted while it was written: the same command continues
+
+
 def test_warnings_are_one_line_each():
     from trueness.cli.main import _warning
 

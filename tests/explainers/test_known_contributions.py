@@ -180,7 +180,7 @@ def test_coalitions_of_every_size_are_drawn_as_often():
 
 def test_one_coalition_comes_with_its_complement():
     model, batch = build(), batch_of(examples(sizes=(5,), pairs=False))
-    with pytest.warns(UserWarning, match="2 masked copies of a text of 5 tokens: with fewer copies than tokens"):
+    with pytest.warns(UserWarning, match="Fewer masked copies than tokens"):
         assert torch.isfinite(KernelShap(1).attribute(model, batch)).all()
 
 

@@ -135,3 +135,17 @@ def test_infinity_and_zero_where_they_mean_something(folder, tmp_path):
     settings = {"datasets": str(folder), "vectors": "none", "store": tmp_path / "store"}
     assert tn.plan("attefa", weights=[1.0, math.inf], **settings).tasks
     assert tn.plan("attention-is-not-explanation", epsilons=[0.0, 0.1], **settings).tasks
+
+
+def test_fine_tuned_models_have_fewer_seeds(folder, monkeypatch):
+    monkeypatch.setattr("trueness.models.pretrained.find_pretrained", lambda _: folder)
+
+    def seeds_of(**settings):
+        asked = {"datasets": [str(folder)], "vectors": "none", "seeds": 5, "instances": 2, **settings}
+        done = plan(load_study("agreement", asked))
+        cells = [one for one in done.inputs["cells"] if one.type.name == "agreement/cell"]
+        return sorted(len(one.parameters["seeds"]) for one in cells)
+
+    assert seeds_of() == [3, 3, 5, 5]
+    assert seeds_of(seeds=2) == [2, 2, 2, 2], "no more than there are"
+    assert seeds_of(fine_tuned_seeds=1, as_published=False) == [1, 5]

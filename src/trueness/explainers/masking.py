@@ -167,13 +167,10 @@ def _draw(explainer: MaskingExplainer, batch: Batch, counts: Tensor) -> Tensor:
     generators = (generator for _, generator in generator_of(batch, explainer.seed))
     numbers = counts.tolist()
     each = [explainer.draw(count, generator) for count, generator in zip(numbers, generators, strict=True)]
-    few = [(len(keep), count) for keep, count in zip(each, numbers, strict=True) if 0 < len(keep) < count]
-    if explainer.facts.random and few:
-        copies, tokens = max(few, key=lambda pair: pair[1] - pair[0])
+    if explainer.facts.random and any(0 < len(keep) < count for keep, count in zip(each, numbers, strict=True)):
+        # The same words each time, so that they are said once.
         warnings.warn(
-            f"{copies} masked copies of a text of {tokens} tokens: with fewer copies than tokens scores are mostly "
-            "noise; take a larger n_samples.",
-            stacklevel=2,
+            "Fewer masked copies than tokens do not determine the scores; take a larger n_samples.", stacklevel=2
         )
     most, widest = max(len(keep) for keep in each), max(numbers)
     padded = torch.zeros(len(each), most, widest, dtype=torch.bool)

@@ -28,7 +28,7 @@ class AgreementStudy(ModelsStudy):
     explainers: TextExplainers
     """Those that a model cannot support are left out and named."""
     fine_tuned_seeds: int | None = Field(default=None, ge=1)
-    """How many of the seeds fine-tuned models have, the first ones: they cost more than all others. None for all."""
+    """How many of the seeds fine-tuned models have, the first ones, because they are costly; by default all."""
     as_published: bool
     """Whether the same is done once more with what the paper's code computes."""
     instances: int = Field(ge=2)

@@ -76,7 +76,8 @@ def _ceilings(own: pd.DataFrame, _: Published) -> Table:
     header = ("dataset", "model", "variant", "method", *(f"itself, {what}" for what in against))
     caption = (
         "Mean Kendall's tau of a method with itself: with other random draws on the same model, and on a model trained "
-        "from another seed. No two methods can be expected to agree more than a noisy method agrees with itself."
+        "from another seed. Because of noise two methods can be expected to agree by about the root of the product of "
+        "their values at most."
     )
     return Table("ceilings", "Noise ceilings: methods against themselves", caption, header, tuple(rows))
 
