@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from trueness.api.catalogue import list as list  # noqa: A004  # as the command
     from trueness.api.images import explain_images as explain_images
     from trueness.api.images import recursive_roar_images as recursive_roar_images
+    from trueness.api.models import evaluate as evaluate
+    from trueness.api.models import fine_tune as fine_tune
+    from trueness.api.models import load_dataset as load_dataset
+    from trueness.api.models import load_model as load_model
+    from trueness.api.models import train as train
     from trueness.api.ratings import rating as rating
     from trueness.api.studies import Plan as Plan
     from trueness.api.studies import StudyRun as StudyRun
@@ -23,13 +28,8 @@ if TYPE_CHECKING:
     from trueness.api.texts import adversarial_attention as adversarial_attention
     from trueness.api.texts import agreement as agreement
     from trueness.api.texts import attefa as attefa
-    from trueness.api.texts import evaluate as evaluate
     from trueness.api.texts import explain as explain
     from trueness.api.texts import faithfulness as faithfulness
-    from trueness.api.texts import fine_tune as fine_tune
-    from trueness.api.texts import load_dataset as load_dataset
-    from trueness.api.texts import load_model as load_model
-    from trueness.api.texts import train as train
     from trueness.api.verification import Verification as Verification
     from trueness.api.verification import verify as verify
     from trueness.studies import load_study as load_study
@@ -40,12 +40,10 @@ else:
         "api.audits": ("audit",),
         "api.catalogue": ("list",),
         "api.images": ("explain_images", "recursive_roar_images"),
+        "api.models": ("evaluate", "fine_tune", "load_dataset", "load_model", "train"),
         "api.ratings": ("rating",),
         "api.studies": ("Plan", "StudyRun", "compare", "dry_run", "open_run", "plan", "run"),
-        "api.texts": (
-            *("adversarial_attention", "agreement", "attefa", "evaluate", "explain", "faithfulness", "fine_tune"),
-            *("load_dataset", "load_model", "train"),
-        ),
+        "api.texts": ("adversarial_attention", "agreement", "attefa", "explain", "faithfulness"),
         "api.verification": ("Verification", "verify"),
         "studies": ("load_study",),
     }

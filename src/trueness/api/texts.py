@@ -1,28 +1,18 @@
-"""Datasets and models of texts and images: load, train, evaluate, explain."""
+"""Explanations of texts and of images, and what is measured of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.api.bar import bar
 from trueness.api.devices import check_device
-from trueness.data import (
-    VECTOR_DATASETS,
-    TextDataset,
-    TextExample,
-    Texts,
-    VectorDataset,
-    as_dataset,
-    load_text,
-    read_texts,
-    with_splits,
-)
+from trueness.api.models import of_images
+from trueness.data import TextDataset, TextExample, Texts, read_texts
 from trueness.data.dataset import drawn_examples
-from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
+from trueness.data.image_datasets import load_images
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
 from trueness.report import Measurement
@@ -31,132 +21,12 @@ from trueness.report.heatmap import AdversarialAttention, Explanation
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from trueness.data import TextExample
+    from trueness.api.models import AnyModel
     from trueness.data.places import AnySplit
     from trueness.explainers import Explainer
     from trueness.models.classifier import Classifier
-    from trueness.models.image_model import ImageModel
-    from trueness.models.image_training import ImageRecipe
-    from trueness.models.recipes import FineTuning, Recipe
-    from trueness.models.transformer import TransformerModel
 
     AnyExplainer = str | Explainer | Callable[..., Tensor]
-    AnyModel = Classifier | ImageModel
-
-
-def load_dataset(name: str, **options: Any) -> VectorDataset | TextDataset | ImageDataset:
-    """A dataset by name, file, folder or hub name; see `docs/data.md`.
-
-    Options of vectors: `seed` and sizes; of text: `root` (where the papers' corpora lie) and parts of the preparation;
-    of images (`photo-crops`, `birds`, or a folder, archive or table of pictures): `size` in pixels.
-    """
-    if name in IMAGE_DATASETS or "size" in options or is_images(Path(name)):
-        return load_images(name, **options)
-    if name in VECTOR_DATASETS:
-        return VECTOR_DATASETS[name](options.pop("seed", 0), **options)
-    return load_text(name, **options)
-
-
-def train(
-    model: str,
-    data: Any,
-    *,
-    recipe: str | Recipe | ImageRecipe | None = None,
-    seed: int = 0,
-    root: str | Path | None = None,
-    columns: Mapping[str, str] | None = None,
-    vectors: str | Path | None = None,
-    device: str = "cpu",
-    state: str | Path | None = None,
-    **shape: Any,
-) -> Any:
-    """Train a classifier of texts or images: `tn.train("bilstm-additive", "movie-sentences")`.
-
-    An image model, `tn.train("small-cnn", "photo-crops")`, takes an `ImageRecipe`, a seed and a device.
-
-    `data` is a dataset, its name, a file or folder, a DataFrame, a `datasets.Dataset`, or a list of texts and labels;
-    `columns` names text_column, text_b_column, label_column where they cannot be guessed. Splits that are missing are
-    made, see `docs/data.md`. `recipe` names how to train (see `trueness list recipe`); `shape` sets the model's sizes
-    (`hidden=32`). With `state`, a folder, an interrupted training continues where it stopped.
-    """
-    from trueness.models import families
-    from trueness.models.image_families import IMAGE_MODELS
-
-    check_device(device)
-    # What an address holds is not looked at: the data tell whether it is a model of images.
-    if isinstance(data, ImageDataset) or model in list(IMAGE_MODELS) or (":" in model and _are_images(data)):
-        from trueness.models.image_model import train_image_model
-
-        images = load_images(data) if isinstance(data, str) else data
-        if not isinstance(images, ImageDataset) or isinstance(recipe, str):
-            raise UserError(f"{model} is a model of images: it takes images, and an ImageRecipe if any.")
-        drawn: Any = recipe
-        with bar():
-            return train_image_model(model, images, recipe=drawn, seed=seed, device=device)
-    loaded = _with_splits(data, root, columns)
-    how: dict[str, Any] = {"recipe": recipe, "device": device, "vectors": vectors, **shape}
-    with bar():
-        return families.train(model, loaded, seed=seed, state=state, **how)
-
-
-def fine_tune(
-    pretrained: str | Path,
-    data: Any,
-    *,
-    recipe: str | FineTuning = "fine-tune",
-    seed: int = 0,
-    root: str | Path | None = None,
-    columns: Mapping[str, str] | None = None,
-    device: str = "cpu",
-    state: str | Path | None = None,
-) -> TransformerModel:
-    """A classifier from a pretrained transformer in a folder: `tn.fine_tune("minilm/", "movie-sentences")`.
-
-    `data`, `columns` and `state` are those of `tn.train`. The epoch with the best development score is kept.
-    """
-    from trueness.models.finetuning import fine_tune as tune
-    from trueness.models.pretrained import find_pretrained
-
-    check_device(device)
-    find_pretrained(pretrained)  # refused before the data are read
-    loaded = _with_splits(data, root, columns)
-    with bar():
-        return tune(pretrained, loaded, recipe=recipe, seed=seed, device=device, state=state)
-
-
-def _with_splits(data: Any, root: str | Path | None, columns: Mapping[str, str] | None) -> TextDataset:
-    from trueness.data.columns import columns_of
-
-    return with_splits(as_dataset(data, root=root, columns=columns_of(columns or {})))
-
-
-def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> Any:
-    """Any classifier from its folder: what `save` wrote, or a transformer as `save_pretrained` leaves it.
-
-    A model of somebody else's `family` is loaded with it given: its name or its class.
-    """
-    from trueness.models import families
-    from trueness.models.image_families import is_image_model
-
-    check_device(device)
-    if is_image_model(Path(path)):
-        from trueness.models.image_model import load_image_model
-
-        return load_image_model(path, device, family=family)
-    return families.load_model(path, device, family)
-
-
-def evaluate(model: AnyModel, data: Any, split: str | None = None) -> dict[str, float]:
-    """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1.
-
-    `data` is a dataset, its name, a file or a folder; one file is split as `train` splits it.
-    """
-    from trueness.models import evaluation
-
-    reader: Any = model
-    if isinstance(data, str | Path):
-        data = load_images(str(data)) if _of_images(model) else _with_splits(data, None, None)
-    return evaluation.evaluate(reader.network, reader.coded(data.to_look_at(split)), len(model.classes))
 
 
 def explain(
@@ -283,28 +153,18 @@ def faithfulness(
     return Measurement.of(result, "What does hiding words cost the model?")
 
 
-def _are_images(data: Any) -> bool:
-    return isinstance(data, str) and (data in list(IMAGE_DATASETS) or is_images(Path(data)))
-
-
 def _usual(model: AnyModel) -> list[str]:
     """Explainers to compare, the last one at random."""
-    if _of_images(model):
+    if of_images(model):
         return ["gradient", "grad-cam", "integrated-gradients", "occlusion", "random"]
     return ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out", "random"]
 
 
-def _of_images(model: AnyModel) -> bool:
-    from trueness.models.image_model import ImageModel
-
-    return isinstance(model, ImageModel)
-
-
 def _looked_at(model: AnyModel, data: Any, split: str | None, instances: int) -> tuple[AnySplit, str]:
     """The examples that a protocol looks at, and what they are called."""
-    if _of_images(model) and isinstance(data, str | Path):
+    if of_images(model) and isinstance(data, str | Path):
         data = load_images(str(data))
-    if isinstance(data, ImageDataset) != _of_images(model):
+    if isinstance(data, ImageDataset) != of_images(model):
         raise UserError("A model of images needs a dataset of images, and one of texts needs texts.")
     reader: Any = model
     if isinstance(data, ImageDataset):
@@ -365,7 +225,7 @@ def _named(explainer: AnyExplainer, model: AnyModel) -> tuple[str, Explainer]:
     from trueness.explainers.contract import as_explainer
     from trueness.explainers.images import IMAGE_EXPLAINERS
 
-    known = IMAGE_EXPLAINERS if _of_images(model) else TEXT_EXPLAINERS
+    known = IMAGE_EXPLAINERS if of_images(model) else TEXT_EXPLAINERS
     if isinstance(explainer, str):
         return explainer, known[explainer]
     try:
