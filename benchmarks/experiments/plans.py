@@ -156,15 +156,6 @@ def babi(at: Setting) -> Iterator[Arm]:
             yield Arm({"dataset": name, "explainer": explainer, "target": target}, found)
 
 
-def attefa(at: Setting) -> Iterator[Arm]:
-    """Item 2: the paper's tables, with Liu's words and a summed loss."""
-    datasets = MOCK[:1] if at.small else [*MOCK, *(f"mock-{quarter}q@attefa2022" for quarter in range(1, 5))]
-    for dataset in datasets:
-        settings = {"datasets": dataset, "vectors": str(at.glove), "weights": [1.0], "curve_seeds": 0}
-        settings |= {"models": "average-additive", "seeds": [10, 50], **at.less} if at.small else {}
-        yield _study("attefa", {"dataset": dataset}, settings)
-
-
 EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Arm]]] = {
     "twin-grid": twin_grid,
     "norms-sst": lambda at: norms(at, "sst@madsen2022"),
@@ -172,7 +163,6 @@ EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Arm]]] = {
     "integrated-gradients": integrated,
     "search": search,
     "babi": babi,
-    "attefa-mock": attefa,
     "norms-agnews": lambda at: norms(at, "agnews@jw2019", steps=[0.2, 0.4, 0.6, 0.8]),
     "norms-imdb": lambda at: norms(at, "imdb@madsen2022", steps=[0.5], seeds=3),
 }
