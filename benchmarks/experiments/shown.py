@@ -96,7 +96,6 @@ VIEWS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "search": _search,
     "babi": _babi,
     "snli": _scores,
-    "attefa-mock": _scores,
 }
 
 
