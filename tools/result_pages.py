@@ -231,7 +231,11 @@ def draw(study: str) -> None:
     rows = rows[rows["group"].isin(shown)]
     colour = names_to("outcome", {"agrees": GREEN, "differs": VERMILION, "cannot tell": GREY})
     rows = rows.assign(lower=rows["compared_with"] - rows["margin"], upper=rows["compared_with"] + rows["margin"])
-    here = {"x": numbers("compared_with", title="published", scale={"zero": False}, axis={"tickCount": 5})}
+    here = {
+        "x": numbers(
+            "compared_with", title="published", scale={"zero": False}, axis={"tickCount": 4, "labelFlush": False}
+        )
+    }
     value = numbers("value", title="ours", scale={"zero": False})
     within = {**here, "y": numbers("lower", title="ours"), "y2": {"field": "upper"}}
     interval = {**here, "y": numbers("low"), "y2": {"field": "high"}, "color": colour}
