@@ -190,7 +190,7 @@ def test_train_and_explain_on_the_command_line(tmp_path):
     assert "good" in (tmp_path / "heat.html").read_text()
     as_json = json.loads(trueness("explain", tmp_path / "model", "--text", "x good y", "--json").stdout)
     assert [item["explainer"] for item in as_json] == ["attention", "input-x-gradient", "leave-one-out"]
-    with pytest.warns(UserWarning, match="Fewer masked copies than tokens"):
+    with pytest.warns(UserWarning, match="Too few masked copies"):
         trueness("explain", tmp_path / "model", "--text", "x good y", "--explainer", "lime[n_samples=2]")
     against = trueness(
         "adversarial-attention", tmp_path / "model", "--text", "x good y", "--html", tmp_path / "new" / "both.html"

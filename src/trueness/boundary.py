@@ -89,6 +89,18 @@ def printable(text: str) -> str:
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def warning_line(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> str:
+    """A warning of ours as one line; one of a library with its kind, for whoever must look for it."""
+    kind = "" if Path(__file__).parent in Path(filename).parents else f"{category.__name__}: "
+    return f"trueness: {kind}{printable(' '.join(str(message).split()))}\n"
+
+
 def check_fields(made: object, what: str) -> None:
     """Refuse a dataclass of which a field is not of its type, or not within the bounds that its annotation states."""
     from pydantic import ValidationError

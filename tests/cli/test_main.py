@@ -282,10 +282,10 @@ def test_a_folder_with_a_model_is_not_written_over(tmp_path):
 
 
 def test_warnings_are_one_line_each():
-    from trueness.cli.main import _warning
+    from trueness.boundary import warning_line
 
-    assert _warning("Few\ncopies.", UserWarning, tn.__file__, 1) == "trueness: Few copies.\n"
-    assert _warning("old", DeprecationWarning, "elsewhere/library.py", 1) == "trueness: DeprecationWarning: old\n"
+    assert warning_line("Few\ncopies.", UserWarning, tn.__file__, 1) == "trueness: Few copies.\n"
+    assert warning_line("old", DeprecationWarning, "elsewhere/library.py", 1) == "trueness: DeprecationWarning: old\n"
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_warnings_are_one_line_each():
         (["--set", "vocabulary=1"], "There is no 'vocabulary' of a model's shape to set"),
         (["--set", "seed=3"], "seed is an option of its own"),
         (["--vectors", "PASSWD"], "passwd"),
-        (["--out", "PASSWD/model"], "is not a folder of yours"),
+        (["--out", "PASSWD/model"], "is not a folder that can be written to"),
     ],
 )
 def test_nonsense_is_refused_before_training(options, sentence, folder, tmp_path, capsys):

@@ -180,14 +180,21 @@ def test_coalitions_of_every_size_are_drawn_as_often():
 
 def test_one_coalition_comes_with_its_complement():
     model, batch = build(), batch_of(examples(sizes=(5,), pairs=False))
-    with pytest.warns(UserWarning, match="Fewer masked copies than tokens"):
+    with pytest.warns(UserWarning, match="Too few masked copies"):
         assert torch.isfinite(KernelShap(1).attribute(model, batch)).all()
 
 
 def test_no_warning_where_copies_suffice():
     model, batch = build(), batch_of(examples(sizes=(5, 1), pairs=False))
-    KernelShap(6).attribute(model, batch)  # any warning is an error
-    Lime(5).attribute(model, batch)
+    KernelShap(10).attribute(model, batch)  # any warning is an error
+    Lime(6).attribute(model, batch)
+
+
+@pytest.mark.parametrize("method", [KernelShap(9), Lime(5)])
+def test_too_few_copies_are_told(method):
+    model, batch = build(), batch_of(examples(sizes=(5,), pairs=False))
+    with pytest.warns(UserWarning, match="Too few masked copies"):
+        method.attribute(model, batch)
 
 
 def test_lime_equals_a_weighted_ridge_regression():
@@ -212,8 +219,8 @@ def test_lime_asks_about_its_copies_alone(monkeypatch):
     Lime(14).attribute(model, batch, 0)
     assert sum(seen) == 14
     seen.clear()
-    KernelShap(14).attribute(model, batch, 0)
-    assert sum(seen) == 14 + 2, "and the whole and the empty text"
+    KernelShap(24).attribute(model, batch, 0)
+    assert sum(seen) == 24 + 2, "and the whole and the empty text"
 
 
 def test_methods_that_mask_share_their_copies(monkeypatch):

@@ -37,7 +37,7 @@ def texts(*lengths):
     return Batch(Sequences(tokens * (place < size[:, None]), size, mask, mask_token=3), torch.zeros_like(size))
 
 
-@pytest.mark.filterwarnings("ignore:Fewer masked copies than tokens")  # few of them, to be quick
+@pytest.mark.filterwarnings("ignore:Too few masked copies")  # few of them, to be quick
 @pytest.mark.parametrize("name", sorted({*TEXT_EXPLAINERS} - FIXED - ONLY_ATTENTIVE - {"attention-flow"}))
 def test_peak_memory_stays_within_max_bytes_at_512_tokens(name):
     limit = LIMIT * (2 if name in ("deep-lift", "deep-shap") else 1)  # of these one text alone takes more

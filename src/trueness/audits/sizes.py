@@ -149,7 +149,7 @@ def choose(
         settings["fewer"] = {**_fewer(settings, costs, rung["slow"]), **asked.get("fewer", {})}
         least = estimate(settings, costs, workers, trains=trains)
         if budget is None or least <= _SPARE * budget:
-            return Sizes(settings, least, tuple(_left_out(settings, rows, trains=trains, budget=budget)))
+            return Sizes(settings, least, tuple(_left_out(settings, rows, trains=trains, budget=budget, asked=asked)))
     sizes = " with these sizes" if asked else ""
     raise UserError(
         f"A budget of {budget:g} s is too small: the smallest audit of this model{sizes} takes about "
@@ -169,11 +169,14 @@ def _fewer(settings: Mapping[str, Any], costs: Mapping[str, Any], least: int) ->
     }
 
 
-def _left_out(settings: Mapping[str, Any], rows: int, *, trains: bool, budget: float | None) -> Sequence[str]:
+def _left_out(
+    settings: Mapping[str, Any], rows: int, *, trains: bool, budget: float | None, asked: Mapping[str, Any]
+) -> Sequence[str]:
     why = "the budget" if budget is not None else "the usual size"
     notes = []
     if settings["texts"] < rows:
-        notes.append(f"{rows - settings['texts']:,} of {rows:,} texts were not explained ({why})")
+        reason = "as asked" if "texts" in asked else why
+        notes.append(f"{rows - settings['texts']:,} of {rows:,} texts were not explained ({reason})")
     for name, number in settings.get("fewer", {}).items():
         if number < settings["texts"]:
             notes.append(f"{name} is slow and was asked about {number} texts")

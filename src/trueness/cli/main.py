@@ -9,13 +9,12 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import trueness as tn
-from trueness.boundary import printable, whole
+from trueness.boundary import printable, warning_line, whole
 from trueness.cli import audit, browse, studies, texts
 from trueness.cli.options import Json, put
 from trueness.errors import UserError, no_room
@@ -100,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     given = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in given[:1]
-    warnings.formatwarning = _warning
+    warnings.formatwarning = warning_line
     try:
         _check_arguments(given)
         app(given)
@@ -116,18 +115,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(error, MemoryError) or no_room(error) or "can't allocate memory" in str(error):
             _stop("The memory does not suffice; take fewer examples, a smaller model or fewer workers.", 2, debug)
         _stop(_unexpected(error, given), UNEXPECTED, debug)
-
-
-def _warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,  # noqa: ARG001
-    line: str | None = None,  # noqa: ARG001
-) -> str:
-    """A warning of ours as one line; one of a library with its kind, for whoever must look for it."""
-    kind = "" if Path(tn.__file__).parent in Path(filename).parents else f"{category.__name__}: "
-    return f"trueness: {kind}{printable(' '.join(str(message).split()))}\n"
 
 
 def _check_arguments(given: Sequence[str]) -> None:

@@ -130,7 +130,7 @@ def _check_place(out: Path) -> None:
     """Refused is a folder that could not be written after the training, and one with a model, which would be lost."""
     nearest = next(path for path in (out, *out.absolute().parents) if exists(path))
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise UserError(f"--out {out} cannot be written: {nearest} is not a folder of yours; choose another one.")
+        raise UserError(f"--out {out} cannot be written: {nearest} is not a folder that can be written to.")
     if exists(out / "config.json") and not exists(out / "training"):  # which is there until a model is complete
         raise UserError(f"--out {out} holds a model already; choose another folder, or remove that one.")
 

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import types
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -20,6 +21,7 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
+from trueness.boundary import warning_line
 from trueness.engine.worker import DEVICE_VARIABLE
 
 T = TypeVar("T")
@@ -153,6 +155,7 @@ def _start(device: str) -> None:
     # Recorded steps of many shapes would leave most of what they reserve unused, and other workers share the device.
     os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.formatwarning = warning_line
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

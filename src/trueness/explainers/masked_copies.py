@@ -38,6 +38,9 @@ class Lime(MaskingExplainer):
         # Among many copies the ridge does not count any more.
         return replace(self, n_samples=ROUND, complements=True, ridge=1e-6)
 
+    def needed(self, count: int) -> int:
+        return count + 1  # and the intercept
+
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """Each token kept or not, by a fair coin."""
         number = number_of(self.n_samples)
@@ -84,6 +87,9 @@ class KernelShap(MaskingExplainer):
 
     def _exact(self, count: int) -> bool:
         return count < 62 and 2**count - 2 <= number_of(self.n_samples)
+
+    def needed(self, count: int) -> int:
+        return 0 if self._exact(count) else 2 * count  # a complement says nothing new
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """All coalitions but the empty and the whole one, or pairs of complements, every size as often."""

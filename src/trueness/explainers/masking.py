@@ -63,6 +63,10 @@ class MaskingExplainer(Explainer):
         """The same that draws one round of an accurate sample; None where so many features need no sample."""
         return None
 
+    def needed(self, count: int) -> int:  # noqa: ARG002
+        """How many masks it takes at least to determine the scores of so many tokens."""
+        return 0
+
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """(masks, count) True where a token is kept."""
         raise NotImplementedError
@@ -167,10 +171,12 @@ def _draw(explainer: MaskingExplainer, batch: Batch, counts: Tensor) -> Tensor:
     generators = (generator for _, generator in generator_of(batch, explainer.seed))
     numbers = counts.tolist()
     each = [explainer.draw(count, generator) for count, generator in zip(numbers, generators, strict=True)]
-    if explainer.facts.random and any(0 < len(keep) < count for keep, count in zip(each, numbers, strict=True)):
+    if any(0 < len(keep) < explainer.needed(count) for keep, count in zip(each, numbers, strict=True)):
         # The same words each time, so that they are said once.
         warnings.warn(
-            "Fewer masked copies than tokens do not determine the scores; take a larger n_samples.", stacklevel=2
+            "Too few masked copies to determine the scores: lime needs more copies than a text has tokens, kernel-shap "
+            "twice as many as tokens; take a larger n_samples.",
+            stacklevel=2,
         )
     most, widest = max(len(keep) for keep in each), max(numbers)
     padded = torch.zeros(len(each), most, widest, dtype=torch.bool)
