@@ -150,14 +150,14 @@ def test_why_a_trial_measured_nothing_is_told_once_for_all_explainers(audited, c
     import copy
 
     from trueness.audits.verdict import Audit
-    from trueness.cli import show
+    from trueness.cli import show_audit
 
     audited = copy.deepcopy(audited)
     for one in audited["explainers"]:
         one["decided_by"] = ""
         (*_, last) = one["trials"]
         last |= {"answer": "cannot tell", "checks": [], "reason": "Nothing was planted."}
-    show.audit(Audit.model_validate(audited))
+    show_audit.audit(Audit.model_validate(audited))
     told = [line for line in capsys.readouterr().out.splitlines() if "Nothing was planted" in line]
     assert len({line.partition(",")[0] for line in told}) == len(told) > 0
     assert all(one["explainer"] in " ".join(told) for one in audited["explainers"])

@@ -140,7 +140,7 @@ def audit_command(
     for path, make in makers.items():
         if path is not None:
             _write(path, make())
-    put(as_json, found, "audit", _plain)
+    put(as_json, found, "audit", _plain, "show_audit")
     if not as_json:
         print(f"Report: {page}")
     if outcome is not None:

@@ -23,6 +23,7 @@ class Lime(MaskingExplainer):
 
     facts = Facts(random=True, machinery=("masking",))
     ends = False
+    enough = "more copies than a text has tokens"
 
     n_samples: Count = 1000
     width: float = 0.25
@@ -75,6 +76,7 @@ class KernelShap(MaskingExplainer):
     """
 
     facts = Facts(random=True, machinery=("masking",))
+    enough = "twice as many copies as a text has tokens"
 
     n_samples: Count = 1000
 

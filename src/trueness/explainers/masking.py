@@ -34,6 +34,8 @@ class MaskingExplainer(Explainer):
 
     ends: ClassVar[bool] = True
     """Whether it asks about the whole and the wholly masked text, too."""
+    enough: ClassVar[str] = ""
+    """What `needed` says, in words."""
     output: Output = "probability"
     """What of the target is explained."""
     hiding: HiddenToken = "mask"
@@ -174,8 +176,7 @@ def _draw(explainer: MaskingExplainer, batch: Batch, counts: Tensor) -> Tensor:
     if any(0 < len(keep) < explainer.needed(count) for keep, count in zip(each, numbers, strict=True)):
         # The same words each time, so that they are said once.
         warnings.warn(
-            "Too few masked copies to determine the scores: lime needs more copies than a text has tokens, kernel-shap "
-            "twice as many as tokens; take a larger n_samples.",
+            f"Too few masked copies to determine the scores: it takes {explainer.enough}; take a larger n_samples.",
             stacklevel=2,
         )
     most, widest = max(len(keep) for keep in each), max(numbers)
