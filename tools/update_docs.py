@@ -11,7 +11,6 @@ Files are named as within results/.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import re
@@ -111,24 +110,23 @@ def _value(row: dict[str, Any]) -> str:
     return f"{row['value']:.2f}{interval}"
 
 
+EXPLAINED = ("learned attention", "base model", "the model")
+"""What the studies call the models that they explain, where they say how good those are."""
+
+
 def base_models() -> str:
-    """Trained models beside the papers' tables."""
-    folder = RESULTS / "base-models"
-    trained = [json.loads(line) for line in (folder / "models.jsonl").read_text(encoding="utf-8").splitlines()]
-    with (folder / "published.csv").open(encoding="utf-8", newline="") as file:
-        published = list(csv.DictReader(file))
+    """The models that the studies explain, beside the papers' tables: what each study measured of them."""
     lines = []
-    for row in published:
-        key = [row[name] for name in ("dataset", "recipe", "model")]
-        values = [
-            run[f"test_{row['metric']}"]
-            for run in trained
-            if [run[name] for name in ("dataset", "recipe", "model")] == key
-        ]
-        interval = f" ({row['published_low']} to {row['published_high']})" if row["published_low"] else ""
-        shown = f"{sum(values) / len(values):.3f} ({min(values):.3f} to {max(values):.3f})"
-        lines.append([*key, row["metric"], f"{row['published']}{interval}", shown, str(len(values))])
-    return table(["dataset", "recipe", "model", "metric", "published", "ours: mean (least to most)", "seeds"], lines)
+    for study in STUDIES:
+        for row in read(f"{study}/compare.json")["rows"]:
+            metric = re.search(r"(macro-)?f1|accuracy", row["quantity"].lower())
+            if row["method"] not in EXPLAINED or row["outcome"] is None or metric is None:
+                continue
+            interval = "" if row["low"] is None else f" ({row['low']:.3f} to {row['high']:.3f})"
+            known = f"{row['compared_with']:.3g}" + (", second run" if row["published"] is None else "")
+            shown = [metric[0], known, f"{row['value']:.3f}{interval}", str(row["n"]), row["outcome"]]
+            lines.append([row["dataset"], row["model"], *shown])
+    return table(["dataset", "model", "metric", "published", "ours", "models", "outcome"], lines)
 
 
 def lengths(file: str, quantity: str) -> str:

@@ -93,21 +93,6 @@ def norms(at: Setting, dataset: str, models: tuple[str, ...] = MODELS, seeds: in
         yield _study("attention-is-not-explanation", {"arm": arm, "dataset": attention}, settings)
 
 
-def pairs(at: Setting) -> Iterator[Arm]:
-    """Item 7: SNLI with the whole GloVe file."""
-    settings = {
-        "datasets": "snli@jw2019",
-        "models": list(MODELS[-1:] if at.small else MODELS),
-        "seeds": at.seeds(5),
-        "together": 5,
-        "vectors": str(at.glove),
-        "instances": 20 if at.small else 2000,
-        **({"search_steps": 5, "recipes": {"snli@jw2019": "default-pair"}} if at.small else {}),
-        **at.less,
-    }
-    yield _study("attention-is-not-explanation", {"dataset": "snli@jw2019"}, settings)
-
-
 def integrated(at: Setting) -> Iterator[Arm]:
     """Integrated gradients as published and correct, 20 seeds."""
     settings = {
@@ -159,7 +144,6 @@ def babi(at: Setting) -> Iterator[Arm]:
 EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Arm]]] = {
     "twin-grid": twin_grid,
     "norms-sst": lambda at: norms(at, "sst@madsen2022"),
-    "snli": pairs,
     "integrated-gradients": integrated,
     "search": search,
     "babi": babi,

@@ -83,10 +83,6 @@ def _babi(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.groupby(by)[["accuracy", "mask-only", "largest-class"]].mean()
 
 
-def _scores(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows[rows["variant"].notna()][["quantity", "dataset", "model", "method", "value", "low", "high", "n"]]
-
-
 VIEWS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "twin-grid": _twins,
     "norms-sst": lengths,
@@ -95,7 +91,6 @@ VIEWS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "integrated-gradients": _integrated,
     "search": _search,
     "babi": _babi,
-    "snli": _scores,
 }
 
 
