@@ -4,7 +4,7 @@
 
 In docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
 `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`, `<!-- causes: STUDY -->`,
-`<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`, `<!-- base models -->`,
+`<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`, `<!-- base models: STUDY -->`,
 `<!-- lengths: FILE, QUANTITY -->`. It also writes docs/results/STUDY-cells.md and docs/images/published-STUDY.png.
 Files are named as within results/.
 """
@@ -114,18 +114,17 @@ EXPLAINED = ("learned attention", "base model", "the model")
 """What the studies call the models that they explain, where they say how good those are."""
 
 
-def base_models() -> str:
-    """The models that the studies explain, beside the papers' tables: what each study measured of them."""
+def base_models(study: str) -> str:
+    """The models that a study explains, beside the paper's tables: what it measured of them."""
     lines = []
-    for study in STUDIES:
-        for row in read(f"{study}/compare.json")["rows"]:
-            metric = re.search(r"(macro-)?f1|accuracy", row["quantity"].lower())
-            if row["method"] not in EXPLAINED or row["outcome"] is None or metric is None:
-                continue
-            interval = "" if row["low"] is None else f" ({row['low']:.3f} to {row['high']:.3f})"
-            known = f"{row['compared_with']:.3g}" + (", second run" if row["published"] is None else "")
-            shown = [metric[0], known, f"{row['value']:.3f}{interval}", str(row["n"]), row["outcome"]]
-            lines.append([row["dataset"], row["model"], *shown])
+    for row in read(f"{study}/compare.json")["rows"]:
+        metric = re.search(r"(macro-)?f1|accuracy", row["quantity"].lower())
+        if row["method"] not in EXPLAINED or row["outcome"] is None or metric is None:
+            continue
+        interval = "" if row["low"] is None else f" ({row['low']:.3f} to {row['high']:.3f})"
+        known = f"{row['compared_with']:.3g}" + (", second run" if row["published"] is None else "")
+        shown = [metric[0], known, f"{row['value']:.3f}{interval}", str(row["n"]), row["outcome"]]
+        lines.append([row["dataset"], row["model"], *shown])
     return table(["dataset", "model", "metric", "published", "ours", "models", "outcome"], lines)
 
 

@@ -7,7 +7,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from trueness.papers.agreement.claims import claims
 from trueness.protocols.agreement.cell import SEED, AgreementCell
-from trueness.protocols.agreement.measures import own_records, pair_records
+from trueness.protocols.agreement.measures import TAU, own_records, pair_records
 from trueness.protocols.agreement.summary import agreement, cell_scores, summarise
 from trueness.stats import crossed_interval, crossed_p_value, holm, t_interval
 
@@ -175,11 +175,36 @@ def test_conclusions_can_fail():
     recurrent, agreeing = cell(noise=1.0), cell(noise=1.0, model="transformer")
     same = agreeing.records.assign(**{"Kendall tau": 0.9 + 0.01 * (agreeing.records["instance"] % 3)})
     verdicts = {item.claim: item.verdict for item in claims([recurrent, replace(agreeing, records=same)])}
-    assert [verdict for claim, verdict in verdicts.items() if "strongly" in claim] == ["not supported"]
-    assert [verdict for claim, verdict in verdicts.items() if "transformer" in claim] == ["not supported"]
+    assert [verdict for claim, verdict in verdicts.items() if "strongly" in claim] == ["not supported"] * 2
+    assert [verdict for claim, verdict in verdicts.items() if "transformer" in claim] == ["not supported"] * 2
     pairs = [replace(recurrent, dataset="pairs", pairs_of_texts=True), recurrent]
     (verdict,) = [item.verdict for item in claims(pairs) if "pairs of texts" in item.claim]
     assert verdict == "cannot tell", "the same records"
+
+
+def test_all_models_count_where_one_kind_has_more():
+    """Of seven seeds the last four agree less: the difference is that of all."""
+    few, many = cell(noise=1.0, model="transformer"), cell(noise=1.0)
+    later = [many.records.assign(seed=seed, **{TAU: -0.5}) for seed in range(3, 7)]
+    more = replace(many, records=pd.concat([many.records, *later], ignore_index=True))
+    (item,) = [item for item in claims([few, more]) if "less about the transformer" in item.claim]
+    methods = ["attention", "lime", "integrated-gradients"]
+    wanted = few.attribution(methods).to_numpy().mean() - more.attribution(methods).to_numpy().mean()
+    assert f"difference {wanted:.3f}" in item.evidence
+    assert wanted > 0.3
+
+
+def test_methods_that_explained_some_texts_only_are_not_averaged_with_others():
+    some = cell(noise=1.0)
+    early = some.records["instance"] < 3
+    attention = (some.records[["first", "second"]] == "attention").any(axis=1)
+    slow = replace(some, records=some.records[~attention | early])
+    assert slow.on_all_texts == ["lime", "integrated-gradients", "occlusion"]
+    assert some.on_all_texts == some.methods
+    both = [slow, replace(slow, dataset="pairs", pairs_of_texts=True, records=slow.records.assign(**{TAU: 0.2}))]
+    (item,) = [item for item in claims(both) if "pairs of texts" in item.claim]
+    wanted = 0.2 - some.pair("lime", "integrated-gradients")[TAU].mean()
+    assert f"difference {wanted:.3f}" in item.evidence
 
 
 def test_saturated_flow_and_many_places_are_said_once():

@@ -11,7 +11,15 @@ import pytest
 
 from trueness.papers.agreement.claims import _difference
 from trueness.protocols.claim_helpers import claim, decide
-from trueness.stats import Undefined, crossed_interval, crossed_p_value, mean_interval, of_pairs, t_interval
+from trueness.stats import (
+    Undefined,
+    crossed_difference,
+    crossed_interval,
+    crossed_p_value,
+    mean_interval,
+    of_pairs,
+    t_interval,
+)
 
 TRUTH = 0.3
 
@@ -77,6 +85,17 @@ def test_pairs_of_seeds(seeds):
     cells = pairs + texts + 0.2 * rng.normal(size=(*pairs.shape[:2], instances))
     assert 0.93 <= coverage(crossed_interval(of_pairs(table, seeds)) for table in cells) <= 0.99
     assert of_pairs(cells[0], seeds).mean() == pytest.approx(cells[0].mean())
+
+
+@pytest.mark.parametrize("spreads", SPREADS.values(), ids=SPREADS)
+@pytest.mark.parametrize("seeds", [(3, 3), (3, 10), (10, 5)])
+def test_differences_of_models_on_the_same_instances(seeds, spreads):
+    """Seeds are others, as many as there are of each; what is common to an instance cancels, what is not stays."""
+    rng, (own, both, noise) = np.random.default_rng(seeds), spreads
+    shared = both * rng.normal(size=(500, 1, 100))
+    one, other = (tables(500, number, 100, (own, both / 2, noise), rng) + shared for number in seeds)
+    found = [crossed_difference(a + TRUTH, b) for a, b in zip(one, other, strict=True)]
+    assert 0.92 <= coverage(found) <= 0.98
 
 
 def test_differences_of_datasets():

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from trueness.stats import t_interval
-from trueness.stats.crossed import crossed_interval, crossed_p_value
+from trueness.stats.crossed import crossed_difference, crossed_interval, crossed_p_value
 from trueness.stats.undefined import Undefined
 
 
@@ -32,3 +33,35 @@ def test_the_same_everywhere_has_no_interval():
 def test_a_table_is_needed():
     with pytest.raises(ValueError, match=r"^a table of seeds and instances is needed$"):
         crossed_interval([1.0, 2.0])
+
+
+def test_a_difference_of_models_by_hand():
+    """Two seeds of one kind, three of the other, four instances; variances as the equation has them."""
+    one = np.array([[1.0, 2.0, 4.0, 3.0], [2.0, 2.5, 5.0, 3.0]])
+    other = np.array([[0.0, 1.0, 2.0, 1.0], [0.5, 1.0, 2.5, 2.0], [0.0, 2.0, 2.0, 1.0]])
+    found = crossed_difference(one, other)
+    assert (found.value, found.n, found.clusters) == (pytest.approx(one.mean() - other.mean()), 2, 4)
+
+    def noise(table):
+        seeds, texts = table.shape
+        rest = [
+            table[i, j] - table[i].mean() - table[:, j].mean() + table.mean()
+            for i in range(seeds)
+            for j in range(texts)
+        ]
+        return sum(value**2 for value in rest) / ((seeds - 1) * (texts - 1)) / (seeds * texts)
+
+    seeds = [table.mean(axis=1).var(ddof=1) / len(table) for table in (one, other)]
+    texts = (one.mean(axis=0) - other.mean(axis=0)).var(ddof=1) / 4 - noise(one) - noise(other)
+    freedom = sum(seeds) ** 2 / (seeds[0] ** 2 / 1 + seeds[1] ** 2 / 2)
+    parts = np.array([sum(seeds), max(texts, 0.0)])
+    quantile = parts @ student.ppf(0.975, [freedom, 3]) / parts.sum()
+    assert found.high - found.value == pytest.approx(quantile * np.sqrt(parts.sum()))
+
+
+def test_a_difference_of_single_models_is_students_over_instances():
+    one, other = [[1.0, 2.0, np.nan, 4.0]], [[0.0, 3.0, 1.0, 2.0]]
+    found, plain = crossed_difference(one, other), t_interval([1.0, -1.0, 2.0])
+    assert (found.low, found.high) == (pytest.approx(plain.low), pytest.approx(plain.high))
+    assert isinstance(crossed_difference(np.ones((2, 3)), np.zeros((2, 3))).low, Undefined)
+    assert isinstance(crossed_difference([[np.nan]], [[1.0]]).value, Undefined)

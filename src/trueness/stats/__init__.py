@@ -5,7 +5,7 @@ instance, or the reason why there is none. The torch twins of the divergences ar
 """
 
 from trueness.stats.corrections import benjamini_hochberg, holm
-from trueness.stats.crossed import crossed_interval, crossed_p_value, of_pairs
+from trueness.stats.crossed import crossed_difference, crossed_interval, crossed_p_value, of_pairs
 from trueness.stats.curves import AreaBetweenCurves, area_between_curves
 from trueness.stats.detection import attribution_share, detection_auc, mean_rank, precision_at
 from trueness.stats.divergence import jensen_shannon, kl_divergence, total_variation
@@ -37,6 +37,7 @@ __all__ = [
     "attribution_share",
     "benjamini_hochberg",
     "chance_corrected",
+    "crossed_difference",
     "crossed_interval",
     "crossed_p_value",
     "detection_auc",

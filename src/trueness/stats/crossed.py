@@ -34,6 +34,35 @@ def crossed_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
     return Interval(value, value - half, value + half, seeds, instances, level)
 
 
+def crossed_difference(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float = 0.95) -> Interval:
+    """The mean of one table less that of another: other models, as many as there are, on the same instances.
+
+    As `crossed_interval`; the variances of both tables' seeds add, with Welch's degrees of freedom. n counts the seeds
+    of the smaller table; of a single seed nothing is said about others.
+    """
+    both = [np.asarray(values, dtype=np.float64) for values in (first, second)]
+    known = np.all([np.isfinite(table).any(axis=0) for table in both], axis=0)
+    one, other = (table[np.isfinite(table[:, known]).any(axis=1)][:, known] for table in both)
+    seeds, instances = min(len(one), len(other)), int(known.sum())
+    change = np.nanmean(one, axis=0) - np.nanmean(other, axis=0) if instances else np.zeros(0)
+    if instances < 2:
+        return t_interval(change, level=level)
+    several = [table for table in (one, other) if len(table) > 1]
+    own = np.array([float(np.nanmean(table, axis=1).var(ddof=1)) / len(table) for table in several])
+    over_seeds, squares = own.sum(), sum(part**2 / (len(table) - 1) for part, table in zip(own, several, strict=True))
+    over_instances = max(float(change.var(ddof=1)) / instances - sum(map(_noise, several)), 0.0)
+    parts, freedom = (
+        np.array([over_seeds, over_instances]),
+        np.array([over_seeds**2 / squares if squares else 1, instances - 1]),
+    )
+    value, error = float(np.nanmean(one) - np.nanmean(other)), float(np.sqrt(parts.sum()))
+    if error <= SMALL:
+        nothing = Undefined(Reason.CONSTANT)
+        return Interval(value, nothing, nothing, seeds, instances, level)
+    half = weighted_quantile(1 - level, parts / parts.sum(), freedom) * error
+    return Interval(value, value - half, value + half, seeds, instances, level)
+
+
 def crossed_p_value(values: npt.ArrayLike) -> float:
     """The two-sided p-value that the mean of (seeds, instances) is 0, by the quantiles of `crossed_interval`.
 
@@ -87,10 +116,14 @@ def _known(values: npt.ArrayLike) -> Floats:
 def _parts(table: Floats) -> tuple[float, Floats, npt.NDArray[np.int64]]:
     """The mean, the variances that seeds and instances add to it, and their degrees of freedom."""
     seeds, instances = table.shape
-    by_seed, by_instance, value = np.nanmean(table, axis=1), np.nanmean(table, axis=0), float(np.nanmean(table))
-    rest = table - by_seed[:, None] - by_instance[None, :] + value
-    freedom = np.array([seeds - 1, instances - 1])
+    over_seeds = float(np.nanmean(table, axis=1).var(ddof=1)) / seeds
+    over_instances = max(float(np.nanmean(table, axis=0).var(ddof=1)) / instances - _noise(table), 0.0)
+    return float(np.nanmean(table)), np.array([over_seeds, over_instances]), np.array([seeds - 1, instances - 1])
+
+
+def _noise(table: Floats) -> float:
+    """The variance that single cells add to the mean of all."""
+    by_seed, by_instance = np.nanmean(table, axis=1), np.nanmean(table, axis=0)
+    rest = table - by_seed[:, None] - by_instance[None, :] + np.nanmean(table)
     known = int(np.isfinite(table).sum())
-    noise = float(np.nansum(rest**2)) / max(known - seeds - instances + 1, 1) / known
-    over_instances = max(float(by_instance.var(ddof=1)) / instances - noise, 0.0)
-    return value, np.array([float(by_seed.var(ddof=1)) / seeds, over_instances]), freedom
+    return float(np.nansum(rest**2)) / max(known - sum(table.shape) + 1, 1) / known

@@ -86,7 +86,7 @@ def crossed_against(values: npt.ArrayLike, mark: float, *, level: float = 0.95) 
     return Against(value, value - half, value + half, mark, p_value, table.shape[1], level)
 
 
-def weighted_quantile(p_value: float, weights: Floats, freedom: npt.NDArray[np.int64]) -> float:
+def weighted_quantile(p_value: float, weights: Floats, freedom: npt.NDArray[np.int64] | Floats) -> float:
     """The distance, in standard errors, whose two-sided p-value it is: the mean of Student's, weighted by variance."""
     from scipy.special import stdtrit
 

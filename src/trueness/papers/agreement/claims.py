@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from trueness.protocols.agreement.cell import AgreementCell, apart
+from trueness.protocols.agreement.cell import AgreementCell
 from trueness.protocols.agreement.measures import TAU
 from trueness.protocols.claim_helpers import Finding, claim, decide, ends, shown
 from trueness.protocols.result import Claim, Variant
-from trueness.stats import Interval, crossed_interval
+from trueness.stats import Interval, crossed_difference, crossed_interval
 
 STRONG = 0.5
 """A mean tau from here on would be strong agreement: three of four pairs of tokens in the same order."""
@@ -29,6 +29,8 @@ def claims(cells: Sequence[AgreementCell]) -> Iterator[Claim]:
         low = ((cell.where, _attention_is_apart(cell)) for cell in some)
         text = f"Attention does not agree strongly (tau {STRONG}) with any of the paper's attribution methods"
         yield from claim(f"{text} ({words})", low, "datasets and models")
+        alone = ((cell.where, _all_apart(cell)) for cell in some if cell.model == "transformer")
+        yield from claim(f"No two of the paper's methods agree strongly about the transformer ({words})", alone)
         by_dataset = ((name, _transformer_lower(some, name)) for name in dict.fromkeys(cell.dataset for cell in some))
         yield from claim(f"Methods agree less about the transformer than about the BiLSTM ({words})", by_dataset)
         by_model = ((name, _pairs_lower(some, name)) for name in dict.fromkeys(cell.model for cell in some))
@@ -36,9 +38,17 @@ def claims(cells: Sequence[AgreementCell]) -> Iterator[Claim]:
 
 
 def _attention_is_apart(cell: AgreementCell) -> Finding | None:
+    return _apart(cell, itertools.product(ATTENTION, ATTRIBUTION))
+
+
+def _all_apart(cell: AgreementCell) -> Finding | None:
+    return _apart(cell, itertools.combinations((*ATTENTION, *ATTRIBUTION), 2))
+
+
+def _apart(cell: AgreementCell, pairs: Iterable[tuple[str, str]]) -> Finding | None:
     found = [
         (f"{one} and {other}", _over_seeds(cell.interval(cell.pair(one, other)), cell))
-        for one, other in itertools.product(ATTENTION, ATTRIBUTION)
+        for one, other in pairs
         if {one, other} <= set(cell.methods) and cell.pair(one, other)[TAU].notna().any()
     ]
     if not found:
@@ -48,8 +58,8 @@ def _attention_is_apart(cell: AgreementCell) -> Finding | None:
 
 
 def _common(cells: Sequence[AgreementCell]) -> list[str]:
-    """Attention and attribution methods that all cells have."""
-    return [name for name in (*ATTENTION, *ATTRIBUTION) if all(name in cell.methods for cell in cells)]
+    """Attention and attribution methods that all cells have of all texts: every text speaks of the same pairs."""
+    return [name for name in (*ATTENTION, *ATTRIBUTION) if all(name in cell.on_all_texts for cell in cells)]
 
 
 def _transformer_lower(cells: Sequence[AgreementCell], dataset: str) -> Finding | None:
@@ -62,7 +72,9 @@ def _transformer_lower(cells: Sequence[AgreementCell], dataset: str) -> Finding 
     if len(methods) < 2:
         return None
     both = transformer, recurrent
-    interval = _over_seeds(crossed_interval(apart(*(cell.attribution(methods) for cell in both)).to_numpy()), *both)
+    one, other = (cell.attribution(methods) for cell in both)
+    texts = one.columns.intersection(other.columns)
+    interval = _over_seeds(crossed_difference(one[texts], other[texts]), *both)
     return decide(interval, below=0.0), f"difference {shown(interval)} over {len(methods)} methods"
 
 

@@ -49,6 +49,15 @@ class AgreementCell(Cell):
         return list(dict.fromkeys([*self.records["first"], *self.records["second"]]))
 
     @property
+    def on_all_texts(self) -> list[str]:
+        """The methods that explained every text; slow ones may have explained the first texts only."""
+        sides = [
+            self.records[[side, "instance"]].set_axis(["method", "instance"], axis=1) for side in ("first", "second")
+        ]
+        texts = pd.concat(sides).groupby("method")["instance"].nunique()
+        return [name for name in self.methods if texts[name] == self.records["instance"].nunique()]
+
+    @property
     def seeds(self) -> int:
         """How many models there are."""
         return int(self.records["seed"].nunique())
