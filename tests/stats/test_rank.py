@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats as scipy_stats
 
 from trueness.stats import Reason, Undefined, kendall, pearson, spearman, weighted_kendall
-from trueness.stats.rank import _exact_two_sided
+from trueness.stats.rank import _exact_two_sided, _inversions, _ordered
 
 # Few distinct values, so that ties are frequent.
 tied = st.integers(-3, 3).map(float)
@@ -118,6 +118,29 @@ def test_a_long_row_takes_the_wide_integer_path():
     ours = kendall(a, b)
     assert ours.statistic[0] == pytest.approx(theirs.statistic, abs=1e-12)
     assert ours.p_value[0] == pytest.approx(theirs.pvalue, abs=1e-9)
+
+
+@pytest.mark.parametrize("width", [2, 15, 16, 17, 127, 128, 500, 2047, 2049, 33_000])
+def test_inversions_are_counted_as_pair_by_pair(width):
+    rng = np.random.default_rng(width)
+    rows = np.array([rng.permutation(width) for _ in range(3)] + [np.arange(width), np.arange(width)[::-1]])
+    wanted = [sum(int((row[:place] > value).sum()) for place, value in enumerate(row)) for row in rows]
+    assert _inversions(rows).tolist() == wanted
+
+
+def test_long_rows_of_numbers_that_hardly_differ_are_in_order():
+    """The last bits of a number make room for its place: there argsort decides. Minus zero is zero."""
+    rng = np.random.default_rng(0)
+    close = 1.0 + np.finfo(float).eps * rng.integers(0, 3000, size=(2, 600))
+    normal, share = rng.normal(size=(2, 600)), rng.random((2, 600))
+    zeros = np.where(share < 0.3, -0.0, np.where(share < 0.6, 0.0, normal))
+    for rows in (close, -close, zeros, np.where(share < 0.2, np.inf, normal)):
+        order, ordered = _ordered(rows)
+        assert (order == np.argsort(rows, axis=1, kind="stable")).all()
+        assert (ordered == np.sort(rows, axis=1)).all()
+    other = np.round(rng.normal(size=(2, 600)), 1)
+    theirs = [scipy_stats.kendalltau(a, b).statistic for a, b in zip(close, other, strict=True)]
+    assert kendall(close, other).statistic.values.tolist() == pytest.approx(theirs, abs=1e-12)
 
 
 @given(pairs(elements=st.floats(-100, 100).map(lambda x: round(x, 3))))

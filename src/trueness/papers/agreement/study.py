@@ -172,7 +172,7 @@ def cell(inputs: Mapping[str, list[Stored]], *, seeds: Sequence[int], k: int) ->
     return payloads
 
 
-@task("agreement/summary", version=4, light=True)
+@task("agreement/summary", version=5, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,
