@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks.experiments.plans import EXPERIMENTS, Arm, Setting
 from trueness import engine, report
 from trueness.engine import LocalExecutor, Store
+from trueness.engine.local import end_with_parent
 from trueness.papers.attention_is_not_explanation.study import AttentionStudy
 from trueness.papers.recursive_roar.study import RecursiveRoarStudy
 from trueness.protocols.result import Result
@@ -83,6 +84,7 @@ def _kept(path: Path, arms: list[Arm], *, small: bool) -> dict[int, list[dict[st
 
 
 def _compute(asked: argparse.Namespace, kept: dict[str, dict[int, Any]]) -> None:
+    end_with_parent()
     os.environ["TRUENESS_DATA"] = str(asked.data)
     left = [arm for name, arms in _plans(asked).items() for i, arm in enumerate(arms) if i not in kept[name]]
     with LocalExecutor([asked.device] * asked.workers) as executor:

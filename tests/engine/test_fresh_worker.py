@@ -5,7 +5,7 @@ import signal
 import types
 
 from trueness.engine import cores, local
-from trueness.engine.local import _end_with_parent, _start
+from trueness.engine.local import _wait_for_parent, _start
 
 
 def test_cores_are_counted_where_a_system_tells_no_affinity(monkeypatch):
@@ -39,7 +39,7 @@ def test_a_fresh_worker_has_its_device_and_one_thread_and_ends_with_its_parent(m
         "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
     }
     assert signals == [(signal.SIGINT, signal.SIG_IGN)]
-    assert made == [(_end_with_parent, True), "started"]
+    assert made == [(_wait_for_parent, True), "started"]
     environment["PYTORCH_CUDA_ALLOC_CONF"] = "mine"
     _start("cuda:1")
     assert environment["PYTORCH_CUDA_ALLOC_CONF"] == "mine", "what a person chose stands"
@@ -50,8 +50,8 @@ def test_a_worker_leaves_once_its_parent_is_gone(monkeypatch):
     monkeypatch.setattr(local, "wait", lambda sentinels: seen.append(sentinels))
     monkeypatch.setattr(local, "os", types.SimpleNamespace(_exit=seen.append))
     monkeypatch.setattr(local.multiprocessing, "parent_process", lambda: None)
-    _end_with_parent()
+    _wait_for_parent()
     assert seen == [], "a process that was not spawned has none"
     monkeypatch.setattr(local.multiprocessing, "parent_process", lambda: types.SimpleNamespace(sentinel=17))
-    _end_with_parent()
+    _wait_for_parent()
     assert seen == [[17], 1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.audits.judging import in_order, judge
+from trueness.audits.judging import in_order, judge, no_better
 from trueness.audits.trials import (
     ALIKE,
     ATTENTION,
@@ -102,7 +102,7 @@ def gather(
             [f"{name}: {reason}" for name, reason in refused.items()]
             + ([f"{PLANTED}: {missing_planted}"] if not detection else [])
         ),
-        warnings=tuple(_warnings(judged, found, len(inputs["trials"]))),
+        warnings=(*_no_better(texts, told["accuracy"]), *_warnings(judged, found, len(inputs["trials"]))),
         notes=tuple(told["notes"]),
         curves=tuple(curve_of(name, one, levels) for name, one in removed.items()),
         examples=tuple(ExampleText(**one) for one in inputs["examples"][0].read("examples")),
@@ -289,6 +289,14 @@ def _agreement(name: str, said: Mapping[str, Stored], asked: Sequence[str], foil
         f"Its magnitudes correlate with those of {most} by {alike[most]:.2f} and with those of {least} by "
         f"{alike[least]:.2f}. Methods that agree may both be wrong.",
     )
+
+
+def _no_better(texts: Stored, accuracy: float | None) -> list[str]:
+    if accuracy is None:
+        return []
+    table = texts.read("texts")
+    labels = table["label"][table["judged"] & (table["label"] >= 0)]
+    return no_better(accuracy, labels.to_numpy())
 
 
 def _warnings(judged: Sequence[Any], found: Mapping[str, Measurements], models: int) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from trueness.audits.gathering import curve_of
 from trueness.audits.image_words import fields_of_images
-from trueness.audits.judging import in_order, judge
+from trueness.audits.judging import in_order, judge, no_better
 from trueness.audits.study import summary
 from trueness.audits.trials import PLANTED, Measurements, lines_of
 from trueness.audits.verdict import Audit, Curve
@@ -68,7 +68,7 @@ def _opened(model: Path, family: str | None, device: str) -> ImageModel:
     return load_image_model(model, device, family=family)
 
 
-@task("audit-images/explained", version=1)
+@task("audit-images/explained", version=2)
 def explained(
     inputs: Mapping[str, Stored], *, model: Path, family: str | None, explainer: str, shown: int
 ) -> dict[str, Any]:
@@ -89,6 +89,7 @@ def explained(
         "images": len(some),
         "classes": list(classifier.classes),
         "accuracy": float((names[some.labels] == predicted).mean()) if known else None,
+        "labels": some.labels.tolist(),
         "place, in pixels": split.cell,
     }
     brighter = classifier.coded(type(some)(np.where(some.pixels < 255, some.pixels + 1, 254), some.labels))
@@ -216,6 +217,7 @@ def verdict(
         explainers=tuple(judged),
         ties=tuple(ties),
         left_out=(*(f"{name}: {why}" for name, why in refused.items()), "companion: not trained for images"),
+        warnings=() if told["accuracy"] is None else tuple(no_better(told["accuracy"], np.array(told["labels"]))),
         notes=tuple(data["notes"]),
         curves=tuple(curves),
         settings={**sizes, "place, in pixels": told["place, in pixels"]},

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from trueness.audits.trials import PLANTED, REMOVAL, Line, Measured, Measurements
 from trueness.audits.verdict import Answer, Check, Decision, Judged, Trial
 from trueness.stats import holm
@@ -177,3 +180,12 @@ def in_order(
     shown = [one.explainer for one in ordered if one.decision == "may be shown" and not one.foil]
     groups = in_groups({name: facts[name].cost for name in shown})
     return ordered, [tuple(group) for group in groups if len(group) > 1]
+
+
+def no_better(accuracy: float, labels: npt.NDArray[np.int64]) -> list[str]:
+    """What is to be said of a model that always the most frequent class would beat, or equal."""
+    largest = float(np.bincount(labels).max()) / len(labels)
+    if accuracy > largest:
+        return []
+    told = f"the model is right on {accuracy:.0%}, always the most frequent class would be on {largest:.0%}"
+    return [f"{told}: it has learned nothing that is worth explaining"]
