@@ -96,6 +96,7 @@ def test_a_setting_needs_key_and_value(text):
         ({"ratios": [0.0]}, "ratios"),
         ({"data.train": 0}, "setting data.train=0: data.train"),
         ({"data.test": 0}, "data.test"),
+        ({"data.train": "big"}, "data.train: should be a valid integer, not 'big'\\.$"),
         ({"data.informative": 16}, "data: informative must be less than features"),
         ({"datasets": "roar-syntetic"}, "no dataset named 'roar-syntetic'; did you mean roar-synthetic"),
         ({"datasets": []}, "datasets"),
@@ -169,7 +170,7 @@ def test_files_that_a_study_cannot_use_are_refused_before_it_runs(tmp_path, monk
     one = "text,label\na good film,good\na bad film,bad\n"
     Path("one.csv").write_text(one)
     settings = {"models": "average-additive", "vectors": "none"}
-    with pytest.raises(UserError, match=r"one\.csv has no split train: give a folder with the files train, dev, test"):
+    with pytest.raises(UserError, match=r"one\.csv has no split train: .* train, dev, test .*`trueness data split"):
         plan(load_study("recursive-roar", {**settings, "datasets": "one.csv"}))
     for split in ("train", "dev"):
         Path("mine", f"{split}.csv").write_text(one)

@@ -95,7 +95,7 @@ def check_files(name: str, needed: Sequence[str] = ()) -> None:
         if split not in splits:
             raise UserError(
                 f"{name} has no split {split}: give a folder with the files {', '.join(needed)} "
-                f"({' or '.join(SUFFIXES)})."
+                f"({' or '.join(SUFFIXES)}); `trueness data split FILE --out FOLDER` makes one of a single file."
             )
     classes_of(name, splits)
 

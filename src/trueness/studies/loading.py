@@ -141,6 +141,7 @@ def _explain(problem: Any, schema: type[BaseModel], source: str, text: str, give
     if problem["type"] == "too_short":
         return f"{place}: {shown}: at least {problem['ctx']['min_length']} value(s) are needed."
     message = str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    message = message.split(", unable to ")[0]  # how the validator came to it
     if problem["type"] == "value_error":
         about = f"{place}: {shown}" if location else source  # of several keys together
         return f"{about}: {message}" + ("" if message[-1] in ".?" else ".")
