@@ -5,7 +5,7 @@ import signal
 import types
 
 from trueness.engine import cores, local
-from trueness.engine.local import _wait_for_parent, _start
+from trueness.engine.local import _start, _wait_for_parent
 
 
 def test_cores_are_counted_where_a_system_tells_no_affinity(monkeypatch):
