@@ -180,7 +180,7 @@ def causes(study: str) -> str:
         found[key] = found.get(key, 0) + 1
     rows = []
     for (dataset, model, group, cause, about), number in found.items():
-        why = [f"**{cause}**", f"not tested: {about}" if cause == UNKNOWN and about else about]
+        why = [f"**{cause}**", f"not shown: {about}" if cause == UNKNOWN and about else about]
         rows.append([dataset, model, group, str(number), *why])
     if not rows:
         return "No published value surely differs.\n"

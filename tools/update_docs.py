@@ -116,16 +116,25 @@ EXPLAINED = ("learned attention", "base model", "the model")
 
 def base_models(study: str) -> str:
     """The models that a study explains, beside the paper's tables: what it measured of them."""
+    content = read(f"{study}/compare.json")
+    bare = {name: f"{100 * one['without']:.1f} %" for name, one in content.get("vectors", {}).items()}
     lines = []
-    for row in read(f"{study}/compare.json")["rows"]:
+    for row in content["rows"]:
         metric = re.search(r"(macro-)?f1|accuracy", row["quantity"].lower())
         if row["method"] not in EXPLAINED or row["outcome"] is None or metric is None:
             continue
         interval = "" if row["low"] is None else f" ({row['low']:.3f} to {row['high']:.3f})"
         known = f"{row['compared_with']:.3g}" + (", second run" if row["published"] is None else "")
-        shown = [metric[0], known, f"{row['value']:.3f}{interval}", str(row["n"]), row["outcome"]]
+        shown = [
+            metric[0],
+            known,
+            f"{row['value']:.3f}{interval}",
+            str(row["n"]),
+            row["outcome"],
+            bare.get(row["dataset"], "–"),
+        ]
         lines.append([row["dataset"], row["model"], *shown])
-    return table(["dataset", "model", "metric", "published", "ours", "models", "outcome"], lines)
+    return table(["dataset", "model", "metric", "published", "ours", "models", "outcome", "no vector"], lines)
 
 
 def lengths(file: str, quantity: str) -> str:
