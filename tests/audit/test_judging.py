@@ -24,7 +24,9 @@ def test_a_value_at_its_mark_is_not_to_be_settled():
 
 
 def test_a_model_that_the_most_frequent_class_equals_is_named():
-    labels = np.array([0, 0, 0, 1])
+    labels = np.array([0, 0, 0, 1] * 10)
     (warning,) = no_better(0.75, labels)
     assert "right on 75%, always the most frequent class would be on 75%" in warning
     assert no_better(0.76, labels) == []
+    assert no_better(0.0, labels[:20]) == [], "few texts"
+    assert no_better(1.0, np.zeros(40, dtype=int)) == [], "one class tells nothing of the other"

@@ -207,6 +207,38 @@ def test_methods_that_explained_some_texts_only_are_not_averaged_with_others():
     assert f"difference {wanted:.3f}" in item.evidence
 
 
+def test_one_pair_that_surely_agrees_is_enough_and_one_that_is_open_leaves_it_open():
+    some = cell(noise=1.0, model="transformer")
+    methods = ["attention", "attention-flow", "lime"]
+    rows = [
+        {"seed": seed, "instance": text, "first": first, "second": "lime", TAU: value + 0.001 * seed}
+        for first, values in (("attention", [0.55, 0.56] * 20), ("attention-flow", [0.1, 0.6, 1.0]))
+        for seed in range(3)
+        for text, value in enumerate(values)
+    ]
+    mixed = replace(some, records=pd.DataFrame(rows))
+    assert mixed.methods == methods
+    assert mixed.on_all_texts == ["attention", "lime"]
+    strongly = [item for item in claims([mixed]) if "strongly" in item.claim]
+    assert [item.verdict for item in strongly] == ["not supported"] * 2
+    low = mixed.records.assign(**{TAU: mixed.records[TAU].where(mixed.records["first"] != "attention", 0.4)})
+    assert {item.verdict for item in claims([replace(mixed, records=low)]) if "strongly" in item.claim} == {
+        "cannot tell"
+    }
+
+
+def test_what_is_known_of_one_model_or_of_no_text_supports_nothing():
+    some = cell(noise=1.0, model="transformer")
+    lime = (some.records[["first", "second"]] == "lime").any(axis=1)
+    once = replace(some, records=some.records[~lime | (some.records["seed"] == 0)].assign(**{TAU: 0.9}))
+    assert "lime" not in once.on_all_texts
+    blank = replace(some, records=some.records.assign(**{TAU: np.nan}), pairs_of_texts=True, dataset="pairs")
+    assert blank.on_all_texts == []
+    assert [item for item in claims([some, blank]) if "pairs of texts" in item.claim] == []
+    constant = some.records[TAU].where(~lime | (some.records["instance"] % 2 == 0))
+    assert "lime" not in replace(some, records=some.records.assign(**{TAU: constant})).on_all_texts
+
+
 def test_saturated_flow_and_many_places_are_said_once():
     some = [cell(noise=1.0, dataset=name, saturation=(0.7, 0.8), refused={"deep-lift": "No."}) for name in ("a", "b")]
     result = summarise(some)

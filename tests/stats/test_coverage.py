@@ -98,6 +98,14 @@ def test_differences_of_models_on_the_same_instances(seeds, spreads):
     assert 0.92 <= coverage(found) <= 0.98
 
 
+def test_holes_that_depend_on_the_instance_do_no_harm_to_differences():
+    rng, (own, both, noise) = np.random.default_rng(6), SPREADS["tau, as measured"]
+    shared = both * rng.normal(size=(400, 1, 200))
+    one, other = (tables(400, 5, 200, (own, 0.0, noise), rng) + shared for _ in range(2))
+    one[(rng.random(one.shape) < 0.4) & (shared > 0)] = np.nan
+    assert 0.92 <= coverage(crossed_difference(a + TRUTH, b) for a, b in zip(one, other, strict=True)) <= 0.98
+
+
 def test_differences_of_datasets():
     """Two means of datasets, of three and of two, each of three seeds."""
     rng = np.random.default_rng(1)

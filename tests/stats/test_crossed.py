@@ -59,6 +59,16 @@ def test_a_difference_of_models_by_hand():
     assert found.high - found.value == pytest.approx(quantile * np.sqrt(parts.sum()))
 
 
+def test_missing_cells_do_not_make_a_difference():
+    """Where every known difference is 0, so is the mean, whichever instances a seed lacks."""
+    hole = np.nan
+    assert crossed_difference([[0, 10], [0, hole]], [[0, 10], [0, 10]]).value == 0
+    with pytest.raises(ValueError, match="the same instances"):
+        crossed_difference([[1.0, 2.0]], [[1.0]])
+    with pytest.raises(ValueError, match="two tables"):
+        crossed_difference([1.0, 2.0], [1.0, 3.0])
+
+
 def test_a_difference_of_single_models_is_students_over_instances():
     one, other = [[1.0, 2.0, np.nan, 4.0]], [[0.0, 3.0, 1.0, 2.0]]
     found, plain = crossed_difference(one, other), t_interval([1.0, -1.0, 2.0])

@@ -128,6 +128,11 @@ def test_inversions_are_counted_as_pair_by_pair(width):
     assert _inversions(rows).tolist() == wanted
 
 
+def test_very_long_rows_are_counted_without_overflow():
+    width = 150_528  # an image of 224 x 224 pixels
+    assert _inversions(np.arange(width)[::-1][None]).tolist() == [width * (width - 1) / 2]
+
+
 def test_long_rows_of_numbers_that_hardly_differ_are_in_order():
     """The last bits of a number make room for its place: there argsort decides. Minus zero is zero."""
     rng = np.random.default_rng(0)

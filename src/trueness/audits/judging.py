@@ -183,9 +183,10 @@ def in_order(
 
 
 def no_better(accuracy: float, labels: npt.NDArray[np.int64]) -> list[str]:
-    """What is to be said of a model that always the most frequent class would beat, or equal."""
-    largest = float(np.bincount(labels).max()) / len(labels)
-    if accuracy > largest:
+    """What is to be said of a model that always the most frequent class would beat, or equal; nothing of few texts."""
+    counts = np.bincount(labels)
+    largest = float(counts.max()) / len(labels)
+    if accuracy > largest or len(labels) < FEWEST or (counts > 0).sum() < 2:
         return []
     told = f"the model is right on {accuracy:.0%}, always the most frequent class would be on {largest:.0%}"
-    return [f"{told}: it has learned nothing that is worth explaining"]
+    return [f"{told}: ask what it has learned before you show why it decides"]

@@ -41,6 +41,8 @@ def crossed_difference(first: npt.ArrayLike, second: npt.ArrayLike, *, level: fl
     of the smaller table; of a single seed nothing is said about others.
     """
     both = [np.asarray(values, dtype=np.float64) for values in (first, second)]
+    if any(table.ndim != 2 for table in both) or both[0].shape[1] != both[1].shape[1]:
+        raise ValueError("two tables of seeds and the same instances are needed")
     known = np.all([np.isfinite(table).any(axis=0) for table in both], axis=0)
     one, other = (table[np.isfinite(table[:, known]).any(axis=1)][:, known] for table in both)
     seeds, instances = min(len(one), len(other)), int(known.sum())
@@ -48,14 +50,16 @@ def crossed_difference(first: npt.ArrayLike, second: npt.ArrayLike, *, level: fl
     if instances < 2:
         return t_interval(change, level=level)
     several = [table for table in (one, other) if len(table) > 1]
-    own = np.array([float(np.nanmean(table, axis=1).var(ddof=1)) / len(table) for table in several])
+    # Where cells are missing, a seed is compared with the others on the instances that it has.
+    seeds_of = [np.nanmean(table - np.nanmean(table, axis=0), axis=1) for table in several]
+    own = np.array([float(means.var(ddof=1)) / len(means) for means in seeds_of])
     over_seeds, squares = own.sum(), sum(part**2 / (len(table) - 1) for part, table in zip(own, several, strict=True))
     over_instances = max(float(change.var(ddof=1)) / instances - sum(map(_noise, several)), 0.0)
     parts, freedom = (
         np.array([over_seeds, over_instances]),
         np.array([over_seeds**2 / squares if squares else 1, instances - 1]),
     )
-    value, error = float(np.nanmean(one) - np.nanmean(other)), float(np.sqrt(parts.sum()))
+    value, error = float(change.mean()), float(np.sqrt(parts.sum()))
     if error <= SMALL:
         nothing = Undefined(Reason.CONSTANT)
         return Interval(value, nothing, nothing, seeds, instances, level)

@@ -183,9 +183,10 @@ def _inversions(moved: npt.NDArray[Any]) -> Floats:
 def _inversions_in_blocks(blocks: npt.NDArray[Any]) -> Floats:
     rows, number, block = blocks.shape
     columns = np.ascontiguousarray(blocks.reshape(rows * number, block).T)
-    count = np.zeros(rows * number, dtype=np.int16)
+    small = block <= 256  # else the numbers of pairs do not fit
+    count = np.zeros(rows * number, dtype=np.int16 if small else np.int64)
     for apart in range(1, block):
-        count += (columns[:-apart] > columns[apart:]).sum(axis=0, dtype=np.uint8)
+        count += (columns[:-apart] > columns[apart:]).sum(axis=0, dtype=np.uint8 if small else np.uint16)
     return np.asarray(count.reshape(rows, number).sum(axis=1, dtype=np.float64))
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from trueness.protocols.agreement.cell import AgreementCell
 from trueness.protocols.agreement.measures import TAU
-from trueness.protocols.claim_helpers import Finding, claim, decide, ends, shown
+from trueness.protocols.claim_helpers import Finding, claim, decide, ends, shown, together
 from trueness.protocols.result import Claim, Variant
-from trueness.stats import Interval, crossed_difference, crossed_interval
+from trueness.stats import Interval, Undefined, crossed_difference, crossed_interval
 
 STRONG = 0.5
 """A mean tau from here on would be strong agreement: three of four pairs of tokens in the same order."""
@@ -46,19 +46,22 @@ def _all_apart(cell: AgreementCell) -> Finding | None:
 
 
 def _apart(cell: AgreementCell, pairs: Iterable[tuple[str, str]]) -> Finding | None:
-    found = [
-        (f"{one} and {other}", _over_seeds(cell.interval(cell.pair(one, other)), cell))
-        for one, other in pairs
-        if {one, other} <= set(cell.methods) and cell.pair(one, other)[TAU].notna().any()
-    ]
+    """Whether none of the pairs agrees strongly: it fails as soon as one surely does."""
+    found: dict[str, Interval] = {}
+    for one, other in pairs:
+        known = cell.pair(one, other).dropna(subset=[TAU])
+        if len(known):
+            # n counts the seeds that this pair has, also where there is one.
+            found[f"{one} and {other}"] = replace(cell.interval(known), n=known["seed"].nunique())
     if not found:
         return None
-    name, most = max(found, key=lambda pair: float(pair[1].value))
-    return decide(most, below=STRONG), f"at most {shown(most)}, {name}"
+    name, most = max(found.items(), key=lambda pair: float(pair[1].value))
+    holds = together([decide(interval, below=STRONG) for interval in found.values()])
+    return holds, f"at most {shown(most)}, {name}"
 
 
 def _common(cells: Sequence[AgreementCell]) -> list[str]:
-    """Attention and attribution methods that all cells have of all texts: every text speaks of the same pairs."""
+    """Attention and attribution methods that all cells have of nearly all texts: each speaks of the same pairs."""
     return [name for name in (*ATTENTION, *ATTRIBUTION) if all(name in cell.on_all_texts for cell in cells)]
 
 
@@ -85,6 +88,8 @@ def _pairs_lower(cells: Sequence[AgreementCell], model: str) -> Finding | None:
     if not all(kinds) or len(methods) < 2:
         return None
     parts = [[crossed_interval(cell.attribution(methods).to_numpy()) for cell in kind] for kind in kinds]
+    if any(isinstance(one.value, Undefined) for side in parts for one in side):
+        return None
     interval = _over_seeds(_difference(parts), *here)
     numbers = f"difference {shown(interval)}, {len(kinds[0])} datasets of pairs and {len(kinds[1])} of single texts"
     return decide(interval, below=0.0), numbers

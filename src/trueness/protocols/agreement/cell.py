@@ -19,6 +19,8 @@ from trueness.stats import Interval, crossed_interval, crossed_p_value, holm, of
 DRAW, SEED = "other draws", "another seed"
 """Against what a method is compared with itself."""
 LEVEL = 0.05
+NEARLY_ALL = 0.95
+"""Share of the texts from which on a method counts as having explained all."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,17 @@ class AgreementCell(Cell):
 
     @property
     def on_all_texts(self) -> list[str]:
-        """The methods that explained every text; slow ones may have explained the first texts only."""
-        sides = [
-            self.records[[side, "instance"]].set_axis(["method", "instance"], axis=1) for side in ("first", "second")
-        ]
-        texts = pd.concat(sides).groupby("method")["instance"].nunique()
-        return [name for name in self.methods if texts[name] == self.records["instance"].nunique()]
+        """The methods that agree with some other on nearly all texts of every seed, as far as can be told.
+
+        Slow ones may have explained the first texts only; scores that are all the same agree with nothing.
+        """
+        known = self.records[self.records[TAU].notna()]
+        places = ["seed", "instance"]
+        sides = [known[[side, *places]].rename(columns={side: "method"}) for side in ("first", "second")]
+        found = pd.concat(sides).drop_duplicates().groupby(["method", "seed"]).size().unstack(fill_value=0)
+        texts = self.records.drop_duplicates(places).groupby("seed").size()
+        least = (found.reindex(columns=texts.index, fill_value=0) / texts).min(axis=1)
+        return [name for name in self.methods if least.get(name, 0.0) >= NEARLY_ALL]
 
     @property
     def seeds(self) -> int:
