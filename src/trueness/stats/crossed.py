@@ -55,10 +55,8 @@ def crossed_difference(first: npt.ArrayLike, second: npt.ArrayLike, *, level: fl
     own = np.array([float(means.var(ddof=1)) / len(means) for means in seeds_of])
     over_seeds, squares = own.sum(), sum(part**2 / (len(table) - 1) for part, table in zip(own, several, strict=True))
     over_instances = max(float(change.var(ddof=1)) / instances - sum(map(_noise, several)), 0.0)
-    parts, freedom = (
-        np.array([over_seeds, over_instances]),
-        np.array([over_seeds**2 / squares if squares else 1, instances - 1]),
-    )
+    parts = np.array([over_seeds, over_instances])
+    freedom = np.array([over_seeds**2 / squares if squares else 1, instances - 1])
     value, error = float(change.mean()), float(np.sqrt(parts.sum()))
     if error <= SMALL:
         nothing = Undefined(Reason.CONSTANT)
