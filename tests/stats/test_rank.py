@@ -9,7 +9,8 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats as scipy_stats
 
 from trueness.stats import Reason, Undefined, kendall, pearson, spearman, weighted_kendall
-from trueness.stats.rank import _exact_two_sided, _inversions, _ordered
+from trueness.stats.order import inversions, ordered
+from trueness.stats.rank import _exact_two_sided
 
 # Few distinct values, so that ties are frequent.
 tied = st.integers(-3, 3).map(float)
@@ -125,12 +126,12 @@ def test_inversions_are_counted_as_pair_by_pair(width):
     rng = np.random.default_rng(width)
     rows = np.array([rng.permutation(width) for _ in range(3)] + [np.arange(width), np.arange(width)[::-1]])
     wanted = [sum(int((row[:place] > value).sum()) for place, value in enumerate(row)) for row in rows]
-    assert _inversions(rows).tolist() == wanted
+    assert inversions(rows).tolist() == wanted
 
 
 def test_very_long_rows_are_counted_without_overflow():
     width = 150_528  # an image of 224 x 224 pixels
-    assert _inversions(np.arange(width)[::-1][None]).tolist() == [width * (width - 1) / 2]
+    assert inversions(np.arange(width)[::-1][None]).tolist() == [width * (width - 1) / 2]
 
 
 def test_long_rows_of_numbers_that_hardly_differ_are_in_order():
@@ -140,9 +141,9 @@ def test_long_rows_of_numbers_that_hardly_differ_are_in_order():
     normal, share = rng.normal(size=(2, 600)), rng.random((2, 600))
     zeros = np.where(share < 0.3, -0.0, np.where(share < 0.6, 0.0, normal))
     for rows in (close, -close, zeros, np.where(share < 0.2, np.inf, normal)):
-        order, ordered = _ordered(rows)
+        order, found = ordered(rows)
         assert (order == np.argsort(rows, axis=1, kind="stable")).all()
-        assert (ordered == np.sort(rows, axis=1)).all()
+        assert (found == np.sort(rows, axis=1)).all()
     other = np.round(rng.normal(size=(2, 600)), 1)
     theirs = [scipy_stats.kendalltau(a, b).statistic for a, b in zip(close, other, strict=True)]
     assert kendall(close, other).statistic.values.tolist() == pytest.approx(theirs, abs=1e-12)
