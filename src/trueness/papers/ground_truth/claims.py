@@ -42,11 +42,11 @@ def _of_rationales(cells: Sequence[PlantedCell]) -> Iterator[Claim]:
     for cell in cells:
         found = pooled(cell.records.assign(**cell.place))
         reached = within(t_interval(found["share of the possible"].dropna()), 0, 1)
-        decoys = float(cell.by_seed("rationale", "decoy size").mean())
+        decoys = float(found["decoy size"].mean())
         if decoys == 0:
             alone.append((cell.where, (decide(reached, above=RELIABLE), f"{shown(reached)} of the possible")))
             continue
-        chosen = within(t_interval(cell.by_seed("rationale", "decoy share")), 0, 1)
+        chosen = within(t_interval(found["decoys"].dropna()), 0, 1)
         numbers = f"{shown(chosen)} of the selected words are decoys, {decoys:.3f} of all words"
         misled.append((cell.where, (decide(chosen, above=decoys), numbers)))
     text = f"Rationales find more than {RELIABLE:.0%} of the evidence they could, where nothing looks like it"

@@ -188,7 +188,7 @@ def rationales(
     )
 
 
-@task("ground-truth/summary", version=4, light=True)
+@task("ground-truth/summary", version=5, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Place]) -> dict[str, Any]:
     """Scores, the ranking, warnings and checked claims of the whole study."""
     import pandas as pd

@@ -181,7 +181,7 @@ def companion(
     return {"facts": {"companion": list(measure(trainer, data, seeds, explainers, steps, current_device(), **asked))}}
 
 
-@task("roar/summary", version=9, light=True)
+@task("roar/summary", version=10, light=True)
 def summary(
     inputs: Mapping[str, list[Stored]],
     *,

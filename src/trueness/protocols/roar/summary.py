@@ -83,7 +83,8 @@ def _scores(cell: RemovalCell) -> Iterator[Score]:
             continue
         leaked = cell.leaked(order, method)
         step = int(leaked.mean(axis=0).argmax())
-        yield from LEAK.score(cell, method, t_interval(leaked[:, step]), note=_largest(step))
+        blind = "; what lengths tell, and of pairs the other text" if method == BASELINE else ""
+        yield from LEAK.score(cell, method, t_interval(leaked[:, step]), note=_largest(step) + blind)
 
 
 def _largest(step: int) -> str:
