@@ -9,6 +9,7 @@ from tests.models.test_attentive import batch_of, build, examples
 from trueness.data.batches import Batch
 from trueness.data.sequences import Sequences
 from trueness.explainers import TEXT_EXPLAINERS, KernelShap, LeaveOneOut, Lime
+from trueness.explainers.paths import _noise
 from trueness.models.network import inspecting
 from trueness.models.packing import in_batches, memory_for_batches
 from trueness.models.transformer import Transformer
@@ -133,3 +134,31 @@ def test_scores_do_not_depend_on_the_bound(method):
     model, batch = transformer().double(), texts(14, 9)
     small = type(method)(50, max_bytes=1)
     assert torch.allclose(small.attribute(model, batch), method.attribute(model, batch), atol=1e-9)
+
+
+def test_a_copy_has_the_same_noise_in_every_batch():
+    model, batch = transformer(), texts(30, 9)
+    given = model.embed(batch).detach()
+    noise = _noise(batch, given, 0.15, seed=3)
+    row, point = torch.arange(2).repeat_interleave(20), torch.arange(20).repeat(2)
+    whole = noise(row, point, 30)
+    for some in (range(5, 13), range(15, 27), [3, 1, 2, 39, 21], [17]):
+        places = torch.tensor(list(some))
+        assert torch.equal(noise(row[places], point[places], 30), whole[places])
+    assert not whole[~batch.mask[row]].any()
+    inside = whole[row == 0][:, batch.mask[0]]
+    assert inside.std() == pytest.approx(0.15 * given[0, batch.mask[0]].std().item(), rel=0.02)
+    assert len({float(one.sum()) for one in whole}) == 40, "no two copies have the same"
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+def test_all_parts_and_weights_of_a_model_are_found_and_given_back(gradients):
+    model = transformer(2)
+    model.again = model.model.classifier  # a part that is reached twice
+    model.model.classifier.bias.requires_grad = False
+    model.model.bert.encoder.layer[1].train()
+    learned = [weight.requires_grad for weight in model.parameters()]
+    with inspecting(model, gradients=gradients):
+        assert any(weight.requires_grad for weight in model.parameters()) is not gradients
+        assert not any(part.training for part in model.modules())
+    assert [weight.requires_grad for weight in model.parameters()] == learned

@@ -77,7 +77,7 @@ def texts(
     return {"texts": table, "about": about, "said": said}
 
 
-@task("audit/explained", version=3)
+@task("audit/explained", version=4)
 def explained(
     inputs: Mapping[str, Stored],
     *,
@@ -123,7 +123,7 @@ def explained(
     }
 
 
-@task("audit/randomised", version=3)
+@task("audit/randomised", version=4)
 def randomised(
     inputs: Mapping[str, Stored],
     *,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -90,6 +93,13 @@ def ends(model: TextNetwork, batch: Batch, baseline: Baseline) -> tuple[Tensor, 
     return embeddings, torch.where(batch.mask[..., None], empty, embeddings)
 
 
+@cache
+def _points(number: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Gauss and Legendre's points between 0 and 1, and their weights: a millisecond for 50 of them."""
+    nodes, weights = np.polynomial.legendre.leggauss(number)
+    return (nodes + 1) / 2, weights / 2
+
+
 @dataclass(frozen=True)
 class IntegratedGradients(Explainer):
     """The gradient of the target's output averaged on the straight way from the baseline, times the way: signed.
@@ -111,8 +121,7 @@ class IntegratedGradients(Explainer):
         if self.n_steps == "auto":
             return self._estimate(model, batch, target).scores
         end, start = ends(model, batch, self.baselines)
-        nodes, weights = np.polynomial.legendre.leggauss(number_of(self.n_steps))
-        share, weight = (end.new_tensor(values) for values in ((nodes + 1) / 2, weights / 2))
+        share, weight = (end.new_tensor(values) for values in _points(number_of(self.n_steps)))
 
         def place(row: Tensor, point: Tensor, width: int) -> Tensor:
             return torch.lerp(start[row, :width], end[row, :width], share[point][:, None, None])
@@ -327,7 +336,7 @@ def _sampled(
 
 
 def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:
-    """Normal noise at explained positions, one draw per text and sample; drawn on the device."""
+    """Normal noise at explained positions, one draw for some samples of a text; drawn on the device."""
     size, device = embeddings.shape[-1], embeddings.device
     inside = batch.mask[..., None]
     count = (batch.mask.sum(dim=-1) * size).clamp(min=1).to(embeddings.dtype)
@@ -338,10 +347,15 @@ def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:
 
     def at(row: Tensor, point: Tensor, width: int) -> Tensor:
         drawn = embeddings.new_zeros(len(row), width, size)
-        for place, (one, sample) in enumerate(zip(row.tolist(), point.tolist(), strict=True)):
-            length, start = seeds[one]
-            generator = torch.Generator(device).manual_seed((start + 7_919 * (sample + 1)) % 2**63)
-            drawn[place, :length] = torch.randn(length, size, generator=generator, device=device)
+        samples = zip(row.tolist(), point.tolist(), strict=True)
+        runs = groupby(enumerate(samples), lambda one: (one[1][0], one[1][1] // _EACH_ROUND, one[1][1] - one[0]))
+        for (text, which, ahead), run in runs:
+            places = [place for place, _ in run]
+            length, start = seeds[text]
+            generator = torch.Generator(device).manual_seed((start + 7_919 * (which + 1)) % 2**63)
+            some = torch.randn(_EACH_ROUND, length, size, generator=generator, device=device)
+            first = places[0] + ahead - which * _EACH_ROUND
+            drawn[places[0] : places[-1] + 1, :length] = some[first : first + len(places)]
         return drawn * scale[row][:, None, None] * inside[row, :width]
 
     return at

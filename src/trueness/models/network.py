@@ -140,6 +140,21 @@ def check_outputs(model: Network, outputs: Tensor) -> Tensor:
     return outputs
 
 
+def _parts(model: nn.Module) -> list[nn.Module]:
+    """The model and all its parts.
+
+    `modules` and `parameters` find the same, but take ten times as long: a millisecond of a short look at a model.
+    """
+    found: dict[nn.Module, None] = {}
+    todo: list[nn.Module | None] = [model]
+    while todo:
+        one = todo.pop()
+        if one is not None and one not in found:
+            found[one] = None
+            todo += one._modules.values()
+    return list(found)
+
+
 @contextlib.contextmanager
 def inspecting(model: Network, *, gradients: bool = False) -> Iterator[None]:
     """Look at a model with or without gradients, never of its parameters; all is restored, also after an exception.
@@ -148,9 +163,11 @@ def inspecting(model: Network, *, gradients: bool = False) -> Iterator[None]:
     else changes. A transformer has, and is always looked at in evaluation mode.
     """
     was_training = model.training
-    learned = [parameter for parameter in model.parameters() if gradients and parameter.requires_grad]
+    parts = _parts(model)
+    given = [one for part in parts for one in part._parameters.values()] if gradients else []
+    learned = [one for one in given if one is not None and one.requires_grad]
     wanted = gradients and model.recurrent
-    if any(module.training is not wanted for module in model.modules()):
+    if any(part.training is not wanted for part in parts):
         model.train(wanted)
     for parameter in learned:
         parameter.requires_grad = False

@@ -122,20 +122,22 @@ class Transformer(TextNetwork):
         text = batch.text
         # Always by embeddings, so that a prediction and its explanation are the same computation.
         values = self.embed(batch) if embeddings is None else embeddings
-        position = torch.arange(text.tokens.shape[1], device=text.tokens.device)
-        inside = position < text.lengths[:, None]
-        inputs: dict[str, Tensor] = {"attention_mask": inside.long(), "inputs_embeds": values}
-        if self.recorded:
-            least = torch.finfo(values.dtype).min
-            added = torch.zeros_like(inside, dtype=values.dtype).masked_fill(~inside, least)
-            inputs["attention_mask"] = added[:, None, None]
-            if not weights and text.full:
-                del inputs["attention_mask"]  # nothing is hidden, and kernels without a mask are faster
+        inputs: dict[str, Tensor] = {"inputs_embeds": values}
+        if weights or not text.full or not self.recorded:  # else nothing is hidden: kernels without a mask are faster
+            position = torch.arange(text.tokens.shape[1], device=text.tokens.device)
+            inside = position < text.lengths[:, None]
+            inputs["attention_mask"] = _added(inside, values.dtype) if self.recorded else inside.long()
         if self._reads_types and text.types is not None:
             inputs["token_type_ids"] = text.types
         how = "eager" if weights or self._attention == "eager" else self._fused
         with UniformAttention() if self._uniform else contextlib.nullcontext(), self._computing_attention(how):
             return self.model(**inputs, output_attentions=weights, output_hidden_states=weights, return_dict=True)
+
+
+def _added(inside: Tensor, dtype: torch.dtype) -> Tensor:
+    """(batch, 1, 1, tokens) what is added to attention scores: nothing, or the least number there is."""
+    hidden = torch.zeros_like(inside, dtype=dtype).masked_fill(~inside, torch.finfo(dtype).min)
+    return hidden[:, None, None]
 
 
 class UniformAttention(TorchFunctionMode):

@@ -16,7 +16,7 @@ PUBLISHED = "@court2022"
 """How explainers are named that compute what the paper's code does."""
 
 
-@task("agreement/explained", version=5)
+@task("agreement/explained", version=6)
 def explained(
     inputs: Mapping[str, Stored],
     *,

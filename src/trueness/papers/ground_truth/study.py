@@ -143,7 +143,7 @@ def planted(
     return {**payloads, "bound": {"bound": bound(reassignment(len(data.classes), kept))}}
 
 
-@task("ground-truth/trial", version=3)
+@task("ground-truth/trial", version=4)
 def trial(
     inputs: Mapping[str, Stored], *, seed: int, explainers: Sequence[str], instances: int, examples: int
 ) -> dict[str, Any]:

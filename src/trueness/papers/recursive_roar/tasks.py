@@ -36,7 +36,7 @@ def _trainer(stored: Stored, how: Training) -> Trainer:
     return functools.partial(TEXT_MODELS[how["model"]].train, **given)
 
 
-@task("roar/hidden", version=4)
+@task("roar/hidden", version=5)
 def hidden(
     inputs: Mapping[str, Stored],
     *,
@@ -156,7 +156,7 @@ def all_hidden(inputs: Mapping[str, Stored], *, seeds: Sequence[int], **how: Unp
     return {"facts": {"test": test, "metric": metric}}
 
 
-@task("roar/companion", version=4)
+@task("roar/companion", version=5)
 def companion(
     inputs: Mapping[str, Stored],
     *,
