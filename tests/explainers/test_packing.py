@@ -9,7 +9,7 @@ from tests.models.test_attentive import batch_of, build, examples
 from trueness.data.batches import Batch
 from trueness.data.sequences import Sequences
 from trueness.explainers import TEXT_EXPLAINERS, KernelShap, LeaveOneOut, Lime
-from trueness.explainers.paths import _noise
+from trueness.explainers.noisy_copies import _noise
 from trueness.models.network import inspecting
 from trueness.models.packing import in_batches, memory_for_batches
 from trueness.models.transformer import Transformer

@@ -11,13 +11,8 @@ if TYPE_CHECKING:
     from trueness.explainers.gradients import Gradient, GradientJW2019, GradientMadsen2022, InputXGradient
     from trueness.explainers.leave_one_out import LeaveOneOut, LeaveOneOutJW2019
     from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
-    from trueness.explainers.paths import (
-        DeepLiftCourt2022,
-        GradientShap,
-        IntegratedGradients,
-        IntegratedGradientsMadsen2022,
-        SmoothGradient,
-    )
+    from trueness.explainers.noisy_copies import GradientShap, SmoothGradient
+    from trueness.explainers.paths import DeepLiftCourt2022, IntegratedGradients, IntegratedGradientsMadsen2022
     from trueness.explainers.simple import Attention, Blurred, Random, Rationale, TokenNumber
     from trueness.explainers.transformers import AttentionFlow, AttentionRollout, GradientXAttention, LayerAttention
 

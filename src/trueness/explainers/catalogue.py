@@ -13,10 +13,8 @@ MODULES = {
     "gradients": ("Gradient", "GradientJW2019", "GradientMadsen2022", "InputXGradient"),
     "leave_one_out": ("LeaveOneOut", "LeaveOneOutJW2019"),
     "masked_copies": ("KernelShap", "Lime", "Occlusion"),
-    "paths": (
-        *("DeepLiftCourt2022", "GradientShap", "IntegratedGradients", "IntegratedGradientsMadsen2022"),
-        "SmoothGradient",
-    ),
+    "noisy_copies": ("GradientShap", "SmoothGradient"),
+    "paths": ("DeepLiftCourt2022", "IntegratedGradients", "IntegratedGradientsMadsen2022"),
     "simple": ("Attention", "Blurred", "Random", "Rationale", "TokenNumber"),
     "transformers": ("AttentionFlow", "AttentionRollout", "GradientXAttention", "LayerAttention"),
 }
