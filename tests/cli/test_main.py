@@ -233,6 +233,16 @@ def test_bytes_that_are_not_utf_8_are_refused(tmp_path):
     assert done.stderr == "trueness: Argument 4 is not UTF-8 text: 'caf\\udce9'.\n"
 
 
+@pytest.mark.parametrize("given", [["--store", ""], ["--store="]])
+def test_an_empty_option_is_not_the_current_folder(given, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        main(["run", "roar-synthetic", *given])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == "trueness: --store is empty; give a value, or leave the option out.\n"
+    assert not any(tmp_path.iterdir())
+
+
 def test_labels_do_not_steer_the_terminal(tmp_path, capsys):
     hostile = "a\x1b[31mred\x9b2J\u202e"
     (tmp_path / "train.jsonl").write_text(json.dumps({"text": hostile, "label": hostile}))

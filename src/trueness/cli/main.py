@@ -30,6 +30,7 @@ app = typer.Typer(
 data_app = typer.Typer(help="Look at datasets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
+_TEXTS = {"--text", "--other"}
 UNEXPECTED = 70
 """The exit status of an error of the program itself, as in sysexits.h."""
 
@@ -121,6 +122,11 @@ def _check_arguments(given: Sequence[str]) -> None:
     for number, argument in enumerate(given, start=1):
         if not whole(argument):
             raise UserError(f"Argument {number} is not UTF-8 text: {argument!r}.")
+        option, written, value = argument.partition("=")
+        if not argument:  # a variable of the shell that is not set: as a path it would be the current folder
+            option, written = given[number - 2] if number > 1 else "", "="
+        if option.startswith("--") and option not in _TEXTS and written and not value:
+            raise UserError(f"{option} is empty; give a value, or leave the option out.")
 
 
 def _unexpected(error: Exception, given: Sequence[str]) -> str:
