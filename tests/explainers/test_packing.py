@@ -158,7 +158,9 @@ def test_all_parts_and_weights_of_a_model_are_found_and_given_back(gradients):
     model.model.classifier.bias.requires_grad = False
     model.model.bert.encoder.layer[1].train()
     learned = [weight.requires_grad for weight in model.parameters()]
+    training = [part.training for part in model.modules()]
     with inspecting(model, gradients=gradients):
         assert any(weight.requires_grad for weight in model.parameters()) is not gradients
         assert not any(part.training for part in model.modules())
     assert [weight.requires_grad for weight in model.parameters()] == learned
+    assert [part.training for part in model.modules()] == training

@@ -162,20 +162,20 @@ def inspecting(model: Network, *, gradients: bool = False) -> Iterator[None]:
     cuDNN differentiates recurrent layers in training mode only; our recurrent models have no dropout, so that nothing
     else changes. A transformer has, and is always looked at in evaluation mode.
     """
-    was_training = model.training
     parts = _parts(model)
     given = [one for part in parts for one in part._parameters.values()] if gradients else []
     learned = [one for one in given if one is not None and one.requires_grad]
     wanted = gradients and model.recurrent
-    if any(part.training is not wanted for part in parts):
-        model.train(wanted)
+    others = [part for part in parts if part.training is not wanted]
+    for part in others:
+        part.training = wanted
     for parameter in learned:
         parameter.requires_grad = False
     try:
         with torch.set_grad_enabled(gradients):
             yield
     finally:
-        if was_training is not wanted:
-            model.train(was_training)
+        for part in others:
+            part.training = not wanted
         for parameter in learned:
             parameter.requires_grad = True

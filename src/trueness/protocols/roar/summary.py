@@ -83,7 +83,11 @@ def _scores(cell: RemovalCell) -> Iterator[Score]:
             continue
         leaked = cell.leaked(order, method)
         step = int(leaked.mean(axis=0).argmax())
-        blind = "; what lengths tell, and of pairs the other text" if method == BASELINE else ""
+        blind = (
+            "; what else the classifier sees tells as much: lengths, of pairs the other text"
+            if method == BASELINE
+            else ""
+        )
         yield from LEAK.score(cell, method, t_interval(leaked[:, step]), note=_largest(step) + blind)
 
 
