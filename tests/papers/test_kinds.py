@@ -8,11 +8,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import trueness as tn
 from tests.miniatures import MINIATURES
+from trueness.errors import UserError
 from trueness.papers import PAPERS
+from trueness.protocols.result import Result
 from trueness.studies import KINDS, builtin_studies, load_study
 
 ROOT = Path(__file__).parents[2]
@@ -113,3 +116,9 @@ def test_a_folder_and_a_line_make_a_kind(tmp_path):
         text=True,
     )
     assert done.stdout.split() == [str(copy / "__init__.py"), "4"], done.stderr
+
+
+def test_a_result_of_another_version_is_named_as_such():
+    old = Result(records=pd.DataFrame({"method": []}), scores=(), tables={"twins": pd.DataFrame()})
+    with pytest.raises(UserError, match="has no 'bases': another version of trueness made it; run the study again"):
+        KINDS["attefa"].figures(old)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module, resources
 from importlib.resources.abc import Traversable
@@ -85,10 +85,19 @@ class StudyKind:
 
 
 def later(package: str, module: str, name: str = "") -> Callable[..., Any]:
-    """The function `name` of a package's module, or the one called as the module is; it loads when it is called."""
+    """The function `name` of a package's module, or the one called as the module is; it loads when it is called.
+
+    It shows a result: one that lacks what is shown was made by another version.
+    """
 
     def call(*given: Any) -> Any:
-        return getattr(import_module(f"{package}.{module}"), name or module)(*given)
+        try:
+            found = getattr(import_module(f"{package}.{module}"), name or module)(*given)
+            return list(found) if isinstance(found, Iterator) else found
+        except KeyError as error:
+            raise UserError(
+                f"The result has no {error.args[0]!r}: another version of trueness made it; run the study again."
+            ) from error
 
     return call
 
