@@ -25,7 +25,7 @@ STRANGER: Kin = "stranger"
 _SEEDS: Mapping[Kin, int] = {COMPANION: 0, TWIN: 1, STRANGER: 0}
 
 
-@task("audit/planted", version=3)
+@task("audit/planted", version=2)
 def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, name: str) -> dict[str, Any]:
     """The user's texts with evidence planted in them that a model of the same architecture must use."""
     from trueness.data.examples import TextExample
@@ -61,7 +61,7 @@ def labelled(
     return dataset_payloads(dataset_of(inputs["texts"], classifier, name, labels), None)
 
 
-@task("audit/relative", version=2)
+@task("audit/relative", version=1)
 def relative(
     inputs: Mapping[str, Stored],
     *,

@@ -9,6 +9,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated
 
 import typer
@@ -122,10 +123,9 @@ def _check_arguments(given: Sequence[str]) -> None:
     for number, argument in enumerate(given, start=1):
         if not whole(argument):
             raise UserError(f"Argument {number} is not UTF-8 text: {argument!r}.")
-        option, written, value = argument.partition("=")
-        if not argument:  # a variable of the shell that is not set: as a path it would be the current folder
-            option, written = given[number - 2] if number > 1 else "", "="
-        if option.startswith("--") and option not in _TEXTS and written and not value:
+    for option, value in [*pairwise(given), *(argument.split("=", 1) for argument in given if "=" in argument)]:
+        # A variable of the shell that is not set: as a path it would be the current folder.
+        if option.startswith("--") and option not in _TEXTS and not value:
             raise UserError(f"{option} is empty; give a value, or leave the option out.")
 
 

@@ -20,6 +20,7 @@ FEWEST_METHODS = 3
 AS_PUBLISHED = "faithfulness, as published"
 RANKING = Quantity("agreement of rankings (Kendall tau)", "higher is better", 0.0, 1.0, -1.0, 1.0)
 UNUSUAL = share("unusual texts (masked training)", null=0.05)
+_WITHOUT_MASKS = "; what else the classifier sees tells as much: lengths, of pairs the other text"
 LEAK = Quantity("mask-only accuracy above chance", "lower is better", 0.0, 0.0)
 COMPREHENSIVENESS = share("comprehensiveness, normalised", "higher is better", best=1.0)
 SUFFICIENCY = share("sufficiency, normalised", "higher is better", best=1.0)
@@ -83,12 +84,8 @@ def _scores(cell: RemovalCell) -> Iterator[Score]:
             continue
         leaked = cell.leaked(order, method)
         step = int(leaked.mean(axis=0).argmax())
-        blind = (
-            "; what else the classifier sees tells as much: lengths, of pairs the other text"
-            if method == BASELINE
-            else ""
-        )
-        yield from LEAK.score(cell, method, t_interval(leaked[:, step]), note=_largest(step) + blind)
+        note = _largest(step) + (_WITHOUT_MASKS if method == BASELINE else "")
+        yield from LEAK.score(cell, method, t_interval(leaked[:, step]), note=note)
 
 
 def _largest(step: int) -> str:
