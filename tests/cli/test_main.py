@@ -233,14 +233,30 @@ def test_bytes_that_are_not_utf_8_are_refused(tmp_path):
     assert done.stderr == "trueness: Argument 4 is not UTF-8 text: 'caf\\udce9'.\n"
 
 
-@pytest.mark.parametrize("given", [["--store", ""], ["--store="]])
-def test_an_empty_option_is_not_the_current_folder(given, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("given", "where"),
+    [
+        (["run", "roar-synthetic", "--store", ""], "4, after --store,"),
+        (["run", "roar-synthetic", "--store="], "3, after --store,"),
+        (["data", "check", ""], "3, after check,"),
+        (["list", "--json", ""], "3, after --json,"),
+        ([""], "1, after trueness,"),
+    ],
+)
+def test_an_empty_argument_is_not_the_current_folder(given, where, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stopped:
-        main(["run", "roar-synthetic", *given])
+        main(given)
     assert stopped.value.code == 2
-    assert capsys.readouterr().err == "trueness: --store is empty; give a value, or leave the option out.\n"
+    assert capsys.readouterr().err == f"trueness: Argument {where} is empty; give a value, or leave it out.\n"
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("given", [["--text", ""], ["--text="]])
+def test_an_empty_text_is_no_empty_argument(given, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["explain", str(tmp_path / "none"), *given])
+    assert "There is no model" in capsys.readouterr().err
 
 
 def test_labels_do_not_steer_the_terminal(tmp_path, capsys):

@@ -120,13 +120,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _check_arguments(given: Sequence[str]) -> None:
-    for number, argument in enumerate(given, start=1):
+    for number, (before, argument) in enumerate(pairwise(["trueness", *given]), start=1):
         if not whole(argument):
             raise UserError(f"Argument {number} is not UTF-8 text: {argument!r}.")
-    for option, value in [*pairwise(given), *(argument.split("=", 1) for argument in given if "=" in argument)]:
-        # A variable of the shell that is not set: as a path it would be the current folder.
-        if option.startswith("--") and option not in _TEXTS and not value:
-            raise UserError(f"{option} is empty; give a value, or leave the option out.")
+        written = argument.startswith("--") and "=" in argument
+        option, value = argument.split("=", 1) if written else (before, argument)
+        if not value and option not in _TEXTS:
+            # A variable of the shell that is not set: as a path it would be the current folder.
+            raise UserError(f"Argument {number}, after {option}, is empty; give a value, or leave it out.")
 
 
 def _unexpected(error: Exception, given: Sequence[str]) -> str:
