@@ -47,7 +47,7 @@ def methods(steps: tuple[int, ...], samples: int, many: int) -> list[Method]:
     return [
         Method("integrated gradients", lambda n, _: IntegratedGradients(n), steps, 300, drawn=False),
         Method("LIME", _lime, (samples,), many, drawn=True),
-        Method("Kernel SHAP", lambda n, seed: KernelShap(n, seed=seed), (samples,), many, drawn=True),
+        Method("Kernel SHAP", lambda n, seed: KernelShap(n, seed=seed, filled=True), (samples,), many, drawn=True),
     ]
 
 
@@ -63,6 +63,7 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=20_000, help="samples whose result counts as the truth")
     parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--at-once", type=int, default=32, help="copies per call of the peers")
+    parser.add_argument("--only", default="", help="methods whose names begin so")
     parser.add_argument("--out", type=Path, help="a JSON file")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -72,6 +73,8 @@ def main() -> None:
             text = given.text.read_text() if given.text else ""
             one = setting(shape, tokens, given.device, 50, given.samples, (given.at_once,), text)
             for method in methods(steps, given.samples, given.many):
+                if not method.contest.startswith(given.only):
+                    continue
                 for row in _rows(one, method, given.draws if method.drawn else 1):
                     rows.append({"shape": Path(shape).name, "tokens": tokens, **row})
                     print(json.dumps(rows[-1]), flush=True)

@@ -192,6 +192,12 @@ def test_random_scores_differ_by_seed_and_text():
     assert first.abs().max() <= 1
 
 
+def test_every_seed_draws_its_own_numbers():
+    batch = batch_of(examples(sizes=(6,), pairs=False))
+    drawn = {seed: Random(seed).attribute(build(), batch) for seed in (-2, -1, 0, 1)}
+    assert all(not torch.equal(drawn[one], drawn[other]) for one, other in itertools.combinations((-2, -1, 0, 1), 2))
+
+
 def test_a_function_of_your_own_is_an_explainer():
     @tn.explainer("longest-word-first")
     def mine(model, batch, target):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from trueness.explainers.between_copies import FILLED, filled_shapley
 from trueness.explainers.contract import Facts
 from trueness.explainers.masking import MOST, ROUND, MaskingExplainer
 from trueness.explainers.tolerance import Count, number_of
@@ -72,23 +73,29 @@ class KernelShap(MaskingExplainer):
     They sum to the difference between the whole and the wholly masked text. With at most `n_samples` coalitions all are
     taken, and the values are exact; otherwise coalitions are drawn, every size as often, each with its complement, and
     weighted by the Shapley kernel (Musco and Witter 2024). With fewer than about three for each token the values are
-    mostly noise. With `n_samples="auto"` as many as it takes for a relative error of at most `tolerance`.
+    mostly noise. With `n_samples="auto"` as many as it takes for a relative error of at most `tolerance`, `filled` in.
     """
 
     facts = Facts(random=True, machinery=("masking",))
     enough = "twice as many copies as a text has tokens"
 
     n_samples: Count = 1000
+    filled: bool = False
+    """Whether a Gaussian process says what the model would say to the coalitions that were not drawn: the limit is the
+    same, and fewer copies give the same error. Not of more than 2,048 copies, nor where `max_bytes` forbids it."""
 
     @property
     def auto(self) -> bool:
         return self.n_samples == "auto"
 
     def few(self, count: int) -> KernelShap | None:
-        return None if 2**count - 2 <= MOST else replace(self, n_samples=ROUND)
+        return None if 2**count - 2 <= MOST else replace(self, n_samples=ROUND, filled=True)
 
     def _exact(self, count: int) -> bool:
         return count < 62 and 2**count - 2 <= number_of(self.n_samples)
+
+    def _fits(self, copies: int) -> bool:
+        return copies <= FILLED and (self.max_bytes is None or 24 * copies**2 <= self.max_bytes)
 
     def needed(self, count: int) -> int:
         return 0 if self._exact(count) else 2 * count  # a complement says nothing new
@@ -129,6 +136,9 @@ class KernelShap(MaskingExplainer):
         surplus = (solved[..., 0] * ones).sum(dim=-1) - (whole - empty)
         spread = solved[..., 1] / (solved[..., 1] * ones).sum(dim=-1, keepdim=True)
         scores: Tensor = (solved[..., 0] - spread * surplus[:, None]) * ones
+        for row in (~exact).nonzero()[:, 0].tolist() if self.filled and self._fits(keep.shape[1]) else ():
+            some = slice(int(counts[row]))
+            scores[row, some] = filled_shapley(keep[row, :, some], said[row], whole[row], empty[row])
         return scores
 
 

@@ -48,4 +48,5 @@ def output_of(logits: Tensor, chosen: Tensor, output: Output) -> Tensor:
 def generator_of(batch: Batch, seed: int) -> Iterator[tuple[int, torch.Generator]]:
     """For each text its length and a random generator fixed by the seed and its tokens: company changes nothing."""
     for tokens, length in zip(batch.tokens.tolist(), batch.text.lengths.tolist(), strict=True):
-        yield length, torch.Generator().manual_seed(hash((seed, *tokens[:length])) % 2**63)
+        # Python's hashes of -1 and -2 are one; of large numbers they are the rest by 2**61 - 1.
+        yield length, torch.Generator().manual_seed(hash((seed % 2**60, *tokens[:length])) % 2**63)
