@@ -12,21 +12,24 @@ from trueness.explainers import KernelShap
 from trueness.explainers.between_copies import filled_shapley
 
 
-def process(keep, said):
-    """What the likeliest process says to any mask: rho, mean and variance by the greatest likelihood."""
+def process(keep, said, relative):
+    """What the likeliest process with rates of these relative sizes says to any mask."""
     best = None
-    for speed in np.exp(np.linspace(-6, 0.5, 14)):
-        rho = math.exp(-speed)
-        covariance = np.array([[rho ** (one != other).sum() for other in keep] for one in keep])
-        covariance += 1e-6 * np.eye(len(keep))
+
+    def alike(one, other, rates):
+        return math.exp(-rates[one != other].sum())
+
+    for rate in np.exp(np.linspace(-6, 1.5, 16)):
+        rates = rate * relative
+        covariance = np.array([[alike(one, other, rates) for other in keep] for one in keep]) + 1e-6 * np.eye(len(keep))
         inverse, ones = np.linalg.inv(covariance), np.ones(len(keep))
         mean = ones @ inverse @ said / (ones @ inverse @ ones)
         variance = (said - mean) @ inverse @ (said - mean) / len(said)
         likelihood = -len(said) / 2 * math.log(variance) - np.linalg.slogdet(covariance)[1] / 2
         if best is None or likelihood > best[0]:
-            best = likelihood, rho, mean, inverse @ (said - mean)
-    _, rho, mean, weight = best
-    return lambda mask: mean + weight @ np.array([rho ** (one != mask).sum() for one in keep])
+            best = likelihood, rates, mean, inverse @ (said - mean)
+    _, rates, mean, weight = best
+    return lambda mask: mean + weight @ np.array([alike(one, mask, rates) for one in keep])
 
 
 def shapley(game, tokens):
@@ -69,8 +72,10 @@ def test_values_are_those_of_the_likeliest_process():
     keep = np.random.default_rng(1).random((14, tokens)) < 0.5
     ends = np.array([[True] * tokens, [False] * tokens])
     asked = np.concatenate([ends, keep])
-    said = process(asked, np.array([game(one) for one in asked]))
-    wanted = shapley(said, tokens)
+    said = np.array([game(one) for one in asked])
+    first = np.abs(shapley(process(asked, said, np.ones(tokens)), tokens))
+    relative = np.sqrt(np.maximum(first / first.max(), 0.05))
+    wanted = shapley(process(asked, said, relative / relative.mean()), tokens)
     wanted += (game(ends[0]) - game(ends[1]) - wanted.sum()) / tokens
     assert filled(keep, game) == pytest.approx(wanted, abs=1e-9)
 
