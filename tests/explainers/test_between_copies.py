@@ -8,28 +8,30 @@ import pytest
 import torch
 
 from tests.models.test_attentive import batch_of, build, examples
+from trueness.errors import UserError
 from trueness.explainers import KernelShap
 from trueness.explainers.between_copies import filled_shapley
 
 
-def process(keep, said, relative):
+def process(keep, odd, relative):
     """What the likeliest process with rates of these relative sizes says to any mask."""
     best = None
 
     def alike(one, other, rates):
-        return math.exp(-rates[one != other].sum())
+        same, opposite = (math.exp(-rates[one != each].sum()) for each in (other, ~other))
+        line = np.mean(np.where(one == other, 1, -1))
+        return (same - opposite) / (1 - math.exp(-rates.sum())) + line
 
     for rate in np.exp(np.linspace(-6, 1.5, 16)):
         rates = rate * relative
         covariance = np.array([[alike(one, other, rates) for other in keep] for one in keep]) + 1e-6 * np.eye(len(keep))
-        inverse, ones = np.linalg.inv(covariance), np.ones(len(keep))
-        mean = ones @ inverse @ said / (ones @ inverse @ ones)
-        variance = (said - mean) @ inverse @ (said - mean) / len(said)
-        likelihood = -len(said) / 2 * math.log(variance) - np.linalg.slogdet(covariance)[1] / 2
+        inverse = np.linalg.inv(covariance)
+        variance = odd @ inverse @ odd / len(odd)
+        likelihood = -len(odd) / 2 * math.log(variance) - np.linalg.slogdet(covariance)[1] / 2
         if best is None or likelihood > best[0]:
-            best = likelihood, rates, mean, inverse @ (said - mean)
-    _, rates, mean, weight = best
-    return lambda mask: mean + weight @ np.array([alike(one, mask, rates) for one in keep])
+            best = likelihood, rates, inverse @ odd
+    _, rates, weight = best
+    return lambda mask: weight @ np.array([alike(one, mask, rates) for one in keep])
 
 
 def shapley(game, tokens):
@@ -60,36 +62,52 @@ def rough(tokens, seed=0):
     return game
 
 
-def filled(keep, game):
-    shown = torch.from_numpy(keep).double()
+def paired(half):
+    return np.stack([half, ~half], axis=1).reshape(-1, half.shape[1])
+
+
+def filled(half, game):
+    keep = paired(half)
     said = torch.tensor([game(one) for one in keep], dtype=torch.float64)
     ends = [torch.tensor(game(np.full(keep.shape[1], shown)), dtype=torch.float64) for shown in (True, False)]
-    return filled_shapley(shown, said, *ends).numpy()
+    return filled_shapley(torch.from_numpy(keep).double(), said, *ends).numpy()
 
 
-def test_values_are_those_of_the_likeliest_process():
-    tokens, game = 5, rough(5)
-    keep = np.random.default_rng(1).random((14, tokens)) < 0.5
-    ends = np.array([[True] * tokens, [False] * tokens])
-    asked = np.concatenate([ends, keep])
-    said = np.array([game(one) for one in asked])
-    first = np.abs(shapley(process(asked, said, np.ones(tokens)), tokens))
+@pytest.mark.parametrize("tokens", [3, 5, 6])
+def test_values_are_those_of_the_likeliest_process(tokens):
+    game = rough(tokens)
+    half = np.random.default_rng(1).random((7, tokens)) < 0.5
+    asked = np.concatenate([np.full((1, tokens), True), half])
+    odd = np.array([(game(one) - game(~one)) / 2 for one in asked])
+    first = np.abs(shapley(process(asked, odd, np.ones(tokens)), tokens))
     relative = np.sqrt(np.maximum(first / first.max(), 0.05))
-    wanted = shapley(process(asked, said, relative / relative.mean()), tokens)
-    wanted += (game(ends[0]) - game(ends[1]) - wanted.sum()) / tokens
-    assert filled(keep, game) == pytest.approx(wanted, abs=1e-9)
+    wanted = shapley(process(asked, odd, relative / relative.mean()), tokens)
+    wanted += (game(asked[0]) - game(~asked[0]) - wanted.sum()) / tokens
+    assert filled(half, game) == pytest.approx(wanted, abs=1e-7)
 
 
 def test_asked_about_all_coalitions_the_values_are_exact():
     tokens, game = 6, rough(6)
-    keep = np.array(list(itertools.product([False, True], repeat=tokens)))[1:-1]
+    keep = np.array(list(itertools.product([False, True], repeat=tokens)))[1:32]
     assert filled(keep, game) == pytest.approx(shapley(game, tokens), abs=1e-5)
 
 
-def test_a_sum_of_words_needs_few_copies():
-    weights = np.random.default_rng(0).normal(size=30)
-    drawn = KernelShap(70).draw(30, torch.Generator().manual_seed(0)).numpy()
-    assert filled(drawn, lambda keep: float(keep @ weights)) == pytest.approx(weights, abs=0.02)
+@pytest.mark.parametrize("seed", range(3))
+def test_an_output_that_jumps_does_not_hide_the_scores(seed):
+    weights = 8 * np.random.default_rng(seed).normal(size=100)
+    half = KernelShap(1600).draw(100, torch.Generator().manual_seed(seed)).numpy()[::2]
+    found = filled(half, lambda keep: float(1 / (1 + np.exp(-(keep @ weights)))))
+    assert np.linalg.norm(found) > 0.5
+    assert np.corrcoef(found, weights)[0, 1] > 0.9
+
+
+def test_words_and_pairs_need_few_copies():
+    rng = np.random.default_rng(0)
+    weights, pairs = rng.normal(size=30), rng.normal(size=29)
+    truth = weights + (np.append(pairs, 0) + np.insert(pairs, 0, 0)) / 2
+    half = KernelShap(120).draw(30, torch.Generator().manual_seed(0)).numpy()[::2]
+    found = filled(half, lambda keep: float(keep @ weights + (keep[1:] & keep[:-1]) @ pairs))
+    assert found == pytest.approx(truth, abs=0.01)
 
 
 def test_less_is_left_to_chance_than_by_regression_alone():
@@ -115,5 +133,12 @@ def test_company_changes_nothing_and_exact_values_stay():
 
 
 def test_a_model_that_says_the_same_to_all_gets_zeros():
-    keep = np.random.default_rng(1).random((20, 8)) < 0.5
-    assert filled(keep, lambda _: 0.25) == pytest.approx(np.zeros(8), abs=1e-12)
+    half = np.random.default_rng(1).random((20, 8)) < 0.5
+    assert filled(half, lambda _: 0.25) == pytest.approx(np.zeros(8), abs=1e-12)
+
+
+@pytest.mark.parametrize("method", [KernelShap(4098, filled=True), KernelShap(60, filled=True, max_bytes=1000)])
+def test_more_than_it_can_take_is_refused(method):
+    model, batch = build(), batch_of(examples(sizes=(13,), pairs=False))
+    with pytest.raises(UserError, match="smaller n_samples"):
+        method.attribute(model, batch)

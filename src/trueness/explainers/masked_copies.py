@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from trueness.explainers.between_copies import FILLED, filled_shapley
+from trueness.errors import UserError
+from trueness.explainers.between_copies import FILLED, bytes_of, filled_shapley
 from trueness.explainers.contract import Facts
 from trueness.explainers.masking import MOST, ROUND, MaskingExplainer
 from trueness.explainers.tolerance import Count, number_of
@@ -81,27 +82,27 @@ class KernelShap(MaskingExplainer):
 
     n_samples: Count = 1000
     filled: bool = False
-    """Whether a Gaussian process says what the model would say to the coalitions that were not drawn: the limit is the
-    same, and fewer copies give the same error. Not of more than 2,048 copies, nor where `max_bytes` forbids it."""
+    """Whether a Gaussian process says what the model would say to the coalitions that were not drawn, of at most 4,096
+    copies. The values have the same limit; mostly fewer copies give the same error."""
 
     @property
     def auto(self) -> bool:
         return self.n_samples == "auto"
 
     def few(self, count: int) -> KernelShap | None:
-        return None if 2**count - 2 <= MOST else replace(self, n_samples=ROUND, filled=True)
+        return None if 2**count - 2 <= MOST else replace(self, n_samples=ROUND, filled=self._fits(FILLED, count))
 
     def _exact(self, count: int) -> bool:
         return count < 62 and 2**count - 2 <= number_of(self.n_samples)
 
-    def _fits(self, copies: int) -> bool:
-        return copies <= FILLED and (self.max_bytes is None or 24 * copies**2 <= self.max_bytes)
+    def _fits(self, copies: int, count: int) -> bool:
+        return copies <= FILLED and (self.max_bytes is None or bytes_of(copies, count) <= self.max_bytes)
 
     def needed(self, count: int) -> int:
         return 0 if self._exact(count) else 2 * count  # a complement says nothing new
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
-        """All coalitions but the empty and the whole one, or pairs of complements, every size as often."""
+        """All coalitions but the empty and the whole one, or pairs of complements side by side, every size as often."""
         if count <= 1:
             return torch.zeros(0, count, dtype=torch.bool)
         if self._exact(count):
@@ -111,7 +112,7 @@ class KernelShap(MaskingExplainer):
         size = torch.randint(1, count, (pairs,), generator=generator)
         rank = torch.rand(pairs, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
         half = rank < size[:, None]
-        return torch.cat([half, ~half])
+        return torch.stack([half, ~half], dim=1).flatten(0, 1)
 
     def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:
         """Least squares under the constraint that the values sum to the difference of the ends."""
@@ -136,8 +137,14 @@ class KernelShap(MaskingExplainer):
         surplus = (solved[..., 0] * ones).sum(dim=-1) - (whole - empty)
         spread = solved[..., 1] / (solved[..., 1] * ones).sum(dim=-1, keepdim=True)
         scores: Tensor = (solved[..., 0] - spread * surplus[:, None]) * ones
-        for row in (~exact).nonzero()[:, 0].tolist() if self.filled and self._fits(keep.shape[1]) else ():
+        for row in (~exact).nonzero()[:, 0].tolist() if self.filled else ():
             some = slice(int(counts[row]))
+            if not self._fits(keep.shape[1], int(counts[row])):
+                raise UserError(
+                    f"filled=true takes at most {FILLED:,} copies, and {keep.shape[1]:,} of {int(counts[row])} tokens "
+                    f"take about {bytes_of(keep.shape[1], int(counts[row])):,} bytes: take a smaller n_samples, a "
+                    "larger max_bytes, or leave it out."
+                )
             scores[row, some] = filled_shapley(keep[row, :, some], said[row], whole[row], empty[row])
         return scores
 
