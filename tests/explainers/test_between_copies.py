@@ -142,3 +142,8 @@ def test_more_than_it_can_take_is_refused(method):
     model, batch = build(), batch_of(examples(sizes=(13,), pairs=False))
     with pytest.raises(UserError, match="smaller n_samples"):
         method.attribute(model, batch)
+
+
+def test_auto_fills_in_where_there_is_room():
+    assert KernelShap("auto").few(13).filled
+    assert not KernelShap("auto", max_bytes=1 << 20).few(13).filled, "whatever the number of copies it comes to"
