@@ -22,6 +22,7 @@ from benchmarks.peer_methods import contests
 from benchmarks.peer_setting import Setting, setting
 from benchmarks.peers import seconds_of
 from trueness.explainers import IntegratedGradients, KernelShap, Lime
+from trueness.explainers.between_copies import FILLED
 
 Floats = npt.NDArray[np.float64]
 GRID = (0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5)
@@ -47,7 +48,9 @@ def methods(steps: tuple[int, ...], samples: int, many: int) -> list[Method]:
     return [
         Method("integrated gradients", lambda n, _: IntegratedGradients(n), steps, 300, drawn=False),
         Method("LIME", _lime, (samples,), many, drawn=True),
-        Method("Kernel SHAP", lambda n, seed: KernelShap(n, seed=seed, filled=True), (samples,), many, drawn=True),
+        Method(
+            "Kernel SHAP", lambda n, seed: KernelShap(n, seed=seed, filled=n <= FILLED), (samples,), many, drawn=True
+        ),
     ]
 
 
