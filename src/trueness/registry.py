@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import re
 import tomllib
+import typing
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
@@ -215,6 +216,7 @@ class Registry(Generic[T]):
         for key in values:
             if key not in known:
                 raise UserError(f"{base} has no setting {key}; {nearest(key, known)}")
+        _check(base, type(thing), values)
         try:
             return cast(T, dataclasses.replace(cast(Any, thing), **values))
         except (TypeError, ValueError) as error:
@@ -233,6 +235,24 @@ class Registry(Generic[T]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+def _check(base: str, kind: type, values: dict[str, Any]) -> None:
+    """Refuse values that the annotations of a dataclass forbid, as far as these can be read."""
+    from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+
+    try:
+        hints = typing.get_type_hints(kind)
+    except (NameError, TypeError):
+        return
+    for key, value in values.items():
+        try:
+            TypeAdapter(hints[key], config=ConfigDict(strict=True)).validate_python(value)
+        except PydanticSchemaGenerationError:
+            continue
+        except ValidationError as error:
+            wanted = " or ".join(dict.fromkeys(one["msg"].removeprefix("Input should be ") for one in error.errors()))
+            raise UserError(f"{base}: {key} should be {wanted}, not {value!r}.") from error
 
 
 def _changes(base: Any, thing: Any) -> str:

@@ -6,7 +6,14 @@ import torch
 
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.errors import UserError
-from trueness.explainers import GradientShap, IntegratedGradients, KernelShap, Lime, SmoothGradient
+from trueness.explainers import (
+    TEXT_EXPLAINERS,
+    GradientShap,
+    IntegratedGradients,
+    KernelShap,
+    Lime,
+    SmoothGradient,
+)
 from trueness.explainers.tolerance import clenshaw_curtis, until_accurate
 
 METHODS = {
@@ -64,3 +71,16 @@ def test_a_count_that_is_none_is_refused(count):
     for method in (Lime(count), KernelShap(count), IntegratedGradients(count), SmoothGradient(count)):
         with pytest.raises(UserError, match='at least 1, or "auto"'):
             method.attribute(build(), batch_of(examples(sizes=(6,), pairs=False)))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("kernel-shap[filled=maybe]", "filled should be a valid boolean, not 'maybe'"),
+        ("lime[n_samples=2.5]", "n_samples should be a valid integer or 'auto', not 2.5"),
+        ("leave-one-out[replace=foo]", "replace should be 'delete' or 'mask', not 'foo'"),
+    ],
+)
+def test_a_setting_of_another_type_is_refused(name, message):
+    with pytest.raises(UserError, match=message):
+        TEXT_EXPLAINERS[name]
