@@ -109,6 +109,11 @@ class KernelShap(MaskingExplainer):
             numbers = torch.arange(1, 2**count - 1)
             return (numbers[:, None] >> torch.arange(count)) & 1 == 1
         pairs = max(1, number_of(self.n_samples) // 2)
+        if self.filled and not self._fits(2 * pairs, count):
+            raise UserError(
+                f"filled=true takes at most {FILLED:,} copies, and {2 * pairs:,} of {count} tokens take about "
+                f"{bytes_of(2 * pairs, count):,} bytes: take a smaller n_samples, a larger max_bytes, or leave it out."
+            )
         size = torch.randint(1, count, (pairs,), generator=generator)
         rank = torch.rand(pairs, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
         half = rank < size[:, None]
@@ -139,12 +144,6 @@ class KernelShap(MaskingExplainer):
         scores: Tensor = (solved[..., 0] - spread * surplus[:, None]) * ones
         for row in (~exact).nonzero()[:, 0].tolist() if self.filled else ():
             some = slice(int(counts[row]))
-            if not self._fits(keep.shape[1], int(counts[row])):
-                raise UserError(
-                    f"filled=true takes at most {FILLED:,} copies, and {keep.shape[1]:,} of {int(counts[row])} tokens "
-                    f"take about {bytes_of(keep.shape[1], int(counts[row])):,} bytes: take a smaller n_samples, a "
-                    "larger max_bytes, or leave it out."
-                )
             scores[row, some] = filled_shapley(keep[row, :, some], said[row], whole[row], empty[row])
         return scores
 
