@@ -93,8 +93,9 @@ def verdicts() -> str:
 
 
 def _short(words: str) -> str:
-    """Without what all places of a study have in common."""
-    return re.sub(r"birds with |, resnet-34|: roar-synthetic[^)]*", "", words)
+    """Without what all places of a study have in common, or its page says."""
+    common = r"birds with |, resnet-34|: roar-synthetic[^)]*| per (?:example|feature)| \(rank correlation of 0.5\)"
+    return re.sub(rf"{common}| over 50 draws|(?<=corrected) methods", "", words)
 
 
 def in_short(evidence: str) -> str:
