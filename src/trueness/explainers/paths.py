@@ -42,7 +42,10 @@ def average_gradient(
     total = model.embedding.weight.new_zeros(*batch.tokens.shape, model.embedding.embedding_dim)
     for row, point, found, _ in _gradients(model, batch, chosen, place, len(weights), max_bytes, output):
         # Copies of one text stand together. A product adds them up in the same order on every device.
-        texts, which = torch.unique_consecutive(row, return_inverse=True)
+        if len(batch) == 1:  # Known without waiting for the device.
+            texts, which = row[:1], torch.zeros_like(row)
+        else:
+            texts, which = torch.unique_consecutive(row, return_inverse=True)
         share = found.new_zeros(len(texts), len(row))
         share[which, torch.arange(len(row), device=row.device)] = weights[point]
         total[texts, : found.shape[1]] += (share @ found.flatten(1)).view(len(texts), *found.shape[1:])
