@@ -91,7 +91,7 @@ def audit_command(
     from trueness.audits.gate import apply, check_names, read_gate
     from trueness.audits.saved import read_audit
     from trueness.audits.verdict import check_page
-    from trueness.cli.progress import Bar
+    from trueness.cli.progress import Bar, resumable
 
     check_page(out)
     wanted = None if gate is None else read_gate(gate)
@@ -105,7 +105,7 @@ def audit_command(
             _announce(plan)
 
     try:
-        with Bar() as bar:
+        with resumable(), Bar() as bar:
             found = tn.audit(
                 model,
                 data,
@@ -121,12 +121,8 @@ def audit_command(
                 columns=named,
                 **settings_of(settings),
             )
-    except KeyboardInterrupt:
-        print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
-        raise typer.Exit(130) from None
-    except (
-        tn.TasksFailedError
-    ) as error:  # without a verdict no gate was asked: status 1 would say that it does not hold
+    except tn.TasksFailedError as error:
+        # Without a verdict no gate was asked: status 1 would say that it does not hold.
         raise UserError(str(error)) from error
     page = found.report(out, no_text=no_text)
     outcome = None if wanted is None else apply(wanted, found, earlier)

@@ -57,14 +57,10 @@ def dry_run_command(
 
 def _watched(run: Callable[..., StudyRun], about: str, settings: list[str] | None, **how: Any) -> StudyRun:
     """What a run gives, with a progress bar meanwhile."""
-    from trueness.cli.progress import Bar
+    from trueness.cli.progress import Bar, resumable
 
-    try:
-        with Bar() as bar:
-            return run(about, listener=bar, **{**settings_of(settings), **how})
-    except KeyboardInterrupt:
-        print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
-        raise typer.Exit(130) from None
+    with resumable(), Bar() as bar:
+        return run(about, listener=bar, **{**settings_of(settings), **how})
 
 
 def plan_command(
