@@ -16,7 +16,7 @@ from transformers import AutoModel, AutoTokenizer  # type: ignore[attr-defined,u
 
 from trueness.data.dataset import drawn_examples
 from trueness.data.text_datasets import load_text
-from trueness.explainers.transformers import attention_flow
+from trueness.explainers.flow import attention_flow
 from trueness.models.pretrained import find_pretrained
 
 FULL = 1 - 1e-6

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueness.explainers.transformers import attention_flow
+from trueness.explainers import flow
+from trueness.explainers.flow import attention_flow
 
 
 def layers_of(depth, tokens, sharp=1.0, seed=0):
@@ -32,12 +33,34 @@ def test_it_equals_networkx(depth, tokens, sharp, seed):
 
 
 def test_zero_capacities_and_several_calls(monkeypatch):
-    from trueness.explainers import transformers
-
     layers = layers_of(3, 6, 2.0)
     layers[layers < 0.05] = 0
-    monkeypatch.setattr(transformers, "_EDGES", 1)
+    monkeypatch.setattr(flow, "_EDGES", 1)
     assert attention_flow(layers) == pytest.approx(literal(layers), abs=1e-7)
+
+
+@settings(max_examples=25, deadline=None)
+@given(depth=st.integers(2, 5), tokens=st.integers(1, 7), sharp=st.floats(0, 5), seed=st.integers(0, 99))
+def test_few_edges_suffice_or_all_are_taken(depth, tokens, sharp, seed):
+    layers = layers_of(depth, tokens, sharp, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flow, "_EDGES", 1)
+        patch.setattr(flow, "_LARGEST", 1)
+        assert attention_flow(layers) == pytest.approx(literal(layers), abs=1e-7)
+
+
+def test_of_a_long_text_few_edges_give_what_all_give(monkeypatch):
+    layers = layers_of(6, 100, 2.5)
+    capacities = np.rint(layers * 1e9).astype(np.int32)
+    few = dict(flow._with_few_edges(capacities[-1, 0], capacities[-2:0:-1], capacities[0].T))
+    assert len(few) > 80, "nearly all flows are sure at once"
+    found = attention_flow(layers)
+    monkeypatch.setattr(flow, "_EDGES", 10**9)
+    assert (attention_flow(layers) == found).all()
+    for largest in (1, 4):
+        monkeypatch.setattr(flow, "_LARGEST", largest)
+        monkeypatch.setattr(flow, "_EDGES", 35_000)
+        assert (attention_flow(layers) == found).all()
 
 
 def test_it_never_exceeds_what_the_first_layer_and_the_source_let_through():

@@ -6,24 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
 from trueness.data.batches import Batch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Facts, Target
+from trueness.explainers.flow import Floats, attention_flow
 from trueness.explainers.text import target_class
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.packing import per_token
 from trueness.models.transformer import Transformer
-
-Floats = npt.NDArray[np.float64]
-_UNITS = 10**9
-"""Capacities are whole numbers of this unit of 1: each is exact to 1e-9."""
-_EDGES = 35_000  # of one call: some sinks are solved together, which saves the calls
 
 
 def _transformer(model: TextNetwork, name: str) -> Transformer:
@@ -123,46 +116,6 @@ class GradientXAttention(Explainer):
         with inspecting(network, gradients=True):
             scores = per_token(network, batch, work, max_bytes=self.max_bytes, gradients=True, weights=True)
         return scores * batch.mask
-
-
-def attention_flow(layers: Floats) -> Floats:
-    """(tokens,) the largest flow to each input token, from (layers, tokens, tokens) capacities, first layer first.
-
-    An edge leads from a token to each token it attends to one layer below, with its weight as capacity; the source is
-    the first token on top.
-    """
-    if len(layers) == 1:
-        return np.array(layers[0, 0])
-    capacities = np.rint(layers * _UNITS).clip(max=np.iinfo(np.int32).max).astype(np.int32)
-    # Of the top layer only the source's row matters, and of the first layer only the column of the sink.
-    top, between, columns = capacities[-1, 0], capacities[-2:0:-1], capacities[0].T
-    # Sinks are independent problems: several copies of the graph, with one source and one sink, are solved in one call.
-    tokens, block = len(top), (len(between) + 1) * len(top)
-    above, head, below = np.nonzero(between)
-    head, tail, weight = above * tokens + head, (above + 1) * tokens + below, between[above, head, below]
-    calls = -(-len(columns) // max(1, _EDGES // (len(head) + 2 * tokens)))
-    copies = -(-len(columns) // calls)
-    start, source, sink = np.arange(copies)[:, None] * block, copies * block, copies * block + 1
-    first, last = (start + place + np.arange(tokens) for place in (0, block - tokens))
-    rows = [(start + head).ravel(), np.full(first.size, source), last.ravel()]
-    onto = [(start + tail).ravel(), first.ravel(), np.full(last.size, sink)]
-    # The edges into the sink are set for each group of sinks.
-    amounts = [np.tile(weight, copies), np.tile(top, copies), np.ones(last.size, np.int32)]
-    size = copies * block + 2
-    graph = csr_array((np.concatenate(amounts), (np.concatenate(rows), np.concatenate(onto))), shape=(size, size))
-    graph.sort_indices()
-    into = np.flatnonzero(graph.indices == sink)  # in the order of copies, then tokens
-    found = np.zeros(len(columns), dtype=np.int64)
-    for begin in range(0, len(columns), copies):
-        group = columns[begin : begin + copies]
-        edges = np.zeros((copies, tokens), dtype=np.int32)
-        edges[: len(group)] = group
-        graph.data[into] = edges.ravel()
-        flow = maximum_flow(graph, source, sink).flow
-        out = slice(flow.indptr[source], flow.indptr[source + 1])
-        each = np.bincount(flow.indices[out] // block, weights=flow.data[out], minlength=copies)
-        found[begin : begin + copies] = np.rint(each[: len(group)]).astype(np.int64)
-    return found / _UNITS
 
 
 @dataclass(frozen=True)
