@@ -32,7 +32,7 @@ def attention_flow(layers: Floats) -> Floats:
     # Of the top layer only the source's row matters, and of the first layer only the column of the sink.
     top, between, columns = capacities[-1, 0], capacities[-2:0:-1], capacities[0].T
     found, sure = np.zeros(len(columns)), np.zeros(len(columns), dtype=bool)
-    if between.size > _EDGES:
+    if 2 * between.size > _EDGES:
         for sink, flow in _with_few_edges(top, between, columns):
             found[sink], sure[sink] = flow, True
     for sinks, flows in _with_all_edges(top, between, columns, np.flatnonzero(~sure)):
