@@ -45,7 +45,7 @@ class GradientShap(Explainer):
             for _, generator in generator_of(batch, self.seed)
         ]
         share = torch.stack(drawn).to(end)
-        noise = _noise(batch, end, self.stdevs, number_of(self.n_samples), self.seed + 1) if self.stdevs else None
+        noise = _noise(batch, end, self.stdevs, self.seed + 1) if self.stdevs else None
 
         def place(row: Tensor, point: Tensor, width: int) -> Tensor:
             there, back = end[row, :width], start[row, :width]
@@ -95,7 +95,7 @@ class SmoothGradient(Explainer):
         """(batch, tokens, embedding): the average."""
         number = number_of(self.nt_samples)
         embeddings = model.embed(batch).detach()
-        noise = _noise(batch, embeddings, self.stdevs, number, self.seed)
+        noise = _noise(batch, embeddings, self.stdevs, self.seed)
         weights = embeddings.new_full((number,), 1 / number)
 
         def place(row: Tensor, point: Tensor, width: int) -> Tensor:
@@ -105,7 +105,6 @@ class SmoothGradient(Explainer):
 
 
 _EACH_ROUND = 8  # points or copies
-_AT_ONCE = 1 << 22  # numbers in one draw, of one copy at least: each draw costs a GPU as much as a small layer
 
 
 def _mean(rounds: list[Tensor]) -> Tensor:
@@ -139,32 +138,32 @@ def _sampled(
     return together(batch, [of_one(text, number) for text, number in zip(texts_of(batch), chosen, strict=True)])
 
 
-def _noise(batch: Batch, embeddings: Tensor, noise: float, number: int, seed: int) -> Place:
-    """Normal noise at explained positions, one draw for many of a text's samples; drawn on the device."""
+def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:
+    """Normal noise at explained positions, one draw for some samples of a text; drawn on the device."""
     size, device = embeddings.shape[-1], embeddings.device
     inside = batch.mask[..., None]
     count = (batch.mask.sum(dim=-1) * size).clamp(min=1).to(embeddings.dtype)
     mean = (embeddings * inside).sum(dim=(1, 2)) / count
     variance = ((embeddings - mean[:, None, None]).square() * inside).sum(dim=(1, 2)) / count
     scale = noise * variance.sqrt()
-    draws = [
-        (length, max(1, min(number, _AT_ONCE // max(1, length * size))), generator.initial_seed())
-        for length, generator in generator_of(batch, seed)
-    ]
+    seeds = [(length, generator.initial_seed()) for length, generator in generator_of(batch, seed)]
+    generator = torch.Generator(device)
 
     def at(row: Tensor, point: Tensor, width: int) -> Tensor:
         drawn = embeddings.new_zeros(len(row), width, size)
         samples = zip(row.tolist(), point.tolist(), strict=True)
-        runs = groupby(
-            enumerate(samples), lambda one: (one[1][0], one[1][1] // draws[one[1][0]][1], one[1][1] - one[0])
-        )
+        runs = groupby(enumerate(samples), lambda one: (one[1][0], one[1][1] // _EACH_ROUND, one[1][1] - one[0]))
         for (text, which, ahead), run in runs:
             places = [place for place, _ in run]
-            length, many, start = draws[text]
-            generator = torch.Generator(device).manual_seed((start + 7_919 * (which + 1)) % 2**63)
-            some = torch.randn(many, length, size, generator=generator, device=device)
-            first = places[0] + ahead - which * many
-            drawn[places[0] : places[-1] + 1, :length] = some[first : first + len(places)]
-        return drawn * scale[row][:, None, None] * inside[row, :width]
+            length, start = seeds[text]
+            generator.manual_seed((start + 7_919 * (which + 1)) % 2**63)
+            onto = drawn[places[0] : places[-1] + 1]
+            if len(places) == _EACH_ROUND and length == width and drawn.dtype == torch.float32:
+                onto.normal_(generator=generator)  # the same numbers, without a copy
+                continue
+            some = torch.randn(_EACH_ROUND, length, size, generator=generator, device=device)
+            first = places[0] + ahead - which * _EACH_ROUND
+            onto[:, :length] = some[first : first + len(places)]
+        return drawn.mul_(scale[row][:, None, None]).mul_(inside[row, :width])
 
     return at
