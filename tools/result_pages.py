@@ -61,7 +61,7 @@ def totals() -> str:
     text = (
         f"**Of {sums['compared']} published values {sums['agrees']} agree, {sums['differs']} differ, and of "
         f"{sums['cannot tell']} it cannot be told.** Of those that differ, the cause is unknown for {unknown}. "
-        f"{sums['not measured']} more published values were not measured.\n\n"
+        f"{sums['not measured']} more were not measured.\n\n"
     )
     rows = [
         [f"[{STUDIES[study]}](results/{study}.md)", *(str(one[name]) for name in (*names, "not measured"))]
