@@ -13,6 +13,7 @@ import typer
 import trueness as tn
 from trueness.cli import options
 from trueness.cli.options import columns_of, put, settings_of
+from trueness.cli.stopping import resumable
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _FILE = {"metavar": "FILE"}
 
 
+@resumable()
 def audit_command(
     model: Annotated[
         str,
@@ -91,7 +93,7 @@ def audit_command(
     from trueness.audits.gate import apply, check_names, read_gate
     from trueness.audits.saved import read_audit
     from trueness.audits.verdict import check_page
-    from trueness.cli.progress import Bar, resumable
+    from trueness.cli.progress import Bar
 
     check_page(out)
     wanted = None if gate is None else read_gate(gate)
@@ -105,7 +107,7 @@ def audit_command(
             _announce(plan)
 
     try:
-        with resumable(), Bar() as bar:
+        with Bar() as bar:
             found = tn.audit(
                 model,
                 data,

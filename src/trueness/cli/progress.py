@@ -1,43 +1,16 @@
-"""While a study runs: a bar with the time left (on a terminal, after two seconds), and an end that can be resumed."""
+"""A progress bar with time left, on a terminal and only for what takes longer than two seconds."""
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from types import FrameType
 from typing import TYPE_CHECKING
-
-import typer
 
 from trueness.api.bar import PATIENCE, duration, progress_bar
 from trueness.engine import DamagedObjectError, Listener, Task
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
-
-
-@contextlib.contextmanager
-def resumable() -> Iterator[None]:
-    """Ctrl-C, and the signal by which schedulers end a job, end a command with the sentence that it can go on."""
-    status = 128 + signal.SIGINT
-
-    def stop(number: int, _: FrameType | None) -> None:
-        nonlocal status
-        status = 128 + number
-        signal.signal(number, signal.SIG_DFL)  # the second time at once
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except KeyboardInterrupt:
-        print("trueness: interrupted; the same command continues where it stopped.", file=sys.stderr)
-        raise typer.Exit(status) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 class Bar(Listener):

@@ -12,11 +12,13 @@ import typer
 import trueness as tn
 from trueness.cli import options
 from trueness.cli.options import put, settings_of
+from trueness.cli.stopping import resumable
 
 if TYPE_CHECKING:
     from trueness.api import StudyRun
 
 
+@resumable()
 def run_command(
     study: options.StudyName,
     store: options.StorePath = Path("runs"),
@@ -35,6 +37,7 @@ def run_command(
     put(as_json, finished, "study_run", tn.StudyRun.to_json)
 
 
+@resumable()
 def dry_run_command(
     data: options.DatasetName,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The HTML report.")] = Path("dry-run.html"),
@@ -57,9 +60,9 @@ def dry_run_command(
 
 def _watched(run: Callable[..., StudyRun], about: str, settings: list[str] | None, **how: Any) -> StudyRun:
     """What a run gives, with a progress bar meanwhile."""
-    from trueness.cli.progress import Bar, resumable
+    from trueness.cli.progress import Bar
 
-    with resumable(), Bar() as bar:
+    with Bar() as bar:
         return run(about, listener=bar, **{**settings_of(settings), **how})
 
 

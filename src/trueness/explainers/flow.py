@@ -18,6 +18,7 @@ _UNITS = 10**9
 """Capacities are whole numbers of this unit of 1: each is exact to 1e-9."""
 _EDGES = 35_000  # of one call: the sinks of short texts are solved together, those of long ones with few edges first
 _LARGEST = 16  # edges out of and into each token that are tried first
+_PATIENCE = 8  # sinks for which few edges do not suffice, before it is given up where most are such
 
 
 def attention_flow(layers: Floats) -> Floats:
@@ -32,7 +33,7 @@ def attention_flow(layers: Floats) -> Floats:
     # Of the top layer only the source's row matters, and of the first layer only the column of the sink.
     top, between, columns = capacities[-1, 0], capacities[-2:0:-1], capacities[0].T
     found, sure = np.zeros(len(columns)), np.zeros(len(columns), dtype=bool)
-    if 2 * between.size > _EDGES:
+    if 2 * np.count_nonzero(between) > _EDGES:
         for sink, flow in _with_few_edges(top, between, columns):
             found[sink], sure[sink] = flow, True
     for sinks, flows in _with_all_edges(top, between, columns, np.flatnonzero(~sure)):
@@ -42,13 +43,16 @@ def attention_flow(layers: Floats) -> Floats:
 
 def _with_few_edges(top: Numbers, between: Numbers, columns: Numbers) -> Iterator[tuple[int, float]]:
     """Sinks with their largest flows, where few edges suffice: no flow is larger than a cut through all edges."""
-    exact = between.astype(np.float64)  # so are sums of whole numbers below 2**53
+    exact, there = between.astype(np.float64), between > 0  # sums of whole numbers below 2**53 are exact
     few = _largest(between)
     few[:, 0] = True
+    failed = 0
     for sink, column in enumerate(columns):
+        if failed > _PATIENCE and 2 * failed > sink:
+            return
         some = few.copy()
         some[:, sink], some[:, :, sink] = True, True
-        graph, into = _graph(top, between, np.flatnonzero(some))
+        graph, into = _graph(top, between, np.flatnonzero(some & there))
         graph.data[into] = column
         source = graph.shape[0] - 2
         flow = maximum_flow(graph, source, source + 1)
@@ -61,6 +65,8 @@ def _with_few_edges(top: Numbers, between: Numbers, columns: Numbers) -> Iterato
             cut = _cut(top, exact, column, reached[:source].reshape(-1, len(top)))
         if cut == flow.flow_value:
             yield sink, float(cut)
+        else:
+            failed += 1
 
 
 def _largest(between: Numbers) -> Bools:
