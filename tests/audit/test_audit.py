@@ -365,7 +365,7 @@ def test_a_trial_that_is_not_required_decides_nothing():
     missing = [line(PASS), Line(PLANTED, missing="nobody looked")]
     open_case = judge({"a": missing}, [])["a"]
     assert (open_case.decision, open_case.decided_by) == ("cannot tell", PLANTED)
-    assert open_case.settle == f"{PLANTED}: Nobody looked."
+    assert open_case.settle == f"“{PLANTED}”: Nobody looked."
 
 
 def test_ties_by_hand():

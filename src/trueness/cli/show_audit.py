@@ -28,7 +28,7 @@ def audit(found: Audit) -> None:
         if not one.foil:
             trial = one.trial(one.decided_by)
             why = trial.reason if trial is not None else "It passed all required trials."
-            more = one.settle.replace(f"{one.decided_by}: {why}", "").strip()  # not twice
+            more = one.settle.replace(f"“{one.decided_by}”: {why}", "").strip()  # not twice
             console.print(f"{one.explainer}: {one.decision}. {why} {more}".rstrip())
     for (trial_name, why), names_of in _left_open(found).items():
         console.print(f"{trial_name}, {', '.join(names_of)}: {why}")
