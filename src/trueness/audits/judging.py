@@ -120,7 +120,9 @@ def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil:
     settle = ""
     if decision == "cannot tell":
         settle = " ".join(
-            _settle(trial, line, tests) for trial, line in zip(trials, lines, strict=True) if trial in open_
+            f"“{trial.name}”: {_settle(trial, line, tests)}"
+            for trial, line in zip(trials, lines, strict=True)
+            if trial in open_
         )
     return Judged(explainer=name, foil=foil, decision=decision, decided_by=by, settle=settle, trials=tuple(trials))
 
@@ -128,23 +130,23 @@ def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil:
 def _settle(trial: Trial, line: Line, tests: int) -> str:
     """What would decide an open trial: how many texts, if the value stays where it is."""
     if line.missing:
-        return f"“{trial.name}”: {_sentence(line.missing)}"
+        return _sentence(line.missing)
     wanted = []
     for check, answer in zip(line.checks, [_by_name(trial, check.name).answer for check in line.checks], strict=True):
         if answer != "cannot tell":
             continue
         if check.found is None:
-            return f"“{trial.name}”: {_sentence(check.reason or 'more texts are needed')}"
+            return _sentence(check.reason or "more texts are needed")
         wanted.append((_texts_needed(check, tests), check.found.n))
     if trial.name == PLANTED:
-        return f"“{trial.name}”: more models may settle it, --set seeds={2 * line.models}."
+        return f"more models may settle it, --set seeds={2 * line.models}."
     # One check that passes is enough where any will do.
     most, n = (min if line.rule == "any" else max)(wanted, key=lambda pair: pair[0] / pair[1], default=(0, 0))
     if not n or most > _HOPELESS * n:
-        return f"“{trial.name}”: the value lies so close to its mark that more texts would hardly settle it."
+        return "the value lies so close to its mark that more texts would hardly settle it."
     if most <= n:
-        return f"“{trial.name}”: more texts would settle it, if the value stays where it is."
-    return f"“{trial.name}”: about {most:,} texts instead of {n:,} would settle it, if the value stays where it is."
+        return "more texts would settle it, if the value stays where it is."
+    return f"about {most:,} texts instead of {n:,} would settle it, if the value stays where it is."
 
 
 def _by_name(trial: Trial, name: str) -> Check:
