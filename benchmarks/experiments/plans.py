@@ -74,11 +74,12 @@ def twin_grid(at: Setting) -> Iterator[Arm]:
             yield Arm(about, tasks.twins(both, base=base, seeds=twins, **how))
 
 
-def norms(at: Setting, dataset: str, models: tuple[str, ...] = MODELS, seeds: int = 5, **more: Any) -> Iterator[Arm]:
-    """Vector lengths: both studies under every arm."""
+def norms(at: Setting, dataset: str, instances: int = 0, **more: Any) -> Iterator[Arm]:
+    """Vector lengths: both studies under every arm; attention's with so many drawn test texts, or with all (0)."""
+    seeds = 5
     removal, attention = dataset, dataset.replace("@madsen2022", "@jw2019")
     for arm in ARMS[: 2 if at.small else None]:
-        common = {"models": list(models[-1:] if at.small else models), "seeds": at.seeds(seeds), **at.less}
+        common = {"models": list(MODELS[-1:] if at.small else MODELS), "seeds": at.seeds(seeds), **at.less}
         files = {
             name: str(write_arms(name, at.glove, at.data / "vectors" / "fasttext-100d.npz", at.arms)[arm])
             for name in dict.fromkeys((removal, attention))
@@ -88,7 +89,7 @@ def norms(at: Setting, dataset: str, models: tuple[str, ...] = MODELS, seeds: in
         settings = {**common, **less, **full, **more, "datasets": removal, "vectors": files[removal]}
         yield _study("recursive-roar", {"arm": arm, "dataset": removal}, settings)
         little = {"search_steps": 0, "permutations": 2, "epsilons": [0.0], "together": seeds, "examples": 0}
-        little |= {"instances": 50} if at.small else {}
+        little |= {"instances": 50 if at.small else instances}
         settings = {**common, **little, "datasets": attention, "vectors": files[attention]}
         yield _study("attention-is-not-explanation", {"arm": arm, "dataset": attention}, settings)
 
@@ -147,7 +148,7 @@ EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Arm]]] = {
     "integrated-gradients": integrated,
     "search": search,
     "babi": babi,
-    "norms-agnews": lambda at: norms(at, "agnews@jw2019", steps=[0.2, 0.4, 0.6, 0.8]),
-    "norms-imdb": lambda at: norms(at, "imdb@madsen2022", steps=[0.5], seeds=3),
+    "norms-agnews": lambda at: norms(at, "agnews@jw2019", steps=[0.4, 0.8], instances=1000),
+    "norms-imdb": lambda at: norms(at, "imdb@madsen2022", steps=[0.5], instances=1000),
 }
 """In the order of their worth."""
