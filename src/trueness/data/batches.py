@@ -14,7 +14,7 @@ from torch import Tensor
 
 from trueness.data.coding import MASK, PAD, SPECIAL, UNKNOWN, Coder
 from trueness.data.examples import TextExample
-from trueness.data.sequences import Block, Sequences
+from trueness.data.sequences import Block, Sequences, taken
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Batch:
     def rows(self, index: Tensor) -> Batch:
         """Some examples, in the order given, repeats allowed; padding stays."""
         other = None if self.other is None else self.other.rows(index)
-        guide = None if self.guide is None else self.guide[index]
-        return Batch(self.text.rows(index), self.labels[index], other, guide)
+        guide = None if self.guide is None else taken(self.guide, index)
+        return Batch(self.text.rows(index), taken(self.labels, index), other, guide)
 
     def cut(self, width: int, *, full: bool) -> Batch:
         """The same with less padding behind the texts, which are no longer than that; `full`: with none."""

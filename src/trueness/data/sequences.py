@@ -36,7 +36,7 @@ class Sequences:
 
     def rows(self, index: Tensor) -> Sequences:
         """Some examples, in the order given, repeats allowed; padding stays."""
-        return self._each(lambda one: one[index])
+        return self._each(lambda one: taken(one, index))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Sequences:
         types = None if self.types is None else change(self.types)
@@ -61,6 +61,11 @@ class Sequences:
         """The same with the mask token (or another) at `where`, as far as those positions may be explained."""
         chosen = self.mask_token if token is None else token
         return replace(self, tokens=self.tokens.masked_fill(where & self.mask, chosen))
+
+
+def taken(values: Tensor, index: Tensor) -> Tensor:
+    """Those rows; of a single row, which all must be, views: on a GPU a short text waits for every launch."""
+    return values.expand(len(index), *values.shape[1:]) if len(values) == 1 else values[index]
 
 
 class Block:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
+from trueness.data.sequences import taken
 from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.paths import Baseline, Place, average_gradient, ends
 from trueness.explainers.text import Output, chosen_class, generator_of
@@ -99,7 +100,7 @@ class SmoothGradient(Explainer):
         weights = embeddings.new_full((number,), 1 / number)
 
         def place(row: Tensor, point: Tensor, width: int) -> Tensor:
-            return embeddings[row, :width] + noise(row, point, width)
+            return noise(row, point, width).add_(taken(embeddings, row)[:, :width])
 
         return average_gradient(model, batch, target, place, weights, self.max_bytes)
 
@@ -145,7 +146,7 @@ def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:
     count = (batch.mask.sum(dim=-1) * size).clamp(min=1).to(embeddings.dtype)
     mean = (embeddings * inside).sum(dim=(1, 2)) / count
     variance = ((embeddings - mean[:, None, None]).square() * inside).sum(dim=(1, 2)) / count
-    scale = noise * variance.sqrt()
+    scale = (noise * variance.sqrt())[:, None, None] * inside
     seeds = [(length, generator.initial_seed()) for length, generator in generator_of(batch, seed)]
     generator = torch.Generator(device)
 
@@ -164,6 +165,6 @@ def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:
             some = torch.randn(_EACH_ROUND, length, size, generator=generator, device=device)
             first = places[0] + ahead - which * _EACH_ROUND
             onto[:, :length] = some[first : first + len(places)]
-        return drawn.mul_(scale[row][:, None, None]).mul_(inside[row, :width])
+        return drawn.mul_(taken(scale, row)[:, :width])
 
     return at

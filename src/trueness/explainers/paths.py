@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.batches import Batch
+from trueness.data.sequences import taken
 from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.text import Output, chosen_class, output_of
 from trueness.explainers.tolerance import Count, Estimate, number_of, texts_of, together, until_integrated
@@ -43,9 +44,9 @@ def average_gradient(
     for row, point, found, _ in _gradients(model, batch, chosen, place, len(weights), max_bytes, output):
         # Copies of one text stand together. A product adds them up in the same order on every device.
         if len(batch) == 1:  # Known without waiting for the device.
-            texts, which = row[:1], torch.zeros_like(row)
-        else:
-            texts, which = torch.unique_consecutive(row, return_inverse=True)
+            total[:, : found.shape[1]] += (weights[point][None] @ found.flatten(1)).view(1, *found.shape[1:])
+            continue
+        texts, which = torch.unique_consecutive(row, return_inverse=True)
         share = found.new_zeros(len(texts), len(row))
         share[which, torch.arange(len(row), device=row.device)] = weights[point]
         total[texts, : found.shape[1]] += (share @ found.flatten(1)).view(len(texts), *found.shape[1:])
@@ -65,15 +66,15 @@ def _gradients(
     row = every_text(batch).repeat_interleave(points)
     point = torch.arange(points, device=row.device).repeat(len(batch))
 
-    def work(places: Tensor, texts: Batch) -> tuple[Tensor, Tensor]:
-        text = row[places]
-        given = place(text, point[places], texts.tokens.shape[1]).detach().requires_grad_()
+    def work(places: Tensor, texts: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        text, at = row[places], point[places]
+        given = place(text, at, texts.tokens.shape[1]).detach().requires_grad_()
         said = output_of(model.logits(texts, embeddings=given), chosen[text], output)
-        return torch.autograd.grad(said.sum(), given)[0], said.detach()
+        return text, at, torch.autograd.grad(said.sum(), given)[0], said.detach()
 
     with inspecting(model, gradients=True):
-        for places, (found, said) in in_batches(model, batch, row, work, max_bytes=max_bytes, gradients=True):
-            yield row[places], point[places], found, said
+        for _, found in in_batches(model, batch, row, work, max_bytes=max_bytes, gradients=True):
+            yield found
 
 
 def ends(model: TextNetwork, batch: Batch, baseline: Baseline) -> tuple[Tensor, Tensor]:
@@ -118,7 +119,7 @@ class IntegratedGradients(Explainer):
         share, weight = (end.new_tensor(values) for values in _points(number_of(self.n_steps)))
 
         def place(row: Tensor, point: Tensor, width: int) -> Tensor:
-            return torch.lerp(start[row, :width], end[row, :width], share[point][:, None, None])
+            return torch.lerp(taken(start, row)[:, :width], taken(end, row)[:, :width], share[point][:, None, None])
 
         gradient = average_gradient(model, batch, target, place, weight, self.max_bytes, self.output)
         return (gradient * (end - start)).sum(dim=-1) * batch.mask
