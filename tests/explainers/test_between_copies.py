@@ -1,4 +1,4 @@
-"""Shapley values of a Gaussian process over masks, against the process written out over all coalitions."""
+"""Shapley values and LIME of a Gaussian process over masks, against the process written out over all masks."""
 
 import itertools
 import math
@@ -9,19 +9,22 @@ import torch
 
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.errors import UserError
-from trueness.explainers import KernelShap
-from trueness.explainers.between_copies import filled_shapley
+from trueness.explainers import KernelShap, Lime
+from trueness.explainers.between_copies import filled_lime, filled_shapley, spread_out
 
 
-def process(keep, odd, relative):
+def alike(one, other, rates):
+    return math.exp(-rates[one != other].sum()) + np.mean(np.where(one == other, 1, -1)) + 1
+
+
+def alike_in_the_odd_part(one, other, rates):
+    same, opposite = (math.exp(-rates[one != each].sum()) for each in (other, ~other))
+    return (same - opposite) / (1 - math.exp(-rates.sum())) + np.mean(np.where(one == other, 1, -1))
+
+
+def process(keep, odd, relative, alike=alike_in_the_odd_part):
     """What the likeliest process with rates of these relative sizes says to any mask."""
     best = None
-
-    def alike(one, other, rates):
-        same, opposite = (math.exp(-rates[one != each].sum()) for each in (other, ~other))
-        line = np.mean(np.where(one == other, 1, -1))
-        return (same - opposite) / (1 - math.exp(-rates.sum())) + line
-
     for rate in np.exp(np.linspace(-6, 1.5, 16)):
         rates = rate * relative
         covariance = np.array([[alike(one, other, rates) for other in keep] for one in keep]) + 1e-6 * np.eye(len(keep))
@@ -137,7 +140,97 @@ def test_a_model_that_says_the_same_to_all_gets_zeros():
     assert filled(half, lambda _: 0.25) == pytest.approx(np.zeros(8), abs=1e-12)
 
 
-@pytest.mark.parametrize("method", [KernelShap(4098, filled=True), KernelShap(60, filled=True, max_bytes=1000)])
+def all_masks(tokens):
+    return np.array(list(itertools.product([False, True], repeat=tokens)))
+
+
+def nearness(keep, width=0.25):
+    return np.exp(-((1 - np.sqrt(keep.mean(axis=1))) ** 2) / (2 * width**2))
+
+
+def regression(game, tokens):
+    """LIME over all masks."""
+    keep = all_masks(tokens)
+    inputs = np.column_stack([keep, np.ones(len(keep))]) * np.sqrt(nearness(keep))[:, None]
+    said = np.array([game(one) for one in keep]) * np.sqrt(nearness(keep))
+    return np.linalg.lstsq(inputs, said)[0][:-1]
+
+
+def lime(keep, game):
+    tokens = keep.shape[1]
+    near = torch.from_numpy(nearness(np.tri(tokens + 1, tokens, -1)))
+    said = torch.tensor([game(one) for one in keep], dtype=torch.float64)
+    return filled_lime(torch.from_numpy(keep).double(), said, near).numpy()
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 3, 5, 6])
+def test_scores_of_lime_are_those_of_the_likeliest_process(tokens):
+    game = rough(tokens) if tokens > 2 else lambda keep: float(keep.sum() ** 2)
+    keep = np.random.default_rng(1).random((9, tokens)) < 0.5
+    said = np.array([game(one) for one in keep])
+    first = np.abs(regression(process(keep, said - said.mean(), np.ones(tokens), alike), tokens))
+    relative = np.sqrt(np.maximum(first / first.max(), 0.05))
+    wanted = regression(process(keep, said - said.mean(), relative / relative.mean(), alike), tokens)
+    assert lime(keep, game) == pytest.approx(wanted, abs=1e-6)
+
+
+def test_asked_about_all_masks_lime_is_exact():
+    game = rough(6)
+    assert lime(all_masks(6), game) == pytest.approx(regression(game, 6), abs=1e-4)
+
+
+def test_lime_of_a_model_that_says_the_same_to_all_is_zero():
+    keep = np.random.default_rng(1).random((20, 8)) < 0.5
+    assert lime(keep, lambda _: 0.25) == pytest.approx(np.zeros(8), abs=1e-12)
+
+
+def test_lime_filled_in_leaves_less_to_chance():
+    model, batch = build(), batch_of(examples(sizes=(9,), pairs=False))
+    exact = Lime(30_000, ridge=1e-6).attribute(model, batch)
+    errors = {True: 0.0, False: 0.0}
+    for seed, how in itertools.product(range(6), errors):
+        scores = Lime(80, seed=seed, complements=True, filled=how, ridge=1e-6).attribute(model, batch)
+        errors[how] += float((scores - exact).square().sum())
+    assert errors[True] < errors[False] / 2
+
+
+def test_company_changes_nothing_of_lime():
+    model, some = build(), examples(sizes=(9, 3), pairs=False)
+    batch = batch_of(some)
+    method, target = Lime(60, filled=True), model(batch).logits.argmax(-1)
+    scores = method.attribute(model, batch)
+    for row, example in enumerate(some):
+        alone = method.attribute(model, batch_of([example]), int(target[row]))
+        assert torch.allclose(alone[0], scores[row, : alone.shape[1]], atol=1e-7)
+
+
+def test_of_the_choices_the_least_alike_is_taken():
+    rng = np.random.default_rng(0)
+    choices = rng.random((12, 5, 7)) < 0.5
+    chosen = [choices[0, 0]]
+    for each in choices[1:]:
+        like = [sum(float((2.0 * mask - 1) @ (2.0 * other - 1)) ** 2 for other in chosen) for mask in each]
+        chosen.append(each[int(np.argmin(like))])
+    assert torch.equal(spread_out(torch.from_numpy(choices)), torch.from_numpy(np.array(chosen)))
+
+
+def test_what_is_taken_is_drawn_evenly():
+    draws = [Lime(6, filled=True).draw(2, torch.Generator().manual_seed(seed)) for seed in range(500)]
+    masks = torch.stack(draws)[:, -1].long() @ torch.tensor([1, 2])
+    assert torch.all((masks.bincount(minlength=4) / 500 - 0.25).abs() < 0.07)
+    sizes = KernelShap(40, filled=True).draw(11, torch.Generator().manual_seed(0)).sum(dim=1)
+    assert sizes.bincount().tolist() == [0, *[4] * 10]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        KernelShap(4098, filled=True),
+        KernelShap(60, filled=True, max_bytes=1000),
+        Lime(2050, filled=True),
+        Lime(60, filled=True, max_bytes=1000),
+    ],
+)
 def test_more_than_it_can_take_is_refused(method):
     model, batch = build(), batch_of(examples(sizes=(13,), pairs=False))
     with pytest.raises(UserError, match="smaller n_samples"):
@@ -146,4 +239,5 @@ def test_more_than_it_can_take_is_refused(method):
 
 def test_auto_fills_in_where_there_is_room():
     assert KernelShap("auto").few(13).filled
+    assert not Lime("auto", filled=True).few(13).filled, "it takes more copies than can be filled in"
     assert not KernelShap("auto", max_bytes=1 << 20).few(13).filled, "whatever the number of copies it comes to"

@@ -1,82 +1,160 @@
 """What a model would say to the masked copies it was not asked about: a Gaussian process over masks.
 
-Shapley values depend only on half the difference between what is said to a mask and to its complement, so the process
-is of that. Two masks are alike by a line through the tokens, and by exp(-sum of the rates of the tokens at which they
-differ), so that tokens may count together as well as one by one. Shapley values of such a function have a closed form:
-no copies are drawn for them.
+Two masks are alike by a line through the tokens, and by exp(-sum of the rates of the tokens at which they differ), so
+that tokens may count together as well as one by one. Shapley values of such a function, and what LIME makes of it with
+infinitely many copies, have closed forms: no copies are drawn for them.
+
+Shapley values depend only on half the difference between what is said to a mask and to its complement, so theirs is a
+process of that.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
 from torch import Tensor
 
-FILLED = 4096
-"""The most copies: the covariances of their pairs take 34 MB, four times, and a second."""
+from trueness.errors import UserError
+
+_MOST_ROWS = 2049
+"""Of covariances: 34 MB, four times, and a second."""
 _NUGGET = 1e-6  # what a model says twice may differ so much, over the variance of what it says
-_FITTED = 512  # pairs by which rates are chosen
+_FITTED = 512  # rows by which rates are chosen
 _RATES = np.exp(np.linspace(-6.0, 1.5, 16))
+CHOICES = 16
+"""Masks of which one is taken: with 64 the errors are no smaller (24 tokens, 100 to 500 copies)."""
 _LEAST = 0.05  # of the largest score: tokens with smaller ones have the rate of this
 
 
-def bytes_of(copies: int, tokens: int) -> int:
-    """About what `filled_shapley` takes at most."""
-    pairs = copies // 2 + 1
-    return 8 * pairs * (4 * pairs + 8 * tokens)
+def room_for(rows: int, tokens: int, max_bytes: int | None) -> bool:
+    """Whether the process of so many rows, a copy or a pair of complements each, is small enough."""
+    return rows <= _MOST_ROWS and (max_bytes is None or _bytes_of(rows, tokens) <= max_bytes)
+
+
+def refuse_without_room(rows: int, tokens: int, max_bytes: int | None, *, copies: int, most: int) -> None:
+    """Raise where it is not: with so many copies, of which it takes `most` at most."""
+    if not room_for(rows, tokens, max_bytes):
+        raise UserError(
+            f"filled=true takes at most {most:,} copies, and {copies:,} of {tokens} tokens take about "
+            f"{_bytes_of(rows, tokens):,} bytes: take a smaller n_samples, a larger max_bytes, or leave it out."
+        )
+
+
+def _bytes_of(rows: int, tokens: int) -> int:
+    return 8 * rows * (4 * rows + 8 * tokens)
+
+
+def spread_out(choices: Iterable[Tensor]) -> Tensor:
+    """(masks, tokens) of the choices for each mask (choices, tokens) the one least like those before it.
+
+    Alike are masks that do the same, or the opposite, at most tokens: what is between the masks is nearer to one then.
+    No token and no mask of a size is preferred, so that a drawn mask remains a drawn mask.
+    """
+    chosen: list[Tensor] = []
+    products = torch.zeros(())  # of the signs of tokens, added up
+    for each in choices:
+        signs = 2 * each.double() - 1
+        # The sum of squared products with those before: whole numbers.
+        best = int(((signs @ products) * signs).sum(dim=-1).argmin()) if chosen else 0
+        products = products + torch.outer(signs[best], signs[best])
+        chosen.append(each[best])
+    return torch.stack(chosen)
 
 
 def filled_shapley(keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor) -> Tensor:
     """(tokens,) Shapley values of the process that says `said` (masks,) to the masks (masks, tokens), and both ends.
 
-    After each mask comes its complement. All in double precision. The values sum to the difference of the ends. Rates
-    are first equal, then grow with the root of the scores that this gives; how large they are is likeliest, given what
-    is said.
+    After each mask comes its complement. All in double precision. The values sum to the difference of the ends.
     """
-    tokens = keep.shape[1]
     keep = torch.cat([torch.ones_like(keep[:1]), keep[::2]])
     odd = torch.cat([(whole - empty)[None], said[::2] - said[1::2]]) / 2
-    equal = _likeliest(keep[:_FITTED], odd[:_FITTED], torch.ones_like(keep[0]))
-    first = _shapley(keep[:_FITTED], odd[:_FITTED], equal).abs()
+    scores = _by_scores(keep, odd, _odd_covariance, _shapley)
+    return scores + (whole - empty - scores.sum()) / keep.shape[1]
+
+
+def filled_lime(keep: Tensor, said: Tensor, nearness: Tensor) -> Tensor:
+    """(tokens,) what the regression of LIME would be with all masks, each as the process says it.
+
+    `nearness` (tokens + 1,) is the weight of a mask that keeps none, one, ... all tokens.
+    """
+
+    def scores(keep: Tensor, rates: Tensor, weight: Tensor) -> Tensor:
+        return _lime(keep, rates, weight, nearness)
+
+    return _by_scores(keep, said - said.mean(), _covariance, scores)
+
+
+Covariance = Callable[[Tensor, Tensor], Tensor]
+"""(masks, masks) of masks and rates."""
+Scores = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""(tokens,) of the process that is the likeness to masks, by rates, each times its weight."""
+
+
+def _by_scores(keep: Tensor, said: Tensor, covariance: Covariance, scores: Scores) -> Tensor:
+    """Rates are first equal, then grow with the root of the scores that this gives; how large is likeliest."""
+    few, told = keep[:_FITTED], said[:_FITTED]
+
+    def found(keep: Tensor, said: Tensor, rates: Tensor) -> Tensor:
+        rest, root = _whitened(covariance(keep, rates), said)
+        return scores(keep, rates, torch.linalg.solve_triangular(root.T, rest[:, None], upper=True)[:, 0])
+
+    first = found(few, told, _likeliest(few, told, covariance, torch.ones_like(keep[0]))).abs()
     relative = (first / first.max().clamp(min=1e-300)).clamp(min=_LEAST).sqrt()
-    scores = _shapley(keep, odd, _likeliest(keep[:_FITTED], odd[:_FITTED], relative / relative.mean()))
-    return scores + (whole - empty - scores.sum()) / tokens
+    return found(keep, said, _likeliest(few, told, covariance, relative / relative.mean()))
 
 
-def _likeliest(keep: Tensor, odd: Tensor, relative: Tensor) -> Tensor:
+def _likeliest(keep: Tensor, said: Tensor, covariance: Covariance, relative: Tensor) -> Tensor:
     """(tokens,) rates, of these relative sizes, under which the process says this most likely, at its best variance."""
     chosen, least = relative, float("inf")
     for rates in (rate * relative for rate in _RATES.tolist()):
-        rest, root = _whitened(keep, odd, rates)
-        variance = (rest @ rest / len(odd)).clamp(min=1e-300)
-        surprise = float(len(odd) / 2 * variance.log() + root.diagonal().log().sum())
+        rest, root = _whitened(covariance(keep, rates), said)
+        variance = (rest @ rest / len(said)).clamp(min=1e-300)
+        surprise = float(len(said) / 2 * variance.log() + root.diagonal().log().sum())
         if surprise < least:
             chosen, least = rates, surprise
     return chosen
 
 
-def _whitened(keep: Tensor, odd: Tensor, rates: Tensor) -> tuple[Tensor, Tensor]:
-    """What is said with unit covariance, and the root of the covariance.
+def _whitened(covariance: Tensor, said: Tensor) -> tuple[Tensor, Tensor]:
+    """What is said with unit covariance, and the root of the covariance, which is overwritten."""
+    covariance.diagonal().add_(_NUGGET)
+    root = torch.linalg.cholesky(covariance)
+    return torch.linalg.solve_triangular(root, said[:, None], upper=False)[:, 0], root
 
-    With d the rates of the tokens at which two masks differ and D those of all, it is (exp(-d) - exp(d - D)) over what
-    a mask has with itself, and the line: the mean over tokens of 1 where both do the same, of -1 elsewhere.
-    """
-    size, signs = keep @ rates, 2 * keep - 1
-    apart = size[:, None] + size - 2 * (keep * rates) @ keep.T
+
+def _apart(keep: Tensor, rates: Tensor) -> Tensor:
+    """(masks, masks) the rates of the tokens at which two masks differ."""
+    size = keep @ rates
+    return size[:, None] + size - 2 * (keep * rates) @ keep.T
+
+
+def _with_line(covariance: Tensor, keep: Tensor) -> Tensor:
+    """The mean over tokens of 1 where two masks do the same, of -1 elsewhere, is added."""
+    signs = 2 * keep - 1
+    return covariance.addmm_(signs, signs.T, alpha=1 / keep.shape[1])
+
+
+def _covariance(keep: Tensor, rates: Tensor) -> Tensor:
+    """exp(-d) with d the rates of the tokens at which two masks differ, the line, and 1 for what all have in common."""
+    return _with_line(_apart(keep, rates).neg_().exp_().add_(1), keep)
+
+
+def _odd_covariance(keep: Tensor, rates: Tensor) -> Tensor:
+    """With D the rates of all tokens, (exp(-d) - exp(d - D)) over what a mask has with itself, and the line."""
+    apart = _apart(keep, rates)
     covariance = torch.exp(apart - rates.sum()).neg_()
     covariance += apart.neg_().exp_()
     covariance /= _itself(rates)
-    covariance.addmm_(signs, signs.T, alpha=1 / len(rates))
-    covariance.diagonal().add_(_NUGGET)
-    root = torch.linalg.cholesky(covariance)
-    return torch.linalg.solve_triangular(root, odd[:, None], upper=False)[:, 0], root
+    return _with_line(covariance, keep)
 
 
 def _itself(rates: Tensor) -> Tensor:
     return -torch.expm1(-rates.sum())
 
 
-def _shapley(keep: Tensor, odd: Tensor, rates: Tensor) -> Tensor:
+def _shapley(keep: Tensor, rates: Tensor, weight: Tensor) -> Tensor:
     """(tokens,) Shapley values of the process: those of the likeness to each mask, weighted as the process does.
 
     In exp(-d) a token that the mask keeps adds (1 - rho) times the likeness of the others, one that it hides takes it
@@ -84,14 +162,46 @@ def _shapley(keep: Tensor, odd: Tensor, rates: Tensor) -> Tensor:
     drawn evenly: the mean likeness is the integral of the product over the others of q + (1 - q) rho, where the mask
     keeps them, and 1 - q + q rho elsewhere, by as many points as make it exact. The complement's has the other sign.
     """
-    rest, root = _whitened(keep, odd, rates)
-    weight = torch.linalg.solve_triangular(root.T, rest[:, None], upper=True)[:, 0]
     points, share = (keep.new_tensor(each) for each in np.polynomial.legendre.leggauss(len(rates) // 2 + 1))
     q, rho = (points + 1) / 2, torch.exp(-rates)[:, None]
     kept, hidden = q + (1 - q) * rho, 1 - q + q * rho
     product = torch.exp(keep @ kept.log() + (1 - keep) @ hidden.log()) * share / 2
     of_kept, of_hidden = (product @ (1 / each).T for each in (kept, hidden))
     together = weight @ torch.where(keep > 0, of_kept, -of_hidden) * (1 - rho[:, 0])
-    line = weight @ (2 * keep - 1) / len(rates)
-    values: Tensor = 2 * (together / _itself(rates) + line)
+    values: Tensor = 2 * (together / _itself(rates) + _slope(keep, weight))
     return values
+
+
+def _slope(keep: Tensor, weight: Tensor) -> Tensor:
+    """(tokens,) half of what a token adds by the line."""
+    return weight @ (2 * keep - 1) / keep.shape[1]
+
+
+def _lime(keep: Tensor, rates: Tensor, weight: Tensor, nearness: Tensor) -> Tensor:
+    """(tokens,) the regression of the process on tokens, over all masks weighted by their nearness.
+
+    It takes the mean over all masks of nearness times likeness, also times each token. Were nearness a power of the
+    number of tokens kept, w^size, these would be products over tokens: with rho = exp(-rate) and a mask that keeps the
+    token (rho + w) / 2, or that hides it (1 + w rho) / 2, of which w / 2 or w rho / 2 is where the token is kept. As a
+    function of the size nearness is a sum of such powers, of the roots w of 1: its Fourier series.
+    """
+    tokens = len(rates)
+    size = torch.arange(tokens + 1, dtype=keep.dtype, device=keep.device)
+    powers = torch.polar(torch.ones_like(size), 2 * torch.pi * size / (tokens + 1))
+    rho = torch.exp(-rates)[:, None]
+    kept, hidden = (rho + powers) / 2, (1 + powers * rho) / 2
+    there = keep.to(powers)
+    product = torch.exp(there @ kept.log() + (1 - there) @ hidden.log()) * torch.fft.fft(nearness) / (tokens + 1)
+    with_kept, with_hidden = ((product @ (powers * each / 2).T).real for each in (1 / kept, rho / hidden))
+    with_token = torch.where(keep > 0, with_kept, with_hidden)
+    # How often masks of each size occur, times their nearness.
+    often = torch.exp(torch.lgamma(size[-1] + 1) - torch.lgamma(size + 1) - torch.lgamma(size[-1] - size + 1))
+    often = often / often.sum() * nearness
+    all_of_them, one = often.sum(), (often * size).sum() / tokens
+    two = (often * size * (size - 1)).sum() / (tokens * max(tokens - 1, 1))
+    right = weight @ (with_token - product.sum(dim=1).real[:, None] * one / all_of_them)
+    # Tokens have one variance and one covariance with each other.
+    both = two - one * one / all_of_them
+    own = one - one * one / all_of_them - both
+    scores: Tensor = (right - both * right.sum() / (own + tokens * both)) / own
+    return scores + 2 * _slope(keep, weight)

@@ -7,8 +7,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from trueness.errors import UserError
-from trueness.explainers.between_copies import FILLED, bytes_of, filled_shapley
+from trueness.explainers.between_copies import (
+    CHOICES,
+    filled_lime,
+    filled_shapley,
+    refuse_without_room,
+    room_for,
+    spread_out,
+)
 from trueness.explainers.contract import Facts
 from trueness.explainers.masking import MOST, ROUND, MaskingExplainer
 from trueness.explainers.tolerance import Count, number_of
@@ -32,6 +38,9 @@ class Lime(MaskingExplainer):
     ridge: float = 1.0
     complements: bool = False
     """Whether each mask comes with its complement: the limit is the same, and less is left to chance."""
+    filled: bool = False
+    """Whether a Gaussian process says what the model would say to the masks that were not drawn, of at most 2,048
+    copies; there is no ridge then. The scores have the same limit; mostly fewer copies give the same error."""
 
     @property
     def auto(self) -> bool:
@@ -39,7 +48,7 @@ class Lime(MaskingExplainer):
 
     def few(self, count: int) -> Lime:  # noqa: ARG002
         # Among many copies the ridge does not count any more.
-        return replace(self, n_samples=ROUND, complements=True, ridge=1e-6)
+        return replace(self, n_samples=ROUND, complements=True, filled=False, ridge=1e-6)
 
     def needed(self, count: int) -> int:
         return count + 1  # and the intercept
@@ -47,15 +56,19 @@ class Lime(MaskingExplainer):
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """Each token kept or not, by a fair coin."""
         number = number_of(self.n_samples)
-        if not self.complements:
-            return torch.rand(number, count, generator=generator) < 0.5
-        half = torch.rand(number // 2, count, generator=generator) < 0.5
-        return torch.cat([half, ~half])
+        drawn = number // 2 if self.complements else number
+        if self.filled and drawn:
+            refuse_without_room(number + 1, count, self.max_bytes, copies=number, most=2048)
+            half = spread_out(torch.rand(CHOICES, count, generator=generator) < 0.5 for _ in range(drawn))
+        else:
+            half = torch.rand(drawn, count, generator=generator) < 0.5
+        return torch.cat([half, ~half]) if self.complements else half
 
     def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:  # noqa: ARG002
         """Ridge regression with a free intercept."""
-        share = keep.sum(dim=-1) / counts.clamp(min=1)[:, None]
-        weight = torch.exp(-((1 - share.sqrt()) ** 2) / (2 * self.width**2))
+        if self.filled:
+            return self._filled(keep, said, counts)
+        weight = self._nearness(keep.sum(dim=-1) / counts.clamp(min=1)[:, None])
         total = weight.sum(dim=-1, keepdim=True)
         # Centred by the weighted means, the intercept drops out.
         centred = keep - (weight[..., None] * keep).sum(dim=1, keepdim=True) / total[..., None]
@@ -64,6 +77,18 @@ class Lime(MaskingExplainer):
         gram = gram + self.ridge * torch.eye(keep.shape[-1], dtype=keep.dtype, device=keep.device)
         right = (centred * (weight * values)[..., None]).sum(dim=1)
         scores: Tensor = torch.linalg.solve(gram, right)
+        return scores
+
+    def _nearness(self, share: Tensor) -> Tensor:
+        """The weight of copies, by their share of tokens kept."""
+        return torch.exp(-((1 - share.sqrt()) ** 2) / (2 * self.width**2))
+
+    def _filled(self, keep: Tensor, said: Tensor, counts: Tensor) -> Tensor:
+        scores = torch.zeros_like(keep[:, 0])
+        for row, count in enumerate(counts.int().tolist()):
+            if count:
+                nearness = self._nearness(torch.arange(count + 1).to(keep) / count)
+                scores[row, :count] = filled_lime(keep[row, :, :count], said[row], nearness)
         return scores
 
 
@@ -90,13 +115,13 @@ class KernelShap(MaskingExplainer):
         return self.n_samples == "auto"
 
     def few(self, count: int) -> KernelShap | None:
-        return None if 2**count - 2 <= MOST else replace(self, n_samples=ROUND, filled=self._fits(FILLED, count))
+        return None if 2**count - 2 <= MOST else replace(self, n_samples=ROUND, filled=self._fits(4096, count))
 
     def _exact(self, count: int) -> bool:
         return count < 62 and 2**count - 2 <= number_of(self.n_samples)
 
     def _fits(self, copies: int, count: int) -> bool:
-        return copies <= FILLED and (self.max_bytes is None or bytes_of(copies, count) <= self.max_bytes)
+        return room_for(copies // 2 + 1, count, self.max_bytes)
 
     def needed(self, count: int) -> int:
         return 0 if self._exact(count) else 2 * count  # a complement says nothing new
@@ -109,14 +134,15 @@ class KernelShap(MaskingExplainer):
             numbers = torch.arange(1, 2**count - 1)
             return (numbers[:, None] >> torch.arange(count)) & 1 == 1
         pairs = max(1, number_of(self.n_samples) // 2)
-        if self.filled and not self._fits(2 * pairs, count):
-            raise UserError(
-                f"filled=true takes at most {FILLED:,} copies, and {2 * pairs:,} of {count} tokens take about "
-                f"{bytes_of(2 * pairs, count):,} bytes: take a smaller n_samples, a larger max_bytes, or leave it out."
-            )
-        size = torch.randint(1, count, (pairs,), generator=generator)
-        rank = torch.rand(pairs, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
-        half = rank < size[:, None]
+        if self.filled:
+            refuse_without_room(pairs + 1, count, self.max_bytes, copies=2 * pairs, most=4096)
+            # Sizes are spread out, too.
+            step = (torch.arange(pairs) + torch.rand((), generator=generator)) * (count - 1) / pairs
+            sizes = 1 + step.int().clamp(max=count - 2)[torch.randperm(pairs, generator=generator)]
+            half = spread_out(_ranks(CHOICES, count, generator) < size for size in sizes)
+        else:
+            sizes = torch.randint(1, count, (pairs,), generator=generator)
+            half = _ranks(pairs, count, generator) < sizes[:, None]
         return torch.stack([half, ~half], dim=1).flatten(0, 1)
 
     def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:
@@ -146,6 +172,11 @@ class KernelShap(MaskingExplainer):
             some = slice(int(counts[row]))
             scores[row, some] = filled_shapley(keep[row, :, some], said[row], whole[row], empty[row])
         return scores
+
+
+def _ranks(number: int, count: int, generator: torch.Generator) -> Tensor:
+    """(number, count) orders of the tokens, drawn."""
+    return torch.rand(number, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
 
 
 @dataclass(frozen=True)
