@@ -37,7 +37,7 @@ def main() -> None:
                         said = game(keep)
                         found = {how: _solved(keep, said - empty, weight, whole - empty)}
                         if how == "ours":
-                            found["filled"] = _filled(keep, said, whole, empty)
+                            found["filled"] = _filled(game, tokens, each * tokens, seed)
                         for name, values in found.items():
                             off = float(((values - truth) ** 2).sum() / (truth**2).sum())
                             errors.setdefault((name, each), []).append(off)
@@ -77,9 +77,10 @@ def _ours(tokens: int, count: int, seed: int) -> tuple[npt.NDArray[np.bool_], Fl
     return keep, 1 / (size * (tokens - size))
 
 
-def _filled(keep: npt.NDArray[np.bool_], said: Floats, whole: float, empty: float) -> Floats:
-    ends = (torch.tensor(end, dtype=torch.float64) for end in (whole, empty))
-    found = filled_shapley(torch.from_numpy(keep).double(), torch.from_numpy(said), *ends)
+def _filled(game: Game, tokens: int, count: int, seed: int) -> Floats:
+    keep = KernelShap(count, filled=True).draw(tokens, torch.Generator().manual_seed(seed))
+    empty, whole, *said = torch.from_numpy(game(np.array([[False] * tokens, [True] * tokens, *keep.numpy()])))
+    found = filled_shapley(keep.double(), torch.stack(said), whole, empty)
     return np.asarray(found, dtype=np.float64)
 
 

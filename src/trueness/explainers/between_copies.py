@@ -18,13 +18,14 @@ from torch import Tensor
 
 from trueness.errors import UserError
 
+CHOICES = 32
+"""Masks of which one is taken. Of 24 tokens and 80 to 250 copies, 16 make the error 0.81 to 0.96 of what one makes it,
+64 0.73 to 0.92, and 256 no less."""
 _MOST_ROWS = 2049
 """Of covariances: 34 MB, four times, and a second."""
 _NUGGET = 1e-6  # what a model says twice may differ so much, over the variance of what it says
 _FITTED = 512  # rows by which rates are chosen
 _RATES = np.exp(np.linspace(-6.0, 1.5, 16))
-CHOICES = 16
-"""Masks of which one is taken: with 64 the errors are no smaller (24 tokens, 100 to 500 copies)."""
 _LEAST = 0.05  # of the largest score: tokens with smaller ones have the rate of this
 
 
