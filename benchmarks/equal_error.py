@@ -48,7 +48,13 @@ def methods(steps: tuple[int, ...], samples: int, many: int, device: str) -> lis
     return [
         Method("integrated gradients", lambda n, _: IntegratedGradients(n), steps, 300, drawn=False),
         Method("LIME", lime, (samples,), many, drawn=True),
-        Method("Kernel SHAP", lambda n, seed: KernelShap(n, seed=seed, filled=n <= 4096), (samples,), many, drawn=True),
+        Method(
+            "Kernel SHAP",
+            lambda n, seed: KernelShap(n, seed=seed, filled=device == "cpu" and n <= 4096),
+            (samples,),
+            many,
+            drawn=True,
+        ),
     ]
 
 

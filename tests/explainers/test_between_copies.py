@@ -229,11 +229,12 @@ def test_what_is_taken_is_drawn_evenly():
         KernelShap(60, filled=True, max_bytes=1000),
         Lime(2050, filled=True),
         Lime(60, filled=True, max_bytes=1000),
+        Lime(60, filled=True, width=0.1),
     ],
 )
 def test_more_than_it_can_take_is_refused(method):
     model, batch = build(), batch_of(examples(sizes=(13,), pairs=False))
-    with pytest.raises(UserError, match="smaller n_samples"):
+    with pytest.raises(UserError, match=r"smaller n_samples|width of at least"):
         method.attribute(model, batch)
 
 

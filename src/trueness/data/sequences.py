@@ -64,7 +64,7 @@ class Sequences:
 
 
 def taken(values: Tensor, index: Tensor) -> Tensor:
-    """Those rows; of a single row, which all must be, views: on a GPU a short text waits for every launch."""
+    """The rows of those numbers; of a single row, all 0, views: on a GPU a short text waits for every launch."""
     return values.expand(len(index), *values.shape[1:]) if len(values) == 1 else values[index]
 
 

@@ -36,15 +36,17 @@ def room_for(rows: int, tokens: int, max_bytes: int | None) -> bool:
 
 def refuse_without_room(rows: int, tokens: int, max_bytes: int | None, *, copies: int, most: int) -> None:
     """Raise where it is not: with so many copies, of which it takes `most` at most."""
+    if copies > most:
+        raise UserError(f"filled=true takes at most {most:,} copies, not {copies:,}: take a smaller n_samples.")
     if not room_for(rows, tokens, max_bytes):
         raise UserError(
-            f"filled=true takes at most {most:,} copies, and {copies:,} of {tokens} tokens take about "
-            f"{_bytes_of(rows, tokens):,} bytes: take a smaller n_samples, a larger max_bytes, or leave it out."
+            f"filled=true takes about {_bytes_of(rows, tokens):,} bytes with {copies:,} copies of {tokens} tokens, "
+            f"more than max_bytes={max_bytes}: take a smaller n_samples, a larger max_bytes, or leave it out."
         )
 
 
 def _bytes_of(rows: int, tokens: int) -> int:
-    return 8 * rows * (4 * rows + 8 * tokens)
+    return 8 * rows * (4 * rows + 8 * tokens) + 96 * tokens**2
 
 
 def spread_out(choices: Iterable[Tensor]) -> Tensor:
@@ -198,11 +200,10 @@ def _lime(keep: Tensor, rates: Tensor, weight: Tensor, nearness: Tensor) -> Tens
     # How often masks of each size occur, times their nearness.
     often = torch.exp(torch.lgamma(size[-1] + 1) - torch.lgamma(size + 1) - torch.lgamma(size[-1] - size + 1))
     often = often / often.sum() * nearness
-    all_of_them, one = often.sum(), (often * size).sum() / tokens
-    two = (often * size * (size - 1)).sum() / (tokens * max(tokens - 1, 1))
-    right = weight @ (with_token - product.sum(dim=1).real[:, None] * one / all_of_them)
-    # Tokens have one variance and one covariance with each other.
-    both = two - one * one / all_of_them
-    own = one - one * one / all_of_them - both
-    scores: Tensor = (right - both * right.sum() / (own + tokens * both)) / own
+    mean = (often * size).sum() / often.sum()
+    right = weight @ (with_token - product.sum(dim=1).real[:, None] * mean / tokens)
+    # Tokens have one variance and one covariance: `own` is their difference, `of_all` the variance of the size.
+    of_all = (often * (size - mean) ** 2).sum() / tokens
+    own = (often * size * (tokens - size)).sum() / (tokens * (tokens - 1)) if tokens > 1 else of_all
+    scores: Tensor = (right - right.mean()) / own + right.mean() / of_all
     return scores + 2 * _slope(keep, weight)

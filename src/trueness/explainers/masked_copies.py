@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from trueness.errors import UserError
 from trueness.explainers.between_copies import (
     CHOICES,
     filled_lime,
@@ -18,6 +19,9 @@ from trueness.explainers.between_copies import (
 from trueness.explainers.contract import Facts
 from trueness.explainers.masking import MOST, ROUND, MaskingExplainer
 from trueness.explainers.tolerance import Count, number_of
+
+_NARROW = 0.15
+"""Of LIME's widths: with less the copies of a short text that lack a token weigh nothing beside the whole text."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Lime(MaskingExplainer):
     """Whether each mask comes with its complement: the limit is the same, and less is left to chance."""
     filled: bool = False
     """Whether a Gaussian process says what the model would say to the masks that were not drawn, of at most 2,048
-    copies; there is no ridge then. The scores have the same limit; mostly fewer copies give the same error."""
+    copies (not "auto") and with a width of at least 0.15; there is no ridge then. The limit is the same; mostly fewer
+    copies give the same error."""
 
     @property
     def auto(self) -> bool:
@@ -56,9 +61,14 @@ class Lime(MaskingExplainer):
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """Each token kept or not, by a fair coin."""
         number = number_of(self.n_samples)
-        drawn = number // 2 if self.complements else number
-        if self.filled and drawn:
-            refuse_without_room(number + 1, count, self.max_bytes, copies=number, most=2048)
+        drawn = max(1, number // 2) if self.complements else number
+        if self.filled:
+            if self.width < _NARROW:
+                raise UserError(
+                    f"filled=true takes a width of at least {_NARROW}, not {self.width}: with less, few masks count."
+                )
+            copies = 2 * drawn if self.complements else drawn
+            refuse_without_room(copies, count, self.max_bytes, copies=copies, most=2048)
             half = spread_out(torch.rand(CHOICES, count, generator=generator) < 0.5 for _ in range(drawn))
         else:
             half = torch.rand(drawn, count, generator=generator) < 0.5
