@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from tests.memory import peak_bytes
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.errors import UserError
 from trueness.explainers import KernelShap, Lime
-from trueness.explainers.between_copies import filled_lime, filled_shapley, spread_out
+from trueness.explainers.between_copies import _bytes_of, filled_lime, filled_shapley, spread_out
 
 
 def alike(one, other, rates):
@@ -236,6 +237,20 @@ def test_more_than_it_can_take_is_refused(method):
     model, batch = build(), batch_of(examples(sizes=(13,), pairs=False))
     with pytest.raises(UserError, match=r"smaller n_samples|width of at least"):
         method.attribute(model, batch)
+
+
+@pytest.mark.parametrize(("copies", "tokens"), [(32, 24), (16, 300), (128, 512), (400, 20)])
+@pytest.mark.parametrize("kind", [Lime, KernelShap])
+def test_it_takes_no_more_than_it_says(kind, copies, tokens):
+    method, ends = kind(copies, filled=True), torch.zeros(1, dtype=torch.float64)
+
+    def work():
+        keep = method.draw(tokens, torch.Generator().manual_seed(0))
+        said = torch.sin(torch.arange(len(keep), dtype=torch.float64))
+        method.solve(keep.double()[None], said[None], ends + 1, ends, torch.tensor([float(tokens)]))
+
+    rows = copies if kind is Lime else copies // 2 + 1
+    assert peak_bytes(work) <= 1.2 * _bytes_of(rows, tokens)
 
 
 def test_auto_fills_in_where_there_is_room():
