@@ -7,6 +7,14 @@ import typer
 from trueness.cli.stopping import resumable
 
 
+@pytest.fixture(autouse=True)
+def as_on_a_terminal():
+    """What a shell starts in the background ignores Ctrl-C, these tests too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_command_with_the_way_on(capsys, number, status):
     with pytest.raises(typer.Exit) as end, resumable():
