@@ -10,6 +10,7 @@ from torch import Tensor
 from trueness.errors import UserError
 from trueness.explainers.between_copies import (
     CHOICES,
+    ROWS,
     filled_lime,
     filled_shapley,
     refuse_without_room,
@@ -67,8 +68,7 @@ class Lime(MaskingExplainer):
                 raise UserError(
                     f"filled=true takes a width of at least {_NARROW}, not {self.width}: with less, few masks count."
                 )
-            copies = 2 * drawn if self.complements else drawn
-            refuse_without_room(copies, count, self.max_bytes, copies=copies, most=2048)
+            refuse_without_room(2 * drawn if self.complements else drawn, count, self.max_bytes, each=1)
             half = spread_out(torch.rand(CHOICES, count, generator=generator) < 0.5 for _ in range(drawn))
         else:
             half = torch.rand(drawn, count, generator=generator) < 0.5
@@ -125,13 +125,14 @@ class KernelShap(MaskingExplainer):
         return self.n_samples == "auto"
 
     def few(self, count: int) -> KernelShap | None:
-        return None if 2**count - 2 <= MOST else replace(self, n_samples=ROUND, filled=self._fits(4096, count))
+        return (
+            None
+            if 2**count - 2 <= MOST
+            else replace(self, n_samples=ROUND, filled=room_for(ROWS, count, self.max_bytes))
+        )
 
     def _exact(self, count: int) -> bool:
         return count < 62 and 2**count - 2 <= number_of(self.n_samples)
-
-    def _fits(self, copies: int, count: int) -> bool:
-        return room_for(copies // 2 + 1, count, self.max_bytes)
 
     def needed(self, count: int) -> int:
         return 0 if self._exact(count) else 2 * count  # a complement says nothing new
@@ -145,7 +146,7 @@ class KernelShap(MaskingExplainer):
             return (numbers[:, None] >> torch.arange(count)) & 1 == 1
         pairs = max(1, number_of(self.n_samples) // 2)
         if self.filled:
-            refuse_without_room(pairs + 1, count, self.max_bytes, copies=2 * pairs, most=4096)
+            refuse_without_room(pairs, count, self.max_bytes, each=2)
             # Sizes are spread out, too.
             step = (torch.arange(pairs) + torch.rand((), generator=generator)) * (count - 1) / pairs
             sizes = 1 + step.int().clamp(max=count - 2)[torch.randperm(pairs, generator=generator)]
