@@ -14,7 +14,7 @@ from trueness.explainers import (
     Lime,
     SmoothGradient,
 )
-from trueness.explainers.tolerance import clenshaw_curtis, until_accurate
+from trueness.explainers.tolerance import clenshaw_curtis, until_accurate, until_integrated
 
 METHODS = {
     "integrated-gradients": (IntegratedGradients("auto", tolerance=1e-3), IntegratedGradients(300), 1e-3),
@@ -58,6 +58,22 @@ def test_clenshaw_curtis_is_exact_for_polynomials():
         assert np.allclose(finer[::2], points, atol=1e-15)
 
 
+def test_a_turn_between_few_points_is_found():
+    """Two tokens whose scores turn near 0.3, in opposite ways: neither five points nor completeness see it."""
+    asked = []
+
+    def values(points):
+        asked.extend(points.tolist())
+        turn = torch.exp(-(((points - 0.31) / 0.03) ** 2))
+        return torch.stack([1 + 20 * turn, 1 - 20 * turn], dim=1), 2 * points
+
+    found = until_integrated(values, torch.zeros((), dtype=torch.float64), 0.01)
+    hump = 20 * 0.03 * np.pi**0.5
+    assert found.scores[0].tolist() == pytest.approx([1 + hump, 1 - hump], rel=0.01)
+    assert float(found.error) <= 0.01
+    assert len(asked) == len(set(asked)), "each point is looked at once"
+
+
 def test_the_jackknife_of_means_is_the_standard_error():
     values = torch.randn(2000, generator=torch.Generator().manual_seed(0)).double()
     found = until_accurate(lambda number: values[number][None, None] + 3, lambda some: torch.stack(some).mean(0), 1e-9)
@@ -84,3 +100,20 @@ def test_a_count_that_is_none_is_refused(count):
 def test_a_setting_of_another_type_is_refused(name, message):
     with pytest.raises(UserError, match=message):
         TEXT_EXPLAINERS[name]
+
+
+@pytest.mark.parametrize(
+    "name", ["lime", "kernel-shap", "occlusion", "lime[n_samples=auto]", "kernel-shap[n_samples=auto]"]
+)
+def test_a_text_without_tokens_to_explain_scores_nothing(name):
+    """Alone, and in company, which it does not change."""
+    model, batch = build(), batch_of(examples(sizes=(6, 12), pairs=False))
+    method = TEXT_EXPLAINERS[name]
+    before = method.attribute(model, batch, 0)
+    batch.text.mask[0] = False
+    beside = method.attribute(model, batch, 0)
+    assert not beside[0].any()
+    assert torch.equal(beside[1], before[1])
+    batch.text.mask[1] = False
+    assert not method.attribute(model, batch, 0).any()
+    assert not any(error.any() for error in method.checks(model, batch, 0).values())

@@ -77,7 +77,7 @@ def texts(
     return {"texts": table, "about": about, "said": said}
 
 
-@task("audit/explained", version=4)
+@task("audit/explained", version=5)
 def explained(
     inputs: Mapping[str, Stored],
     *,

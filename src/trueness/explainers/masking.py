@@ -86,6 +86,8 @@ def explain_together(
     explainers: Sequence[MaskingExplainer], model: TextNetwork, batch: Batch, target: Target = "predicted"
 ) -> list[Tensor]:
     """The scores (batch, tokens) of each explainer; a mask that several of them ask for is computed once."""
+    if not batch.mask.any():  # Nothing to explain.
+        return [model.embedding.weight.new_zeros(batch.tokens.shape) for _ in explainers]
     asked: dict[tuple[HiddenToken, bool], list[int]] = {}
     found: dict[int, Tensor] = {}
     for number, explainer in enumerate(explainers):
@@ -132,7 +134,7 @@ def _sampled(explainer: MaskingExplainer, model: TextNetwork, batch: Batch, targ
         features = _features(text, restart=explainer.restart)
         counts = features.amax(dim=-1) + 1
         count = int(counts)
-        few = explainer.few(count)
+        few = explainer.few(count) if count else None
         if few is None:
             all_of_them: dict[str, Any] = {"n_samples": MOST}
             every = replace(explainer, **all_of_them)

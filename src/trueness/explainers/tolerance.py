@@ -84,30 +84,35 @@ def clenshaw_curtis(intervals: int) -> tuple[npt.NDArray[np.float64], npt.NDArra
 
 
 def until_integrated(
-    values: Callable[[Tensor], tuple[Tensor, Tensor]], like: Tensor, tolerance: float, most: int = 128
+    values: Callable[[Tensor], tuple[Tensor, Tensor]], like: Tensor, tolerance: float, least: int = 16, most: int = 128
 ) -> Estimate:
     """(1, tokens) integrals over [0, 1] of what `values` says at points: (points, tokens), and the output (points,).
 
-    Points are halved until the change of the scores, extrapolated by how it fell, and the part of the output's
-    difference that they miss, are small. Both ends are points: completeness costs nothing more.
+    Intervals are halved until the change of the scores, extrapolated by how it fell, and the part of the output's
+    difference that they miss, are small; not before `least`, since a model that turns within a tenth of the way looks
+    settled from afar. Both ends are points: completeness costs nothing more.
     """
     known: dict[float, Tensor] = {}
     ends: dict[float, Tensor] = {}
-    before, step = None, float("inf")
-    intervals = 2
-    while True:
+
+    def integral(intervals: int) -> Tensor:
         points, weights = clenshaw_curtis(intervals)
-        new = [float(point) for point in points.round(14) if float(point) not in known]
-        found, outputs = values(like.new_tensor(new))
-        known |= dict(zip(new, found, strict=True))
-        ends |= dict(zip(new, outputs, strict=True))
-        scores = like.new_tensor(weights) @ torch.stack([known[float(point)] for point in points.round(14)])
+        names = [float(point) for point in points.round(14)]
+        if new := [name for name in names if name not in known]:
+            found, outputs = values(like.new_tensor(new))
+            known.update(zip(new, found, strict=True))
+            ends.update(zip(new, outputs, strict=True))
+        return like.new_tensor(weights) @ torch.stack([known[name] for name in names])
+
+    intervals, scores = least, integral(least)
+    half, quarter = integral(least // 2), integral(least // 4)
+    last, step = float((half - quarter).abs().sum()), float((scores - half).abs().sum())
+    while True:
         missed = (scores.sum() - (ends[1.0] - ends[0.0])).abs()
-        if before is not None:
-            last, step = step, float((scores - before).abs().sum())
-            error = torch.maximum(missed, missed.new_tensor(step * min(1.0, step / max(last, 1e-30))))
-            error = (error / scores.abs().sum().clamp(min=1e-12)).double()
-            if float(error) <= tolerance or intervals >= most:
-                return Estimate(scores[None], error)
-        before = scores
+        error = torch.maximum(missed, missed.new_tensor(step * min(1.0, step / max(last, 1e-30))))
+        error = (error / scores.abs().sum().clamp(min=1e-12)).double()
+        if float(error) <= tolerance or intervals >= most:
+            return Estimate(scores[None], error)
         intervals *= 2
+        half, scores = scores, integral(intervals)
+        last, step = step, float((scores - half).abs().sum())
