@@ -32,17 +32,17 @@ class LeaveOneOut(Explainer):
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
         with inspecting(model):
-            logits = logits_of(model, batch, self.max_bytes)
-            before = torch.softmax(logits, dim=-1)
-            after = torch.softmax(self._logits_without_each(model, batch), dim=-1)
-            return self._measure(before[:, None] - after, target_class(logits, batch, target)) * batch.mask
+            logits = self._logits(model, batch)
+            said = torch.softmax(logits, dim=-1)
+            chosen = target_class(logits[:, -1], batch, target)
+            return self._measure(said[:, -1:] - said[:, :-1], chosen) * batch.mask
 
     def _measure(self, change: Tensor, chosen: Tensor) -> Tensor:
         """(batch, tokens) from the change of every class's probability (batch, tokens, classes)."""
         return change.gather(2, chosen[:, None, None].expand(-1, change.shape[1], 1))[..., 0]
 
-    def _logits_without_each(self, model: TextNetwork, batch: Batch) -> Tensor:
-        """(batch, tokens, classes): the logits without the token at each position."""
+    def _logits(self, model: TextNetwork, batch: Batch) -> Tensor:
+        """(batch, tokens + 1, classes): without the token at each position, then of the whole text."""
         # On a GPU a step of the recurrence costs a launch whatever its size, so one large rerun is faster there.
         shared = (
             model
@@ -57,23 +57,25 @@ class LeaveOneOut(Explainer):
     def _shared(self, model: AttentiveClassifier, batch: Batch) -> Tensor:
         """Deletion in a BiLSTM: some positions of some texts of one length at a time."""
         limit = memory_for_batches(batch.tokens.device) if self.max_bytes is None else self.max_bytes
-        result = model.embedding.weight.new_zeros(*batch.tokens.shape, model.classes)
+        result = self._empty(model, batch)
         for length in sorted(set(batch.text.lengths.tolist())):
-            # Of every deletion: states of both directions, what attention makes of them, and the step at hand.
-            numbers = length * (3 * model.encoder.size + 8) + 16 * model.encoder.size
-            fitting = max(1, limit // (numbers * model.embedding.weight.element_size()))
+            # Of every deletion: what is read of states, what attention makes of it, and the step at hand.
+            numbers = length * (2 * sum(len(bias) for _, bias in _readers(model)) + 8) + 16 * model.encoder.size
+            fitting = max(1, limit // (numbers * model.embedding.weight.element_size()) - 1)
             at_once = min(length, fitting)
-            for rows in torch.split((batch.text.lengths == length).nonzero()[:, 0], max(1, fitting // length)):
+            for rows in torch.split((batch.text.lengths == length).nonzero()[:, 0], max(1, fitting // (length + 1))):
                 texts = batch.rows(rows).cut(length, full=True)
                 for begin in range(0, length, at_once):
                     end = min(length, begin + at_once)
-                    result[rows, begin:end] = _shared_states(model, texts, begin, end).to(result)
+                    found = _shared_states(model, texts, begin, end).to(result)
+                    result[rows, begin:end], result[rows, -1] = found[:, :-1], found[:, -1]
         return result
 
     def _rerun(self, model: TextNetwork, batch: Batch) -> Tensor:
         """Every variant as an example of its own."""
         row, position = batch.mask.nonzero(as_tuple=True)
-        result = model.embedding.weight.new_zeros(*batch.tokens.shape, model.classes)
+        result = self._empty(model, batch)
+        result[:, -1] = logits_of(model, batch, self.max_bytes)
 
         def work(places: Tensor, variants: Batch) -> Tensor:
             at = position[places]
@@ -87,6 +89,10 @@ class LeaveOneOut(Explainer):
             result[row[places], position[places]] = logits.to(result)
         return result
 
+    def _empty(self, model: TextNetwork, batch: Batch) -> Tensor:
+        rows, width = batch.tokens.shape
+        return model.embedding.weight.new_zeros(rows, width + 1, model.classes)
+
 
 class LeaveOneOutJW2019(LeaveOneOut):
     """Total variation when a token is left out (Jain and Wallace 2019): not negative, the same for every target."""
@@ -98,68 +104,94 @@ class LeaveOneOutJW2019(LeaveOneOut):
 
 
 def _shared_states(model: AttentiveClassifier, batch: Batch, begin: int, end: int) -> Tensor:
-    """Deletion in a BiLSTM: (batch, positions, classes) logits without the token at each position from begin to end.
+    """Deletion in a BiLSTM: (batch, positions + 1, classes) logits without each token from begin to end, and with all.
 
-    Forward states before the deleted token and backward states after it are those of the whole text. The texts have one
-    length.
+    Forward states before the deleted token and backward states after it are those of the whole text. Attention and
+    decoder read them through a linear layer, so each direction is read by itself, a shared state once, and no state is
+    kept. The texts have one length.
     """
     encoder = model.encoder
     assert isinstance(encoder, BiLSTM)
     embeddings = model.embed(batch)
     rows, width = batch.tokens.shape
     number, hidden = end - begin, encoder.forwards.hidden_size
-    states = embeddings.new_empty(number, rows, width, 2 * hidden)
-    _without_each(encoder.forwards, embeddings, begin, end, states[..., :hidden])
-    _without_each(encoder.backwards, embeddings.flip(1), width - end, width - begin, states[..., hidden:], reverse=True)
-    states = states.view(number * rows, width, -1)
-    left = batch.mask[None] & ~torch.eye(width, dtype=torch.bool, device=states.device)[begin:end, None]
-    mask = left.reshape(number * rows, width)
+    (by_attention, bias), (by_decoder, added) = _readers(model)
+    weight, bias = torch.cat([by_attention, by_decoder], dim=1), torch.cat([bias, torch.zeros_like(added)])
+    read = embeddings.new_empty(width, number + 1, rows, len(bias))
+    _read_without_each(encoder.forwards, embeddings, begin, weight[:hidden], bias, read)
+    _read_without_each(encoder.backwards, embeddings, begin, weight[hidden:], bias, read, reverse=True)
+    left = batch.mask.repeat(number + 1, 1, 1)
+    left[:-1] &= ~torch.eye(width, dtype=torch.bool, device=read.device)[begin:end, None]
     auxiliary = model.auxiliary(batch)
     if auxiliary is not None:
-        context = None if auxiliary.context is None else auxiliary.context.repeat(number, 1)
-        auxiliary = Auxiliary(auxiliary.summary.repeat(number, 1), context)
+        context = None if auxiliary.context is None else auxiliary.context.repeat(number + 1, 1)
+        auxiliary = Auxiliary(auxiliary.summary.repeat(number + 1, 1), context)
     query = auxiliary.summary if auxiliary is not None and model.config.head == "query" else None
-    weights = model.weigh(states, mask, query)
-    row = torch.arange(rows, device=states.device).repeat(number)
-    logits = model.decode(states, weights, batch.rows(row), auxiliary=auxiliary)
-    return logits.reshape(number, rows, -1).transpose(0, 1)
+    seen, features = read.flatten(1, 2).transpose(0, 1).tensor_split([by_attention.shape[1]], dim=-1)
+    weights = model.weigh_read(seen, left.flatten(0, 1), query)
+    logits = model.decode_read(torch.einsum("bt,bth->bh", weights, features) + added, auxiliary)
+    return logits.view(number + 1, rows, -1).transpose(0, 1)
 
 
-def _without_each(
-    lstm: nn.LSTM, inputs: Tensor, begin: int, end: int, states: Tensor, *, reverse: bool = False
+def _readers(model: AttentiveClassifier) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """What attention and decoder read of a state (size,): times a matrix (size, numbers), and a bias (numbers,)."""
+    whole = torch.eye(model.encoder.size).to(model.embedding.weight)
+    nothing = (whole[:, :0], whole[0, :0])
+
+    def of(layer: nn.Linear | None) -> tuple[Tensor, Tensor]:
+        if layer is None:
+            return whole, torch.zeros_like(whole[0])
+        return layer.weight.T, layer.weight.new_zeros(len(layer.weight)) if layer.bias is None else layer.bias
+
+    return nothing if model.attention is None else of(model.attention.read), of(model.decoding)
+
+
+def _read_without_each(
+    lstm: nn.LSTM,
+    inputs: Tensor,
+    begin: int,
+    weight: Tensor,
+    bias: Tensor,
+    read: Tensor,
+    *,
+    reverse: bool = False,
 ) -> None:
-    """States of a one-directional LSTM that reads a sequence without the token at each position from begin to end.
+    """What is read of the states of a one-directional LSTM, without the token at each of some positions from `begin`.
 
-    Into `states` (deleted position, batch, position, hidden), with `reverse` the last deletion and the last position
-    first; the entry at the deleted position itself is meaningless. At step t only the deletions at earlier positions
-    run on; the later ones still share the states of the whole sequence.
+    Into `read` (position, deleted position, batch, numbers), of the whole text last; with `reverse` the text is gone
+    through from its end, and what is read is added. The entry at the deleted position itself is meaningless. At each
+    step only deletions of tokens that were passed run on; the others still share the states of the whole text.
     """
-    rows, width, _ = inputs.shape
-    hidden, number = lstm.hidden_size, end - begin
+    width, number, rows, numbers = len(read), read.shape[1] - 1, *read.shape[2:]
+    hidden = lstm.hidden_size
+    # tanh(x) is 2 sigmoid(2x) - 1, at a third of the cost: cells are kept twice and states half as large as they are.
+    weight = 2 * weight
     weights: dict[str, Tensor] = dict(lstm.named_parameters())
-    # The three sigmoid gates stand together, so that one call computes them.
-    order = torch.arange(4 * hidden, device=inputs.device).view(4, hidden)[[0, 1, 3, 2]].flatten()
-    projected = inputs @ weights["weight_ih_l0"][order].T + (weights["bias_ih_l0"] + weights["bias_hh_l0"])[order]
-    recurrent = weights["weight_hh_l0"][order].T.contiguous()
-    # First the whole sequence, where nothing is deleted, then the deletions in the order in which they begin.
+    twice = torch.tensor([1.0, 1.0, 2.0, 1.0]).to(inputs).repeat_interleave(hidden)
+    projected = (inputs @ weights["weight_ih_l0"].T + (weights["bias_ih_l0"] + weights["bias_hh_l0"])) * twice
+    recurrent = 2 * weights["weight_hh_l0"].T * twice
+    # The whole text stands beside the deletion that begins first, so that all that run on stand together.
+    whole, first = (number, 0) if reverse else (0, 1)
     h = inputs.new_zeros(number + 1, rows, hidden)
     c = torch.zeros_like(h)
     gates = inputs.new_empty(number + 1, rows, 4 * hidden)
-    for t in range(width):
-        n = min(max(t - begin, 0), number)
-        if begin <= t < end:  # a deletion starts from the whole sequence's present state
-            h[n + 1], c[n + 1] = h[0], c[0]
-        active, now, cell = gates[: n + 1], h[: n + 1], c[: n + 1]
+    for t in reversed(range(width)) if reverse else range(width):
+        if 0 <= t - begin < number:  # A deletion starts from the whole text's present state.
+            h[first + t - begin], c[first + t - begin] = h[whole], c[whole]
+        passed = min(max(t + 1 - begin, 0), number) if reverse else min(max(t - begin, 0), number)
+        low, high = (passed, number) if reverse else (0, passed)
+        active, now, cell = gates[: high - low + 1], h[low : high + 1], c[low : high + 1]
         torch.mm(now.view(-1, hidden), recurrent, out=active.view(-1, 4 * hidden))
         active += projected[:, t]
-        i, f, o = active[..., : 3 * hidden].sigmoid_().chunk(3, dim=-1)
-        g = active[..., 3 * hidden :].tanh_()
-        cell.mul_(f).addcmul_(i, g)
-        torch.tanh(cell, out=now)
-        now.mul_(o)
+        i, f, g, o = active.sigmoid_().chunk(4, dim=-1)
+        cell.mul_(f).addcmul_(i, g, value=4).sub_(i, alpha=2)
+        torch.sigmoid(cell, out=now).sub_(0.5).mul_(o)
+        own, states = read[t, low:high].view(-1, numbers), h[first + low : first + high].view(-1, hidden)
         if reverse:
-            states[number - n :, :, width - 1 - t] = now[1:].flip(0)
-            states[: number - n, :, width - 1 - t] = now[0]
+            own.addmm_(states, weight)
+            shared = h[whole] @ weight
+            read[t, :low] += shared
+            read[t, -1] += shared
         else:
-            states[:n, :, t] = now[1:]
-            states[n:, :, t] = now[0]
+            torch.addmm(bias, states, weight, out=own)
+            read[t, high:] = torch.addmm(bias, h[whole], weight)

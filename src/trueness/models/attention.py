@@ -11,7 +11,24 @@ from torch import Tensor, nn
 Normaliser = Literal["softmax", "sparsemax", "entmax15"]
 
 
-class Additive(nn.Module):
+class Attention(nn.Module):
+    """Scores of states, in two steps: what it reads of a state is linear in it, what it makes of that need not be."""
+
+    @property
+    def read(self) -> nn.Linear | None:
+        """Through which states are read; None: as they are."""
+        return None
+
+    def forward(self, states: Tensor, query: Tensor | None = None) -> Tensor:
+        """(batch, tokens) scores."""
+        return self.scores(states if self.read is None else self.read(states), query)
+
+    def scores(self, read: Tensor, query: Tensor | None) -> Tensor:
+        """(batch, tokens), of what was read of states."""
+        raise NotImplementedError
+
+
+class Additive(Attention):
     """v . tanh(W h + b), and with a query v . tanh(W h + b + U q) (Bahdanau et al. 2015; Jain and Wallace 2019)."""
 
     def __init__(self, size: int, *, query: bool = False) -> None:
@@ -20,16 +37,20 @@ class Additive(nn.Module):
         self.query = nn.Linear(size, size // 2) if query else None
         self.weights = nn.Linear(size // 2, 1, bias=False)
 
-    def forward(self, states: Tensor, query: Tensor | None = None) -> Tensor:
-        """(batch, tokens) scores."""
-        inner = self.states(states)
+    @property
+    def read(self) -> nn.Linear:
+        """W h + b."""
+        return self.states
+
+    def scores(self, read: Tensor, query: Tensor | None) -> Tensor:
+        """The product of v and the tanh of it."""
         if self.query is not None and query is not None:
-            inner = inner + self.query(query)[:, None]
-        scores: Tensor = self.weights(torch.tanh(inner))
+            read = read + self.query(query)[:, None]
+        scores: Tensor = self.weights(torch.tanh(read))
         return scores.squeeze(-1)
 
 
-class Dot(nn.Module):
+class Dot(Attention):
     """h . q / sqrt(size); without a query q is learned, as Jain and Wallace's code has it."""
 
     def __init__(self, size: int, *, query: bool = False) -> None:
@@ -37,14 +58,17 @@ class Dot(nn.Module):
         self._scale = math.sqrt(size)
         self.weights = None if query else nn.Linear(size, 1, bias=False)
 
-    def forward(self, states: Tensor, query: Tensor | None = None) -> Tensor:
-        """(batch, tokens) scores."""
+    @property
+    def read(self) -> nn.Linear | None:
+        """The product with what is learned; the whole state where there is a query."""
+        return self.weights
+
+    def scores(self, read: Tensor, query: Tensor | None) -> Tensor:
+        """Scaled."""
         if self.weights is not None:
-            scores: Tensor = self.weights(states).squeeze(-1)
-        else:
-            assert query is not None
-            scores = torch.einsum("bth,bh->bt", states, query)
-        return scores / self._scale
+            return read.squeeze(-1) / self._scale
+        assert query is not None
+        return torch.einsum("bth,bh->bt", read, query) / self._scale
 
 
 def uniform(mask: Tensor) -> Tensor:

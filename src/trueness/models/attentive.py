@@ -151,29 +151,47 @@ class AttentiveClassifier(TextNetwork):
 
     def weigh(self, states: Tensor, mask: Tensor, query: Tensor | None) -> Tensor:
         """(batch, tokens) weights of the states of one text, 0 outside the mask."""
+        read = states if self.attention is None or self.attention.read is None else self.attention.read(states)
+        return self.weigh_read(read, mask, query)
+
+    def weigh_read(self, read: Tensor, mask: Tensor, query: Tensor | None) -> Tensor:
+        """The same, of what attention reads of the states."""
         if self.config.attention == "frozen":
             raise UserError(
                 "A model with frozen attention needs the weights from outside: EncodedSplit.guide, or "
                 "forward(batch, attention=...)."
             )
         if self.attention is None:
-            return attentions.uniform(mask).to(states.dtype)
-        scores = self.attention(states, query)
+            return attentions.uniform(mask).to(read.dtype)
+        scores = self.attention.scores(read, query)
         return attentions.normalise(scores, mask, self.config.normaliser, self.config.temperature)
 
     def decode(self, states: Tensor, attention: Tensor, batch: Batch, *, auxiliary: Auxiliary | None = None) -> Tensor:
         """(batch, classes) logits of states mixed by attention."""
-        auxiliary = auxiliary or self.auxiliary(batch)
         context = _attended(states, attention)
-        if auxiliary is not None and self.config.head == "query":
-            context = torch.tanh(self.text_projection(context) + self.query_projection(auxiliary.summary))
-        elif auxiliary is not None and auxiliary.context is not None:
-            other = auxiliary.context
-            context = torch.cat([context, other, (context - other).abs(), context * other], dim=-1)
-        return self._logits(context)
+        read = context if self.decoding is None else self.decoding(context)
+        return self.decode_read(read, auxiliary or self.auxiliary(batch))
+
+    @property
+    def decoding(self) -> nn.Linear | None:
+        """Through which the decoder reads the attended state; None: as it is."""
+        if self.config.head == "query":
+            return self.text_projection
+        return self.output if self.config.head == "linear" else None
+
+    def decode_read(self, read: Tensor, auxiliary: Auxiliary | None) -> Tensor:
+        """(..., classes) logits, of what the decoder reads of attended states (..., size)."""
+        if auxiliary is None:
+            return self._of_classes(read)
+        if auxiliary.context is None:
+            return self._logits(torch.tanh(read + self.query_projection(auxiliary.summary)))
+        other = auxiliary.context.expand_as(read)
+        return self._logits(torch.cat([read, other, (read - other).abs(), read * other], dim=-1))
 
     def _logits(self, context: Tensor) -> Tensor:
-        outputs: Tensor = self.output(context)
+        return self._of_classes(self.output(context))
+
+    def _of_classes(self, outputs: Tensor) -> Tensor:
         return torch.cat([-outputs, outputs], dim=-1) / 2 if self.config.one_logit else outputs
 
     def features(self, states: Tensor) -> Tensor:
@@ -184,17 +202,14 @@ class AttentiveClassifier(TextNetwork):
         """
         if self.config.head == "linear":
             return self._logits(states)
-        projected: Tensor = self.text_projection(states) if self.config.head == "query" else states
-        return projected
+        return states if self.decoding is None else self.decoding(states)
 
     def outputs(self, mixed: Tensor, auxiliary: Auxiliary | None) -> Tensor:
         """(batch, many, classes) logits of mixed features (batch, many, size)."""
         if auxiliary is None:
             return mixed
-        if auxiliary.context is None:
-            return self._logits(torch.tanh(mixed + self.query_projection(auxiliary.summary)[:, None]))
-        other = auxiliary.context[:, None].expand_as(mixed)
-        return self._logits(torch.cat([mixed, other, (mixed - other).abs(), mixed * other], dim=-1))
+        context = None if auxiliary.context is None else auxiliary.context[:, None]
+        return self.decode_read(mixed, Auxiliary(auxiliary.summary[:, None], context))
 
     def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
         """Predict; given embeddings or attention take the place of the model's own."""
