@@ -52,13 +52,14 @@ def test_peak_memory_stays_within_max_bytes_at_512_tokens(name):
     assert limit / 20 < peak <= 1.2 * limit
 
 
-def test_a_bilstm_keeps_to_it_within_one_text():
-    model, batch = build(), batch_of(examples(sizes=(30,), pairs=False))
-    whole = LeaveOneOut(max_bytes=1 << 30)
-    small = LeaveOneOut(max_bytes=128 << 10)
-    assert torch.allclose(small.attribute(model, batch), whole.attribute(model, batch), atol=1e-9)
-    assert peak_bytes(lambda: small.attribute(model, batch, 0)) <= 1.2 * (128 << 10)
-    assert peak_bytes(lambda: whole.attribute(model, batch, 0)) > 1.5 * (128 << 10), "the bound did something"
+@pytest.mark.parametrize(("attention", "head"), [("additive", "linear"), ("dot", "query")])
+def test_a_bilstm_keeps_to_it_within_one_text(attention, head):
+    model = build("bilstm", attention, head, embedding=32, hidden=32)
+    limit, batch = 1 << 20, batch_of(examples(sizes=(100, 80)))
+    bounded, free = (LeaveOneOut(max_bytes=bound) for bound in (limit, 1 << 30))
+    assert torch.allclose(bounded.attribute(model, batch), free.attribute(model, batch), atol=1e-9)
+    assert limit / 4 < peak_bytes(lambda: bounded.attribute(model, batch, 0)) <= 1.2 * limit
+    assert peak_bytes(lambda: free.attribute(model, batch, 0)) > 1.5 * limit, "the bound did something"
 
 
 def test_every_copy_once_shortest_first_and_cut():

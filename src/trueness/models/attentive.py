@@ -151,19 +151,18 @@ class AttentiveClassifier(TextNetwork):
 
     def weigh(self, states: Tensor, mask: Tensor, query: Tensor | None) -> Tensor:
         """(batch, tokens) weights of the states of one text, 0 outside the mask."""
-        read = states if self.attention is None or self.attention.read is None else self.attention.read(states)
-        return self.weigh_read(read, mask, query)
+        scores = states[..., 0] if self.attention is None else self.attention(states, query)
+        return self.normalise(scores, mask)
 
-    def weigh_read(self, read: Tensor, mask: Tensor, query: Tensor | None) -> Tensor:
-        """The same, of what attention reads of the states."""
+    def normalise(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """(batch, tokens) weights of attention's scores; without an attention they count for nothing."""
         if self.config.attention == "frozen":
             raise UserError(
                 "A model with frozen attention needs the weights from outside: EncodedSplit.guide, or "
                 "forward(batch, attention=...)."
             )
         if self.attention is None:
-            return attentions.uniform(mask).to(read.dtype)
-        scores = self.attention.scores(read, query)
+            return attentions.uniform(mask).to(scores.dtype)
         return attentions.normalise(scores, mask, self.config.normaliser, self.config.temperature)
 
     def decode(self, states: Tensor, attention: Tensor, batch: Batch, *, auxiliary: Auxiliary | None = None) -> Tensor:
