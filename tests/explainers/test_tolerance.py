@@ -58,13 +58,14 @@ def test_clenshaw_curtis_is_exact_for_polynomials():
         assert np.allclose(finer[::2], points, atol=1e-15)
 
 
-def test_a_turn_between_few_points_is_found():
-    """Two tokens whose scores turn near 0.3, in opposite ways: neither five points nor completeness see it."""
+@pytest.mark.parametrize("place", [0.31, 0.33, 0.38, 0.62, 0.67])
+def test_a_turn_between_few_points_is_found(place):
+    """Two tokens whose scores turn at a place, in opposite ways: neither five points nor completeness see it."""
     asked = []
 
     def values(points):
         asked.extend(points.tolist())
-        turn = torch.exp(-(((points - 0.31) / 0.03) ** 2))
+        turn = torch.exp(-(((points - place) / 0.03) ** 2))
         return torch.stack([1 + 20 * turn, 1 - 20 * turn], dim=1), 2 * points
 
     found = until_integrated(values, torch.zeros((), dtype=torch.float64), 0.01)

@@ -86,7 +86,8 @@ def explain_together(
     explainers: Sequence[MaskingExplainer], model: TextNetwork, batch: Batch, target: Target = "predicted"
 ) -> list[Tensor]:
     """The scores (batch, tokens) of each explainer; a mask that several of them ask for is computed once."""
-    if not batch.mask.any():  # Nothing to explain.
+    if not batch.mask.any():  # Nothing to explain; what is asked for is looked at all the same.
+        chosen_class(model, batch, target)
         return [model.embedding.weight.new_zeros(batch.tokens.shape) for _ in explainers]
     asked: dict[tuple[HiddenToken, bool], list[int]] = {}
     found: dict[int, Tensor] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -88,9 +89,9 @@ def until_integrated(
 ) -> Estimate:
     """(1, tokens) integrals over [0, 1] of what `values` says at points: (points, tokens), and the output (points,).
 
-    Intervals are halved until the change of the scores, extrapolated by how it fell, and the part of the output's
-    difference that they miss, are small; not before `least`, since a model that turns within a tenth of the way looks
-    settled from afar. Both ends are points: completeness costs nothing more.
+    Intervals are halved until the change of the scores, extrapolated by the slower of its last two falls, and the part
+    of the output's difference that they miss, are small; not before `least`, since a model that turns within a tenth of
+    the way looks settled from afar. Both ends are points: completeness costs nothing more.
     """
     known: dict[float, Tensor] = {}
     ends: dict[float, Tensor] = {}
@@ -105,14 +106,15 @@ def until_integrated(
         return like.new_tensor(weights) @ torch.stack([known[name] for name in names])
 
     intervals, scores = least, integral(least)
-    half, quarter = integral(least // 2), integral(least // 4)
-    last, step = float((half - quarter).abs().sum()), float((scores - half).abs().sum())
+    coarser = [integral(least // 8), integral(least // 4), integral(least // 2)]
+    first, last, step = (float((b - a).abs().sum()) for a, b in pairwise([*coarser, scores]))
     while True:
         missed = (scores.sum() - (ends[1.0] - ends[0.0])).abs()
-        error = torch.maximum(missed, missed.new_tensor(step * min(1.0, step / max(last, 1e-30))))
+        slower = max(step / max(last, 1e-30), last / max(first, 1e-30))
+        error = torch.maximum(missed, missed.new_tensor(step * min(1.0, slower)))
         error = (error / scores.abs().sum().clamp(min=1e-12)).double()
         if float(error) <= tolerance or intervals >= most:
             return Estimate(scores[None], error)
         intervals *= 2
         half, scores = scores, integral(intervals)
-        last, step = step, float((scores - half).abs().sum())
+        first, last, step = last, step, float((scores - half).abs().sum())
