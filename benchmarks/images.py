@@ -1,7 +1,8 @@
 """Images: planting against ready-made batches, and saliency maps against Captum's default calls on the same model.
 
-On a GPU ResNet-34 and images of 128 pixels, on a CPU the small network and 48 pixels. LIME also against the lime
-package in batches of several sizes, where that is installed (`make bench-peers` has an environment with it).
+Both give one score a pixel. On a GPU ResNet-34 and images of 128 pixels, on a CPU the small network and 48 pixels. LIME
+also against the lime package in batches of several sizes, where that is installed (`make bench-peers` has an environment
+with it).
 """
 
 import contextlib
@@ -98,17 +99,26 @@ def _maps(network: ImageNetwork, batch: ImageBatch, device: str) -> None:
     layer = network.last_maps(batch)
     side = max(1, round(0.125 * pixels.shape[2]))
     theirs: Sequence[tuple[str, Callable[[], object]]] = (
-        ("gradient", lambda: attr.Saliency(forward).attribute(pixels, target=target)),
+        ("gradient", lambda: attr.Saliency(forward).attribute(pixels, target=target).sum(dim=1)),
         (
             "smooth-gradient",
-            lambda: attr.NoiseTunnel(attr.Saliency(forward)).attribute(
-                pixels, target=target, nt_samples=50, stdevs=0.15
+            lambda: (
+                attr.NoiseTunnel(attr.Saliency(forward))
+                .attribute(pixels, target=target, nt_samples=50, stdevs=0.15)
+                .sum(dim=1)
             ),
         ),
-        ("grad-cam", lambda: attr.LayerGradCam(forward, layer).attribute(pixels, target=target)),
+        (
+            "grad-cam",
+            lambda: attr.LayerAttribution.interpolate(
+                attr.LayerGradCam(forward, layer).attribute(pixels, target=target, relu_attributions=True),
+                tuple(pixels.shape[2:]),
+                "bilinear",
+            ),
+        ),
         (
             "integrated-gradients",
-            lambda: attr.IntegratedGradients(forward).attribute(pixels, blank, target=target, n_steps=50),
+            lambda: attr.IntegratedGradients(forward).attribute(pixels, blank, target=target, n_steps=50).sum(dim=1),
         ),
         (
             f"gradient-shap[n_samples={SAMPLES // 4}]",

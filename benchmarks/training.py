@@ -52,7 +52,7 @@ def main() -> None:
         pieces = split.shuffled(32, np.random.default_rng([0, 0]))
         batches = [(b.tokens, b.mask, b.labels.float()) for b in map(split.batch, pieces)]
         ours, theirs = [], []
-        for _ in range(6):
+        for _ in range(10):
             ours.append(seconds(functools.partial(_epoch, loop), 1))
             theirs.append(seconds(functools.partial(_bare_epoch, bare, optimiser, batches), 1))
         name = f"training epoch, {tokens} tokens, batch 32, {device}, against bare layers"

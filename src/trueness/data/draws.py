@@ -19,7 +19,7 @@ def uniform(seed: int, numbers: Tensor, count: int, stream: int = 0, first: int 
     """
     begin = _mixed(numbers.long() + _mixed(torch.full((), seed * 1000 + stream, device=numbers.device)))
     places = torch.arange(first, first + count, device=numbers.device) * _STEP
-    return ((_mixed(begin[:, None] + places[None]) >> (64 - _BITS)) & ((1 << _BITS) - 1)).float() / (1 << _BITS)
+    return _shifted(_mixed(begin[:, None] + places[None]), 64 - _BITS).float().mul_(2.0**-_BITS)
 
 
 def normal(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:
@@ -27,18 +27,20 @@ def normal(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:
     half = (count + 1) // 2
     drawn = uniform(seed, numbers, 2 * half, stream)
     one, two = drawn[:, :half], drawn[:, half:]
-    size = (-2 * torch.log1p(-one)).sqrt()
-    return torch.cat([size * (2 * math.pi * two).cos(), size * (2 * math.pi * two).sin()], dim=1)[:, :count]
+    size, angle = one.neg_().log1p_().mul_(-2).sqrt_(), two.mul_(2 * math.pi)
+    drawn = torch.cat([angle.cos(), angle.sin()], dim=1)
+    drawn.view(len(drawn), 2, half).mul_(size[:, None])
+    return drawn[:, :count]
 
 
 def _mixed(values: Tensor) -> Tensor:
     """SplitMix64 (Steele et al. 2014) on 64-bit integers, which wrap around."""
     values = values + _STEP
-    values = (values ^ _shifted(values, 30)) * _FIRST
-    values = (values ^ _shifted(values, 27)) * _SECOND
-    return values ^ _shifted(values, 31)
+    values = _shifted(values, 30).bitwise_xor_(values).mul_(_FIRST)
+    values = _shifted(values, 27).bitwise_xor_(values).mul_(_SECOND)
+    return _shifted(values, 31).bitwise_xor_(values)
 
 
 def _shifted(values: Tensor, places: int) -> Tensor:
     """To the right, zeros coming in: torch shifts the sign."""
-    return (values >> places) & ((1 << (64 - places)) - 1)
+    return (values >> places).bitwise_and_((1 << (64 - places)) - 1)

@@ -100,8 +100,8 @@ class IntegratedGradients(Explainer):
     """The gradient of the target's output averaged on the straight way from the baseline, times the way: signed.
 
     The scores of a text sum to the difference of the output between the text and the baseline (`completeness_error`
-    says how nearly). Gauss-Legendre points, as Captum; with `n_steps="auto"` as many points (17 to 129) as it takes until
-    the estimated error of the scores, over their sum of magnitudes, is at most `tolerance`: an estimate, no bound.
+    says how nearly). Gauss-Legendre points, as Captum; with `n_steps="auto"` as many points (17 to 129) as it takes
+    until the estimated error of the scores, over their sum of magnitudes, is at most `tolerance`; it is no bound.
     """
 
     facts = Facts(needs=("gradients",), machinery=("path", "rescale"))
