@@ -1,8 +1,7 @@
 """Images: planting against ready-made batches, and saliency maps against Captum's default calls on the same model.
 
 Both give one score a pixel. On a GPU ResNet-34 and images of 128 pixels, on a CPU the small network and 48 pixels. LIME
-also against the lime package in batches of several sizes, where that is installed (`make bench-peers` has an environment
-with it).
+also against the lime package in batches of several sizes, where that is installed (`make bench-peers` installs it).
 """
 
 import contextlib
