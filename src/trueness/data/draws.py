@@ -19,7 +19,8 @@ def uniform(seed: int, numbers: Tensor, count: int, stream: int = 0, first: int 
     """
     begin = _mixed(numbers.long() + _mixed(torch.full((), seed * 1000 + stream, device=numbers.device)))
     places = torch.arange(first, first + count, device=numbers.device) * _STEP
-    return _shifted(_mixed(begin[:, None] + places[None]), 64 - _BITS).float().mul_(2.0**-_BITS)
+    mixed = _mixed(begin[:, None] + places[None])
+    return _shifted(mixed, 64 - _BITS, mixed).float().mul_(2.0**-_BITS)
 
 
 def normal(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:
@@ -36,11 +37,12 @@ def normal(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:
 def _mixed(values: Tensor) -> Tensor:
     """SplitMix64 (Steele et al. 2014) on 64-bit integers, which wrap around."""
     values = values + _STEP
-    values = _shifted(values, 30).bitwise_xor_(values).mul_(_FIRST)
-    values = _shifted(values, 27).bitwise_xor_(values).mul_(_SECOND)
-    return _shifted(values, 31).bitwise_xor_(values)
+    spare = torch.empty_like(values)  # new memory costs as much as what is computed
+    values.bitwise_xor_(_shifted(values, 30, spare)).mul_(_FIRST)
+    values.bitwise_xor_(_shifted(values, 27, spare)).mul_(_SECOND)
+    return values.bitwise_xor_(_shifted(values, 31, spare))
 
 
-def _shifted(values: Tensor, places: int) -> Tensor:
+def _shifted(values: Tensor, places: int, out: Tensor) -> Tensor:
     """To the right, zeros coming in: torch shifts the sign."""
-    return (values >> places).bitwise_and_((1 << (64 - places)) - 1)
+    return torch.bitwise_right_shift(values, places, out=out).bitwise_and_((1 << (64 - places)) - 1)

@@ -42,7 +42,8 @@ def mean_over_copies(
         number = torch.arange(part.start, part.stop, device=total.device)
         image = number // copies
         found = pixel_gradient(model, batch, change(batch.pixels[image], number), chosen[image])
-        total.index_add_(0, image, read(found, number))
+        share = functional.one_hot(image, len(total)).T.to(found)  # a product adds up faster than by index
+        total += (share @ read(found, number).flatten(1)).view_as(total)
     return total / copies
 
 
@@ -92,7 +93,7 @@ class ImageSmoothGradient(ImageExplainer):
         def noisy(pixels: Tensor, number: Tensor) -> Tensor:
             image, copy = number // self.n_samples, number % self.n_samples
             drawn = normal(self.seed, batch.numbers[image] * self.n_samples + copy, pixels[0].numel())
-            return pixels + size[image].view(-1, 1, 1, 1) * drawn.view_as(pixels)
+            return drawn.view_as(pixels).mul_(size[image].view(-1, 1, 1, 1)).add_(pixels)
 
         read: Change = (lambda found, _: found.abs()) if self.absolute else _as_it_is
         return mean_over_copies(model, batch, chosen, self.n_samples, noisy, read).abs().sum(dim=1)
@@ -184,7 +185,7 @@ class GradCam(ImageExplainer):
 
     def of_pixels(self, model: ImageNetwork, batch: ImageBatch, chosen: Tensor) -> Tensor:
         kept: list[Tensor] = []
-        hook = model.last_maps(batch).register_forward_hook(lambda _, __, output: kept.append(output))
+        hook = model.last_maps().register_forward_hook(lambda _, __, output: kept.append(output))
         try:
             with inspecting(model, gradients=True):
                 logits = model(batch, pixels=batch.pixels.detach().requires_grad_()).logits
