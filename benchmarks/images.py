@@ -95,7 +95,7 @@ def _maps(network: ImageNetwork, batch: ImageBatch, device: str) -> None:
         logits: torch.Tensor = network(batch, pixels=values).logits
         return logits
 
-    layer = network.last_maps()
+    layer = network.last_maps(batch)
     side = max(1, round(0.125 * pixels.shape[2]))
     theirs: Sequence[tuple[str, Callable[[], object]]] = (
         ("gradient", lambda: attr.Saliency(forward).attribute(pixels, target=target).sum(dim=1)),

@@ -81,7 +81,7 @@ def test_gradients_are_captums(trial):
 @pytest.mark.filterwarnings("ignore")
 def test_grad_cam_is_captums(trial):
     network, batch, model, target = trial
-    layer = network.last_maps()
+    layer = network.last_maps(batch)
     found = attr.LayerGradCam(model, layer).attribute(batch.pixels, target=target, relu_attributions=True)
     for name, mode in (("grad-cam", "bilinear"), ("grad-cam@zhou2022", "bicubic")):
         large = nn.functional.interpolate(found, (SIDE, SIDE), mode=mode, align_corners=False)[:, 0]

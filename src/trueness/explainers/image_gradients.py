@@ -185,7 +185,7 @@ class GradCam(ImageExplainer):
 
     def of_pixels(self, model: ImageNetwork, batch: ImageBatch, chosen: Tensor) -> Tensor:
         kept: list[Tensor] = []
-        hook = model.last_maps().register_forward_hook(lambda _, __, output: kept.append(output))
+        hook = model.last_maps(batch).register_forward_hook(lambda _, __, output: kept.append(output))
         try:
             with inspecting(model, gradients=True):
                 logits = model(batch, pixels=batch.pixels.detach().requires_grad_()).logits

@@ -61,12 +61,15 @@ class LeaveOneOut(Explainer):
         limit //= model.embedding.weight.element_size()
         size, features = model.encoder.size, _numbers(model.decoding, model.encoder.size)
         seen = 0 if model.attention is None else _numbers(model.attention.read, size)
+        others = 0 if batch.other is None else batch.other.tokens.shape[1]
         result = self._empty(model, batch)
         waiting = batch.text.lengths.argsort(stable=True)
         while len(waiting):
             longest = int(batch.text.lengths[waiting[-1]])
-            # Of a text: embeddings, gates, states and what is read of them. Of a deletion: features, scores, a step.
+            # Of a text: embeddings, gates, states and what is read of them, also of the other one of a pair. Of a
+            # deletion: features, scores, a step.
             whole = longest * (2 * model.config.embedding + 6 * size + 2 * (seen + features))
+            whole += others * (model.config.embedding + 6 * size)
             each = longest * (2 * features + 8) + 4 * size + 3 * seen
             alike = int((batch.text.lengths[waiting] >= longest - max(8, longest // 4)).sum())
             fitting = min(alike, max(1, limit // (whole + (longest + 1) * each)))

@@ -12,11 +12,15 @@ from torch import Tensor, nn
 
 from trueness.data.image_batches import BLANK, ImageBatch
 from trueness.errors import Unsupported, UserError
-from trueness.models.network import Network, inspecting
+from trueness.models.network import Network
 from trueness.models.packing import memory_for_batches
 
 SPREAD = (0.229, 0.224, 0.225)
 """Standard deviations of the colours of ImageNet's photographs, whose mean is `BLANK`."""
+_NUMBERS = 400
+"""About what a network holds for a pixel of an image that it looks at, if it is a large one; a small one 40."""
+_CPU_BYTES = 1 << 30
+"""By that count: with a few hundred megabytes batches are so small that they cost time."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +28,6 @@ class ImagePrediction:
     """What a forward pass gives."""
 
     logits: Tensor
-
-
-@dataclass(frozen=True)
-class _Look:
-    """What the parts of a module say to an image: the last with rows and columns, all their numbers, and the most."""
-
-    maps: list[nn.Module]
-    numbers: int
-    largest: int
 
 
 class ImageNetwork(Network):
@@ -58,7 +53,7 @@ class ImageNetwork(Network):
         self.register_buffer("mean", torch.tensor(mean).view(3, 1, 1), persistent=False)
         self.register_buffer("spread", torch.tensor(spread).view(3, 1, 1), persistent=False)
         self._noise: tuple[float, int] | None = None
-        self._look: tuple[_Look, ...] = ()
+        self._last: tuple[nn.Module, ...] = ()
 
     @property
     def device(self) -> torch.device:
@@ -96,15 +91,14 @@ class ImageNetwork(Network):
             self._noise = None
 
     def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # of a place
-        """About how many numbers a look at an image holds for each of its pixels: mostly it is less."""
-        look = self._looked()
-        return -(-(2 * look.numbers if gradients else 4 * look.largest) // (self.size[0] * self.size[1]))
+        """About how many numbers a look at an image holds for each of its pixels."""
+        return _NUMBERS * (2 if gradients else 1)
 
     def at_once(self, batch: Any, max_bytes: int | None = None, *, gradients: bool = False) -> int:
         """How many images it can look at in so many bytes."""
         height, width = batch.pixels.shape[2:]
         each = 4 * height * width * self.numbers_per_token(height * width, gradients=gradients)
-        limit = memory_for_batches(batch.pixels.device) if max_bytes is None else max_bytes
+        limit = memory_for_batches(batch.pixels.device, _CPU_BYTES) if max_bytes is None else max_bytes
         return int(min(max(1, limit // each), 1024))
 
     def all_logits(self, batch: Any, max_bytes: int | None = None) -> Tensor:
@@ -112,32 +106,24 @@ class ImageNetwork(Network):
         parts = torch.split(torch.arange(len(batch), device=batch.pixels.device), self.at_once(batch, max_bytes))
         return torch.cat([self(batch if len(parts) == 1 else batch.rows(part)).logits for part in parts])
 
-    def last_maps(self) -> nn.Module:
+    def last_maps(self, batch: ImageBatch) -> nn.Module:
         """The last part of the module whose output still has rows and columns: where Grad-CAM looks."""
-        maps = self._looked().maps
-        if not maps:
+        if self._last:
+            return self._last[0]
+        found: list[nn.Module] = []
+
+        def note(part: nn.Module, _: object, output: object) -> None:
+            if isinstance(output, Tensor) and output.ndim == 4 and output.shape[2] * output.shape[3] > 1:
+                found.append(part)
+
+        hooks = [part.register_forward_hook(note) for part in self.module.modules()]
+        try:
+            with torch.no_grad():
+                self(batch.rows(torch.zeros(1, dtype=torch.long, device=batch.pixels.device)))
+        finally:
+            for hook in hooks:
+                hook.remove()
+        if not found:
             raise Unsupported("Grad-CAM needs a convolutional layer; this module has no maps of rows and columns.")
-        return maps[-1]
-
-    def _looked(self) -> _Look:
-        """What its parts say to an image, found out once."""
-        if not self._look:
-            maps: list[nn.Module] = []
-            image = torch.zeros(1, 3, *self.size, device=self.device, dtype=self.mean.dtype)
-            numbers = [image.numel()]
-
-            def note(part: nn.Module, _: object, output: object) -> None:
-                if isinstance(output, Tensor):
-                    numbers.append(output.numel())
-                    if output.ndim == 4 and output.shape[2] * output.shape[3] > 1:
-                        maps.append(part)
-
-            hooks = [part.register_forward_hook(note) for part in self.module.modules()]
-            try:
-                with inspecting(self):
-                    self.logits(image)
-            finally:
-                for hook in hooks:
-                    hook.remove()
-            self._look = (_Look(maps[-1:], sum(numbers), max(numbers)),)
-        return self._look[0]
+        self._last = (found[-1],)
+        return found[-1]

@@ -55,16 +55,19 @@ _PADDED = 1.1  # the longest of a batch over its shortest
 _found: dict[str, int] = {}
 
 
-def memory_for_batches(device: torch.device) -> int:
-    """Bytes for one batch where nobody says: a share of what was free on that device when it was first asked for."""
+def memory_for_batches(device: torch.device, most: int = _CPU_BYTES) -> int:
+    """Bytes for one batch where nobody says: a share of what was free on that device when it was first asked for.
+
+    On a CPU at most so many.
+    """
     if str(device) not in _found:
         if device.type == "cuda":
             cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
             _found[str(device)] = (torch.cuda.mem_get_info(device)[0] + cached) // _SHARE
         else:
             free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 1 << 30
-            _found[str(device)] = max(16 << 20, min(_CPU_BYTES, free // _SHARE))
-    return _found[str(device)]
+            _found[str(device)] = max(16 << 20, free // _SHARE)
+    return _found[str(device)] if device.type == "cuda" else min(most, _found[str(device)])
 
 
 def in_batches(
