@@ -22,6 +22,7 @@ from benchmarks.peer_methods import contests
 from benchmarks.peer_setting import Setting, setting
 from benchmarks.peers import seconds_of
 from trueness.explainers import IntegratedGradients, KernelShap, Lime
+from trueness.explainers.precision import computing
 
 Floats = npt.NDArray[np.float64]
 GRID = (0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5)
@@ -70,6 +71,7 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=20_000, help="samples whose result counts as the truth")
     parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--at-once", type=int, default=32, help="copies per call of the peers")
+    parser.add_argument("--precision", default="full", help="of ours; peers and the truth are at full precision")
     parser.add_argument("--only", default="", help="methods whose names begin so")
     parser.add_argument("--out", type=Path, help="a JSON file")
     given = parser.parse_args()
@@ -82,19 +84,21 @@ def main() -> None:
             for method in methods(steps, given.samples, given.many, given.device):
                 if not method.contest.startswith(given.only):
                     continue
-                for row in _rows(one, method, given.draws if method.drawn else 1):
-                    rows.append({"shape": Path(shape).name, "tokens": tokens, **row})
+                for row in _rows(one, method, given.draws if method.drawn else 1, given.precision):
+                    about = {"shape": Path(shape).name, "tokens": tokens, "precision": given.precision}
+                    rows.append(about | row)
                     print(json.dumps(rows[-1]), flush=True)
     if given.out is not None:
         given.out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
-def _rows(one: Setting, method: Method, draws: int) -> list[dict[str, Any]]:
-    def ours(count: int, seed: int) -> Floats:
-        found = method.ours(count, seed).attribute(one.network, one.batch, 0)[0, 1:-1]
+def _rows(one: Setting, method: Method, draws: int, precision: str) -> list[dict[str, Any]]:
+    def ours(count: int, seed: int, precision: str = precision) -> Floats:
+        with computing(precision, torch.device(one.device)):
+            found = method.ours(count, seed).attribute(one.network, one.batch, 0)[0, 1:-1]
         return np.asarray(found.double().cpu())
 
-    truth = ours(method.all_of_them, 10_000)
+    truth = ours(method.all_of_them, 10_000, "full")
     found = []
     for count in method.counts:
         grid = sorted({max(2, round(count * share)) // 2 * 2 for share in GRID})

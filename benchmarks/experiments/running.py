@@ -34,6 +34,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TRUENESS_DATA", "data")))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument(
+        "--at-once",
+        type=int,
+        default=2,
+        help="studies worked on together; with more, fewer are complete when time ends",
+    )
     parser.add_argument("--seconds", type=float, default=86_400.0, help="stop computing after so long")
     parser.add_argument("--small", action="store_true", help="very little of everything, to see that it runs")
     asked = parser.parse_args()
@@ -88,18 +94,18 @@ def _compute(asked: argparse.Namespace, kept: dict[str, dict[int, Any]]) -> None
     os.environ["TRUENESS_DATA"] = str(asked.data)
     left = [arm for name, arms in _plans(asked).items() for i, arm in enumerate(arms) if i not in kept[name]]
     with LocalExecutor([asked.device] * asked.workers) as executor:
-        for some in _batches(left):
+        for some in _batches(left, asked.at_once):
             summary = engine.run([arm.task for arm in some], Store.open(asked.store, create=True), executor)
             for failure in summary.failures:
                 print(failure, flush=True)
 
 
-def _batches(arms: list[Arm]) -> Iterator[list[Arm]]:
-    """Studies two by two, so that some are complete when time ends; all single tasks at once."""
+def _batches(arms: list[Arm], studies: int) -> Iterator[list[Arm]]:
+    """So many studies at a time, so that some are complete when time ends; all single tasks at once."""
     single = [arm for arm in arms if arm.study is None]
     yield from ([single] if single else [])
     whole = [arm for arm in arms if arm.study is not None]
-    yield from (whole[start : start + 2] for start in range(0, len(whole), 2))
+    yield from (whole[start : start + studies] for start in range(0, len(whole), studies))
 
 
 def _stored(arm: Arm, store: Store) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from tests.protocols.roar.test_hiding import texts
 from trueness.data import TextDataset, TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.data.preparation import Preparation
+from trueness.data.sequences import Sequences
 from trueness.models import stack
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
@@ -19,6 +20,7 @@ from trueness.models.families import train_many
 from trueness.models.loop import Checkpoint, Loop
 from trueness.models.rationale import RationaleClassifier, RationaleObjective
 from trueness.models.recipes import Recipe
+from trueness.models.recurrence import together
 from trueness.models.twins import Reference, TwinObjective
 
 
@@ -51,6 +53,25 @@ def test_each_model_of_a_stack_is_trained_as_if_alone(encoder, head, more, devic
         measured = evaluate(loop.network, loop.train, config.classes)
         assert {name: loop.progress.history[-1][name] for name in measured} == pytest.approx(measured, rel=1e-4)
     check(loops, wanted)
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 3, 4, 9])
+def test_convolutions_of_several_models_are_those_of_each(tokens):
+    """By one product, also of texts shorter than the kernels."""
+    network = build("cnn").encoder
+    text = Sequences(torch.zeros(3, tokens, dtype=torch.long), torch.tensor([1, tokens, -(-tokens // 2)]), None)
+    seen = torch.randn(3, tokens, 8, dtype=torch.double, requires_grad=True)
+    alone = network(seen, text)
+    with together():
+        joined = network(seen, text)
+    assert torch.allclose(joined, alone, atol=1e-12)
+    weights = [seen, *network.parameters()]
+    for mine, wanted in zip(
+        torch.autograd.grad(joined.square().sum(), weights),
+        torch.autograd.grad(alone.square().sum(), weights),
+        strict=True,
+    ):
+        assert torch.allclose(mine, wanted, atol=1e-11)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -138,10 +139,30 @@ class CNN(nn.Module):
 
     def forward(self, embeddings: Tensor, text: Sequences) -> Tensor:
         """(batch, tokens, hidden)."""
-        inside = _inside(text, embeddings)
-        columns = (embeddings * inside).transpose(1, 2)
+        seen = embeddings * _inside(text, embeddings)
+        if is_together():
+            return self._activation(self._together(seen))
+        columns = seen.transpose(1, 2)
         states = torch.cat([convolution(columns) for convolution in self.convolutions], dim=1).transpose(1, 2)
         return self._activation(states)
+
+    def _together(self, seen: Tensor) -> Tensor:
+        """The same by one product: mapped over models, convolutions differentiate ten times as slowly on a GPU."""
+        layers = [cast(nn.Conv1d, layer) for layer in self.convolutions]
+        weight = torch.cat([layer.weight.permute(2, 0, 1).flatten(0, 1) for layer in layers])
+        # (batch, tokens, filters) for each place of each kernel, all those of the first kernel first.
+        products = iter(input_gates(seen, weight).chunk(sum(KERNELS), dim=-1))
+        states = []
+        for kernel, layer in zip(KERNELS, layers, strict=True):
+            # A place of the kernel adds what the token that lies under it gives; in short texts none lies there.
+            shifts = range(kernel // 2, -(kernel // 2) - 1, -1)
+            shifted = [
+                nn.functional.pad(place, (0, 0, shift, -shift))
+                for shift, place in zip(shifts, itertools.islice(products, kernel), strict=True)
+                if abs(shift) < seen.shape[1]
+            ]
+            states.append(sum(shifted, cast(Tensor, layer.bias)))
+        return torch.cat(states, dim=-1)
 
     def summary(self, states: Tensor, text: Sequences) -> Tensor:
         """The largest activation of each filter."""
