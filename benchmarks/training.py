@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,7 +57,8 @@ def main() -> None:
             ours.append(seconds(functools.partial(_epoch, loop), 1))
             theirs.append(seconds(functools.partial(_bare_epoch, bare, optimiser, batches), 1))
         name = f"training epoch, {tokens} tokens, batch 32, {device}, against bare layers"
-        line(name, min(ours) / min(theirs), "x", 1.1, at_least=False)
+        # Turning texts round within their padding takes 1 ms of the 26 that a step of short texts takes on a CPU.
+        line(name, min(ours) / min(theirs), "x", 1.15 if tokens == 20 else 1.1, at_least=False)
     if device == "cuda":
         many()
         fine_tuning()
@@ -75,9 +77,11 @@ def _split(tokens: int, device: str, examples: int | None = None) -> tuple[Encod
 
 def many(device: str = "cuda", models: int = 16) -> None:
     """Several models stacked, against one after the other; both record their steps."""
-    for tokens in (20, 180):
+    # Of CNNs it was not measured yet how much stacking gains: that it does is held.
+    for encoder, tokens, least in (("bilstm", 20, 2.0), ("bilstm", 180, 2.0), ("cnn", 20, 1.0), ("cnn", 180, 1.0)):
         split, vocabulary = _split(tokens, device)
-        config = AttentiveConfig(len(vocabulary), 2, embedding=EMBEDDING, hidden=HIDDEN, one_logit=True)
+        shape: dict[str, Any] = {"encoder": encoder, "embedding": EMBEDDING, "hidden": HIDDEN}
+        config = AttentiveConfig(len(vocabulary), 2, one_logit=True, **shape)
         loops = [_loop(config, split, split, seed) for seed in range(models)]
         stacked = Stack(loops)
         for _ in range(3):  # record all shapes
@@ -85,8 +89,8 @@ def many(device: str = "cuda", models: int = 16) -> None:
             stacked.epoch()
         alone = seconds(functools.partial(_one_after_the_other, loops))
         together = seconds(stacked.epoch)
-        name = f"{models} models stacked, {tokens} tokens, batch 32, {device}, against one after the other"
-        line(name, alone / together, "x", 2.0, at_least=True)
+        name = f"{models} {encoder} models stacked, {tokens} tokens, batch 32, {device}, against one after the other"
+        line(name, alone / together, "x", least, at_least=True)
 
 
 def fine_tuning(device: str = "cuda", texts: int = 640) -> None:
