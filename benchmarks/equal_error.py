@@ -71,7 +71,12 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=20_000, help="samples whose result counts as the truth")
     parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--at-once", type=int, default=32, help="copies per call of the peers")
-    parser.add_argument("--precision", default="full", help="of ours; peers and the truth are at full precision")
+    parser.add_argument(
+        "--precision",
+        default="full",
+        choices=("full", "tf32", "bf16"),
+        help="of ours; peers and the truth are at full precision",
+    )
     parser.add_argument("--only", default="", help="methods whose names begin so")
     parser.add_argument("--out", type=Path, help="a JSON file")
     given = parser.parse_args()

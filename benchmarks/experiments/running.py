@@ -43,6 +43,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=86_400.0, help="stop computing after so long")
     parser.add_argument("--small", action="store_true", help="very little of everything, to see that it runs")
     asked = parser.parse_args()
+    if asked.at_once < 1:
+        parser.error("--at-once is 1 or more")
     begin = time.monotonic()
     os.environ["TRUENESS_DATA"] = str(asked.data)
     plans = _plans(asked)

@@ -33,6 +33,7 @@ from trueness.models.twins import Reference, TwinObjective
         ("bilstm", "query", {}),
         ("bilstm", "concat", {}),
         ("cnn", "linear", {}),
+        ("cnn", "query", {}),
         ("average", "linear", {"exempt": ()}),
     ],
 )
@@ -56,8 +57,8 @@ def test_each_model_of_a_stack_is_trained_as_if_alone(encoder, head, more, devic
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 3, 4, 9])
-def test_convolutions_of_several_models_are_those_of_each(tokens):
-    """By one product, also of texts shorter than the kernels."""
+def test_convolutions_by_one_product_are_the_usual_ones(tokens):
+    """Also of texts shorter than the kernels."""
     network = build("cnn").encoder
     text = Sequences(torch.zeros(3, tokens, dtype=torch.long), torch.tensor([1, tokens, -(-tokens // 2)]), None)
     seen = torch.randn(3, tokens, 8, dtype=torch.double, requires_grad=True)

@@ -147,7 +147,7 @@ class CNN(nn.Module):
         return self._activation(states)
 
     def _together(self, seen: Tensor) -> Tensor:
-        """The same by one product: mapped over models, convolutions differentiate some ten times as slowly on a GPU."""
+        """The same by one product: mapped over models, cuDNN differentiates convolutions very slowly."""
         layers = [cast(nn.Conv1d, layer) for layer in self.convolutions]
         weight = torch.cat([layer.weight.permute(2, 0, 1).flatten(0, 1) for layer in layers])
         # (batch, tokens, filters) for each place of each kernel, all those of the first kernel first.
