@@ -11,7 +11,7 @@ from trueness.data import TextExample
 from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS, IntegratedGradients
-from trueness.models.transformer import AFTER_ATTENTION, Subwords, Transformer, by_word, load_transformer
+from trueness.models.transformer import Subwords, Transformer, by_word, load_transformer
 
 EXAMPLES = [
     TextExample(("a", "goodness", "film"), 1),
@@ -68,44 +68,6 @@ def test_the_scores_of_parts_become_scores_of_words():
     assert by_word(scores, words, 4).tolist() == [1.0, -1.0, 0.5, 0.0]
     assert by_word(scores, words, 3, "max").tolist() == [1.0, -3.0, 0.5]
     assert by_word(scores, words, 3, "first").tolist() == [1.0, -3.0, 0.5]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_behind_the_last_attention_the_first_token_is_alone(family):
-    """What it says, and its gradients, stay the same."""
-    network, batch = Transformer(model(family).double()), batch_of(EXAMPLES)
-    found = []
-    for known in (False, None):
-        network._first_suffices = known
-        given = network.embed(batch).detach().requires_grad_()
-        said = network.logits(batch, embeddings=given)
-        found.append((said, torch.autograd.grad(said[:, 0].sum(), given)[0]))
-    assert network._first_suffices is (family in AFTER_ATTENTION)
-    for wanted, mine in zip(*found, strict=True):
-        assert torch.allclose(mine, wanted, atol=1e-12)
-
-
-@pytest.mark.parametrize("family", sorted(AFTER_ATTENTION))
-def test_the_first_token_is_alone_only_while_it_is_asked(family):
-    network, batch = Transformer(model(family)), batch_of(EXAMPLES)
-    network.logits(batch)
-    assert network._first_suffices
-    assert network(batch).states.shape[1] == batch.tokens.shape[1]
-    with pytest.raises(RuntimeError):
-        network.logits(batch, embeddings=torch.zeros(1, 2, 3))
-    assert not any(part._forward_pre_hooks for part in network.model.modules())
-
-
-def test_a_head_that_reads_all_tokens_gets_all():
-    class Mean(torch.nn.Module):
-        def forward(self, states):
-            return states.mean(dim=1)
-
-    made = model("bert")
-    made.bert.pooler = Mean()
-    network, batch = Transformer(made), batch_of(EXAMPLES)
-    assert torch.allclose(network.logits(batch), network(batch).logits, atol=1e-6)
-    assert network._first_suffices is False
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -23,6 +23,7 @@ from trueness.data.examples import TextExample
 from trueness.engine import Stored, disk
 from trueness.errors import UserError
 from trueness.models.classifier import Classifier
+from trueness.models.first_token import first_token, first_token_suffices
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.pretrained import longest_text, open_folder, quiet
 
@@ -32,16 +33,6 @@ WordRule = Literal["sum", "max", "first"]
 PREPARED = ("bert", "distilbert", "electra", "roberta")
 """Families that take what is added to attention scores as it is. From a mask they would make it themselves, and ask the
 device on the way whether all is real: it would have to finish first, and no step could be recorded (see `stepping`)."""
-
-
-AFTER_ATTENTION = {
-    "bert": "encoder.layer.{}.attention.output",
-    "distilbert": "transformer.layer.{}.sa_layer_norm",
-    "electra": "encoder.layer.{}.attention.output",
-    "roberta": "encoder.layer.{}.attention.output",
-}
-"""The part of a layer from which on tokens no longer see one another. These families classify by the first token:
-behind that part of the last layer the others are computed for nothing, an eighth of MiniLM's work."""
 
 
 class Transformer(TextNetwork):
@@ -70,7 +61,7 @@ class Transformer(TextNetwork):
         loaded = getattr(model.config, "_attn_implementation", None) or "eager"
         self._fused = loaded if loaded != "eager" or not getattr(model, "_supports_sdpa", False) else "sdpa"
         self._first_suffices: bool | None = None
-        """Whether the logits are the same without the last layer's other tokens: found out when first asked for."""
+        """Whether the logits are the same without the last layer's other tokens: found out when first needed."""
         if loaded != "eager":
             model.set_attn_implementation("eager")
         self.eval()
@@ -106,44 +97,18 @@ class Transformer(TextNetwork):
 
     def logits(self, batch: Batch, *, embeddings: Tensor | None = None) -> Tensor:
         """The logits alone."""
-        if self._first_suffices is None:
-            self._first_suffices = self._try_first_token()
-        alone = self._first_suffices and not self.training
-        with self._first_token() if alone else contextlib.nullcontext():
+        with self._shortened():
             found: Tensor = self._run(batch, embeddings, weights=False).logits
         return found
 
-    @contextlib.contextmanager
-    def _first_token(self) -> Iterator[None]:
-        """Behind the last layer's attention there is the first token alone."""
-        place = AFTER_ATTENTION[self.model.config.model_type].format(self.model.config.num_hidden_layers - 1)
-        part = self.model.base_model.get_submodule(place)
-        hook = part.register_forward_pre_hook(lambda _, inputs: tuple(one[:, :1] for one in inputs))
-        try:
-            yield
-        finally:
-            hook.remove()
-
-    @torch.no_grad()
-    def _try_first_token(self) -> bool:
-        """On a few random texts: somebody's own head may read all tokens."""
-        table = self.embedding.weight
-        if self.model.config.model_type not in AFTER_ATTENTION or table.dtype not in (torch.float32, torch.float64):
-            return False
-        draws = torch.Generator().manual_seed(0)
-        texts = table[torch.randint(len(table), (4, 6), generator=draws).to(table.device)]
-        before = self.training
-        self.eval()
-        try:
-            with self._computing_attention(self._fused), torch.autocast(table.device.type, enabled=False):
-                wanted = self.model(inputs_embeds=texts).logits
-                with self._first_token():
-                    found = self.model(inputs_embeds=texts).logits
-        except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):  # a model of another build
-            return False
-        finally:
-            self.train(before)
-        return found.shape == wanted.shape and bool((found - wanted).abs().max() <= 1e-3 * wanted.abs().max())
+    def _shortened(self) -> contextlib.AbstractContextManager[None]:
+        """Without what the logits do not need; training stays as it is, since dropout would draw otherwise."""
+        if self.training:
+            return contextlib.nullcontext()
+        if self._first_suffices is None:
+            with self._computing_attention(self._fused):
+                self._first_suffices = first_token_suffices(self.model, self.embedding.weight)
+        return first_token(self.model) if self._first_suffices else contextlib.nullcontext()
 
     def attentions(self, batch: Batch, *, embeddings: Tensor | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The logits, and of every layer (batch, heads, tokens, tokens)."""
