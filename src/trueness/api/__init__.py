@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from trueness.api.models import load_dataset as load_dataset
     from trueness.api.models import load_model as load_model
     from trueness.api.models import train as train
+    from trueness.api.plans import Plan as Plan
+    from trueness.api.plans import plan as plan
     from trueness.api.ratings import rating as rating
-    from trueness.api.studies import Plan as Plan
     from trueness.api.studies import StudyRun as StudyRun
     from trueness.api.studies import compare as compare
     from trueness.api.studies import dry_run as dry_run
     from trueness.api.studies import open_run as open_run
-    from trueness.api.studies import plan as plan
     from trueness.api.studies import run as run
     from trueness.api.texts import adversarial_attention as adversarial_attention
     from trueness.api.texts import agreement as agreement
@@ -41,8 +41,9 @@ else:
         "api.catalogue": ("list",),
         "api.images": ("explain_images", "recursive_roar_images"),
         "api.models": ("evaluate", "fine_tune", "load_dataset", "load_model", "train"),
+        "api.plans": ("Plan", "plan"),
         "api.ratings": ("rating",),
-        "api.studies": ("Plan", "StudyRun", "compare", "dry_run", "open_run", "plan", "run"),
+        "api.studies": ("StudyRun", "compare", "dry_run", "open_run", "run"),
         "api.texts": ("adversarial_attention", "agreement", "attefa", "explain", "faithfulness"),
         "api.verification": ("Verification", "verify"),
         "studies": ("load_study",),

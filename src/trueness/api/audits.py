@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from trueness import engine
 from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
-from trueness.api.studies import DEFAULT_STORE, open_executor
+from trueness.api.executors import open_executor
+from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
 from trueness.audits.judging import FEWEST
 from trueness.audits.probe import probe

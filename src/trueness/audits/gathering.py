@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueness.audits import notes
 from trueness.audits.judging import in_order, judge, no_better
 from trueness.audits.trials import (
-    ALIKE,
     ATTENTION,
-    COST,
     DEPENDS,
     INFORMATIVE,
     MOVED,
@@ -26,10 +25,6 @@ from trueness.audits.verdict import Audit, Curve, ExampleText
 from trueness.engine import Stored
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.faithfulness import Removal
-from trueness.protocols.result import Result
-from trueness.protocols.roar.curves import FAITHFULNESS
-from trueness.protocols.similarity import similarity
-from trueness.stats.marks import ratio_against
 from trueness.stats.undefined import Floats
 
 if TYPE_CHECKING:
@@ -73,16 +68,16 @@ def gather(
             need=_of(inputs["attention"][at[name]], "need"),
             **_companion(inputs["companion"], at[name], asked, at),
             notes={
-                DEPENDS: _layer_notes(inputs["randomised"][at[name]]),
-                REPEATS: _twin(inputs["twin"], at[name]),
+                DEPENDS: notes.layers(inputs["randomised"][at[name]]),
+                REPEATS: notes.alike_twin(inputs["twin"], at[name]),
                 PLANTED: planted_notes,
                 REMOVAL: (
-                    *_soft(removed, name),
-                    *_bounds(inputs["bounded"], name),
-                    *_retrained(inputs["retrained"], name, asked=name not in foils),
+                    *notes.softly_hidden(removed, name),
+                    *notes.between_bounds(inputs["bounded"], name),
+                    *notes.retrained(inputs["retrained"], name, asked=name not in foils),
                 ),
-                ATTENTION: _attention_notes(inputs["attention"][at[name]]),
-                INFORMATIVE: _agreement(name, said, asked, foils),
+                ATTENTION: notes.attention(inputs["attention"][at[name]]),
+                INFORMATIVE: notes.agreement(name, said, asked, foils),
             },
         )
         for name in asked
@@ -148,67 +143,12 @@ def _stranger(stored: Sequence[Stored], place: int) -> Floats | None:
     return change if float(found["moved"].mean()) >= MOVED else None
 
 
-def _twin(stored: Sequence[Stored], place: int) -> tuple[str, ...]:
-    """How alike explanations of two models are that say the same; none of them need be wrong where they differ."""
-    if not stored or not stored[place].holds("compared"):
-        return ()
-    found = stored[place].read("compared")
-    same = found["same"]
-    alike = ratio_against(found["similarity"][same], found["ceiling"][same], ALIKE)
-    if alike is None:
-        return ()
-    ends = f"{alike.value:.2f} ({alike.low:.2f} to {alike.high:.2f})"
-    return (
-        f"Correlation with the explanation of a model trained from another seed to say the same, on {alike.n} texts "
-        f"where it does: {ends} of that under another draw. It is no mark: such a model may have other reasons.",
-    )
-
-
-def _retrained(stored: Sequence[Stored], name: str, *, asked: bool) -> tuple[str, ...]:
-    """Recursive ROAR: what is lost when models are trained again without the words; foils are not asked."""
-    if not stored or not asked:
-        return ()
-    result = Result.from_payloads(stored[0].everything())
-    for score in result.scores:
-        if score.quantity == FAITHFULNESS["recursive"] and score.method == name:
-            wide = "" if score.low is None or score.high is None else f" ({score.low:.2f} to {score.high:.2f})"
-            ends = f"{score.value:.2f}{wide}"
-            return (
-                f"Trained again without the words called important (Recursive ROAR, {score.n} seeds), more is lost "
-                f"than without random ones by {ends} of what random ones cost. It is no mark: seeds are few.",
-            )
-    why = next((one.reason for one in result.abstentions), "nothing could be told")
-    return (f"Trained again without the words called important (Recursive ROAR): {why.rstrip('.')}.",)
-
-
-def _layer_notes(stored: Stored) -> tuple[str, ...]:
-    """What layers, smoothing and complexity show; the verdict rests on all weights at once."""
-    if not stored.holds("records"):
-        return ()
-    table = stored.read("records")
-    notes = []
-    for order in ("top-down", "bottom-up"):
-        rows = table[table["order"] == order]
-        if len(rows):
-            by_step = rows.groupby("step")["similarity"].mean()
-            shown = ", ".join(f"{value:.2f}" for value in by_step)
-            notes.append(f"Layers randomised {order}, one more each time: correlation with itself {shown}.")
-    smooth = table[(table["order"] == "all at once") & (table["smooth"] > 0)]
-    if len(smooth):
-        draws = int(smooth["smooth"].iloc[0])
-        notes.append(f"Averaged over {draws} draws of noise, all weights at once: {smooth['similarity'].mean():.2f}.")
-    rise = table[(table["order"] == "all at once") & (table["smooth"] == 0)]["complexity rise"].dropna()
-    if len(rise):
-        notes.append(f"The explanation's entropy changes by {rise.mean():+.0%} when all weights are random.")
-    return tuple(notes)
-
-
 def _detection(trials: Sequence[Stored], asked: Sequence[str]) -> tuple[dict[str, Floats], tuple[str, ...]]:
     """(models, texts) AUROC of each method, of models that used the evidence."""
     tables = [stored.read("records") for stored in trials if stored.holds("records")]
     accuracies = [stored.read("facts")["accuracy"] for stored in trials]
     shown = ", ".join(f"{value:.2f}" for value in accuracies)
-    notes = (f"{len(tables)} of {len(trials)} models had to use the planted evidence (accuracy {shown}).",)
+    told = (f"{len(tables)} of {len(trials)} models had to use the planted evidence (accuracy {shown}).",)
     found = {}
     for name in asked:
         rows = [
@@ -218,7 +158,7 @@ def _detection(trials: Sequence[Stored], asked: Sequence[str]) -> tuple[dict[str
         ]
         if rows:
             found[name] = np.stack(rows)
-    return found, notes if trials else ()
+    return found, told if trials else ()
 
 
 def _companion(stored: Sequence[Stored], place: int, asked: Sequence[str], at: Mapping[str, int]) -> dict[str, Any]:
@@ -227,68 +167,6 @@ def _companion(stored: Sequence[Stored], place: int, asked: Sequence[str], at: M
     costs = [stored[at[name]].read("removal")["cost"] for name in asked if stored[at[name]].holds("removal")]
     own = stored[place].read("removal")["cost"]
     return {"companion": own, "companion_best": best_found(costs)[: len(own)]}
-
-
-def _soft(removed: Mapping[str, Removal], name: str) -> tuple[str, ...]:
-    found = ratio_against(
-        removed[name].soft_cost,
-        best_found([one.soft_cost for one in removed.values()])[: len(removed[name].cost)],
-        COST,
-    )
-    if found is None:
-        return ()
-    ends = f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
-    return (f"Words hidden at random, the more often the higher their score: {ends} of the best found.",)
-
-
-def _bounds(stored: Sequence[Stored], name: str) -> tuple[str, ...]:
-    if not stored:
-        return ()
-    about, values = stored[0].read("about"), stored[0].read("bounded")
-    if name not in about["explainers"]:
-        return ()
-    inside = values[str(about["explainers"].index(name))]
-    inside = inside[np.isfinite(inside)]
-    if not len(inside):
-        return ()
-    how = f"{about['exact']} of them searched completely, the others by a beam"
-    ends = f"the worst (0) and the best order (1) of {len(inside)} short texts"
-    return (f"Comprehensiveness lies at {inside.mean():.2f} between {ends}, {how}.",)
-
-
-def _attention_notes(stored: Stored) -> tuple[str, ...]:
-    notes = []
-    if stored.holds("layers"):
-        shown = ", ".join(
-            f"{float(np.mean(values)):.2f}"
-            for _, values in sorted(stored.read("layers").items(), key=lambda item: int(item[0].split("_")[1]))
-        )
-        notes.append(f"The output changes when one layer's attention is made uniform by (first to last layer) {shown}.")
-    if stored.holds("about") and not stored.read("about")["exact"]:
-        notes.append(
-            "With more than two classes the other attention is one that was found; there may be stronger ones."
-        )
-    return tuple(notes)
-
-
-def _agreement(name: str, said: Mapping[str, Stored], asked: Sequence[str], foils: Sequence[str]) -> tuple[str, ...]:
-    """How alike it is to the other methods: agreement is not validity."""
-    own = said[name].read("scores")
-    alike = {}
-    for other in asked:
-        if other == name or other in foils:
-            continue
-        beside = said[other].read("scores")
-        part = tuple(slice(min(sizes)) for sizes in zip(own["mask"].shape, beside["mask"].shape, strict=True))
-        both = [np.abs(one["scores"][part].astype(np.float64)) for one in (own, beside)]
-        alike[other] = float(np.nanmean(similarity(both[0], both[1], own["mask"][part])))
-    if not alike:
-        return ()
-    most, least = max(alike, key=alike.__getitem__), min(alike, key=alike.__getitem__)
-    return (
-        f"Its magnitudes correlate with those of {most} by {alike[most]:.2f} and with those of {least} by "
-        f"{alike[least]:.2f}. Methods that agree may both be wrong.",
-    )
 
 
 def _no_better(texts: Stored, accuracy: float | None) -> list[str]:
@@ -300,7 +178,7 @@ def _no_better(texts: Stored, accuracy: float | None) -> list[str]:
 
 
 def _warnings(judged: Sequence[Any], found: Mapping[str, Measurements], models: int) -> list[str]:
-    notes = []
+    told = []
     # What others have to beat cannot beat itself: of a foil that sees no model, all trials but that one count.
     shown = [
         one.explainer
@@ -310,16 +188,16 @@ def _warnings(judged: Sequence[Any], found: Mapping[str, Measurements], models: 
         and all(trial.answer == "pass" for trial in one.trials if trial.required and trial.name != INFORMATIVE)
     ]
     if shown:
-        notes.append(
+        told.append(
             f"{', '.join(shown)} passed every trial it could: this audit tells nothing apart, trust no verdict of it"
         )
     if 0 < models < _FEW_MODELS:
-        notes.append(f"evidence was planted for {models} models: with fewer than {_FEW_MODELS} its interval is wide")
+        told.append(f"evidence was planted for {models} models: with fewer than {_FEW_MODELS} its interval is wide")
     costs = {one.explainer: float(found[one.explainer].cost.mean()) for one in judged if one.explainer in found}
     best = max(costs, key=costs.__getitem__, default="")
     if any(one.foil and one.explainer == best for one in judged):
-        notes.append(f"the foil {best} costs most when hidden: no method of this audit ranks words better than it")
-    return notes
+        told.append(f"the foil {best} costs most when hidden: no method of this audit ranks words better than it")
+    return told
 
 
 def curve_of(name: str, found: Removal, levels: Sequence[float]) -> Curve:

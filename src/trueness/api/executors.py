@@ -1,0 +1,37 @@
+"""What computes the tasks of a study or an audit."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from concurrent.futures import Executor
+
+from trueness import engine
+from trueness.api.devices import check_device
+from trueness.engine import LocalExecutor
+from trueness.errors import UserError
+
+
+def open_executor(
+    executor: Executor | str | None, workers: int | None, devices: Sequence[str]
+) -> contextlib.AbstractContextManager[Executor]:
+    """What computes the tasks; a given executor stays open."""
+    if isinstance(executor, str):
+        if workers is not None or tuple(devices) != ("cpu",):
+            raise UserError(f"{executor} has its own workers and devices; leave out both settings.")
+        return engine.open_engine(executor)
+    return local_executor(workers, devices) if executor is None else contextlib.nullcontext(executor)
+
+
+def local_executor(workers: int | None, devices: Sequence[str]) -> LocalExecutor:
+    """Processes of this machine, one per core unless it is said, that share the devices in turn."""
+    if workers is not None and not isinstance(workers, int):
+        raise UserError(f"The number of workers must be a whole number, not {workers!r}.")
+    number = workers if workers is not None else engine.cores()
+    if number < 1:
+        raise UserError(f"The number of workers must be at least 1, not {number}.")
+    if not devices:
+        raise UserError("At least one device must be named, such as cpu or cuda:0.")
+    for device in devices:
+        check_device(device)
+    return LocalExecutor([devices[index % len(devices)] for index in range(number)])

@@ -1,0 +1,135 @@
+"""Sentences that stand beside the trials of an audit. They tell more than a mark; no verdict rests on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from trueness.audits.trials import ALIKE, COST, best_found
+from trueness.engine import Stored
+from trueness.protocols.faithfulness import Removal
+from trueness.protocols.result import Result
+from trueness.protocols.roar.curves import FAITHFULNESS
+from trueness.protocols.similarity import similarity
+from trueness.stats.marks import ratio_against
+
+
+def alike_twin(stored: Sequence[Stored], place: int) -> tuple[str, ...]:
+    """How alike explanations of two models are that say the same; none of them need be wrong where they differ."""
+    if not stored or not stored[place].holds("compared"):
+        return ()
+    found = stored[place].read("compared")
+    same = found["same"]
+    alike = ratio_against(found["similarity"][same], found["ceiling"][same], ALIKE)
+    if alike is None:
+        return ()
+    ends = f"{alike.value:.2f} ({alike.low:.2f} to {alike.high:.2f})"
+    return (
+        f"Correlation with the explanation of a model trained from another seed to say the same, on {alike.n} texts "
+        f"where it does: {ends} of that under another draw. It is no mark: such a model may have other reasons.",
+    )
+
+
+def retrained(stored: Sequence[Stored], name: str, *, asked: bool) -> tuple[str, ...]:
+    """Recursive ROAR: what is lost when models are trained again without the words; foils are not asked."""
+    if not stored or not asked:
+        return ()
+    result = Result.from_payloads(stored[0].everything())
+    for score in result.scores:
+        if score.quantity == FAITHFULNESS["recursive"] and score.method == name:
+            wide = "" if score.low is None or score.high is None else f" ({score.low:.2f} to {score.high:.2f})"
+            ends = f"{score.value:.2f}{wide}"
+            return (
+                f"Trained again without the words called important (Recursive ROAR, {score.n} seeds), more is lost "
+                f"than without random ones by {ends} of what random ones cost. It is no mark: seeds are few.",
+            )
+    why = next((one.reason for one in result.abstentions), "nothing could be told")
+    return (f"Trained again without the words called important (Recursive ROAR): {why.rstrip('.')}.",)
+
+
+def layers(stored: Stored) -> tuple[str, ...]:
+    """What layers, smoothing and complexity show; the verdict rests on all weights at once."""
+    if not stored.holds("records"):
+        return ()
+    table = stored.read("records")
+    notes = []
+    for order in ("top-down", "bottom-up"):
+        rows = table[table["order"] == order]
+        if len(rows):
+            by_step = rows.groupby("step")["similarity"].mean()
+            shown = ", ".join(f"{value:.2f}" for value in by_step)
+            notes.append(f"Layers randomised {order}, one more each time: correlation with itself {shown}.")
+    smooth = table[(table["order"] == "all at once") & (table["smooth"] > 0)]
+    if len(smooth):
+        draws = int(smooth["smooth"].iloc[0])
+        notes.append(f"Averaged over {draws} draws of noise, all weights at once: {smooth['similarity'].mean():.2f}.")
+    rise = table[(table["order"] == "all at once") & (table["smooth"] == 0)]["complexity rise"].dropna()
+    if len(rise):
+        notes.append(f"The explanation's entropy changes by {rise.mean():+.0%} when all weights are random.")
+    return tuple(notes)
+
+
+def softly_hidden(removed: Mapping[str, Removal], name: str) -> tuple[str, ...]:
+    """What hiding costs where words are hidden at random by their scores, of the best found."""
+    found = ratio_against(
+        removed[name].soft_cost,
+        best_found([one.soft_cost for one in removed.values()])[: len(removed[name].cost)],
+        COST,
+    )
+    if found is None:
+        return ()
+    ends = f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    return (f"Words hidden at random, the more often the higher their score: {ends} of the best found.",)
+
+
+def between_bounds(stored: Sequence[Stored], name: str) -> tuple[str, ...]:
+    """Where comprehensiveness lies between the worst and the best order that a search finds."""
+    if not stored:
+        return ()
+    about, values = stored[0].read("about"), stored[0].read("bounded")
+    if name not in about["explainers"]:
+        return ()
+    inside = values[str(about["explainers"].index(name))]
+    inside = inside[np.isfinite(inside)]
+    if not len(inside):
+        return ()
+    how = f"{about['exact']} of them searched completely, the others by a beam"
+    ends = f"the worst (0) and the best order (1) of {len(inside)} short texts"
+    return (f"Comprehensiveness lies at {inside.mean():.2f} between {ends}, {how}.",)
+
+
+def attention(stored: Stored) -> tuple[str, ...]:
+    """Which layers' attention the output needs; and what a search for another attention leaves open."""
+    notes = []
+    if stored.holds("layers"):
+        shown = ", ".join(
+            f"{float(np.mean(values)):.2f}"
+            for _, values in sorted(stored.read("layers").items(), key=lambda item: int(item[0].split("_")[1]))
+        )
+        notes.append(f"The output changes when one layer's attention is made uniform by (first to last layer) {shown}.")
+    if stored.holds("about") and not stored.read("about")["exact"]:
+        notes.append(
+            "With more than two classes the other attention is one that was found; there may be stronger ones."
+        )
+    return tuple(notes)
+
+
+def agreement(name: str, said: Mapping[str, Stored], asked: Sequence[str], foils: Sequence[str]) -> tuple[str, ...]:
+    """How alike it is to the other methods: agreement is not validity."""
+    own = said[name].read("scores")
+    alike = {}
+    for other in asked:
+        if other == name or other in foils:
+            continue
+        beside = said[other].read("scores")
+        part = tuple(slice(min(sizes)) for sizes in zip(own["mask"].shape, beside["mask"].shape, strict=True))
+        both = [np.abs(one["scores"][part].astype(np.float64)) for one in (own, beside)]
+        alike[other] = float(np.nanmean(similarity(both[0], both[1], own["mask"][part])))
+    if not alike:
+        return ()
+    most, least = max(alike, key=alike.__getitem__), min(alike, key=alike.__getitem__)
+    return (
+        f"Its magnitudes correlate with those of {most} by {alike[most]:.2f} and with those of {least} by "
+        f"{alike[least]:.2f}. Methods that agree may both be wrong.",
+    )
