@@ -11,7 +11,7 @@ import numpy as np
 from trueness.api.devices import check_device
 from trueness.api.models import of_images
 from trueness.data import TextDataset, TextExample, Texts, read_texts
-from trueness.data.dataset import drawn_examples
+from trueness.data.dataset import drawn, drawn_examples
 from trueness.data.image_datasets import load_images
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
@@ -168,15 +168,16 @@ def _looked_at(model: AnyModel, data: Any, split: str | None, instances: int) ->
         raise UserError("A model of images needs a dataset of images, and one of texts needs texts.")
     reader: Any = model
     if isinstance(data, ImageDataset):
-        return reader.coded(data.to_look_at(split).pick(slice(instances))), data.name
+        images = data.to_look_at(split)
+        return reader.coded(images.pick(drawn(images.labels.tolist(), instances))), data.name
     if isinstance(data, TextDataset):
         return reader.coded(drawn_examples(data.to_look_at(split), instances)), data.name
     if isinstance(data, list | tuple) and all(isinstance(item, str | TextExample) for item in data):
         examples, name = _examples(reader, data, None), f"{len(data)} texts"
     else:
         found = data if isinstance(data, Texts) else read_texts(data, split=split)
-        drawn = np.random.default_rng(0).permutation(len(found.texts))[:instances].tolist()
-        chosen = [found.texts[number] for number in sorted(drawn)]
+        some = np.random.default_rng(0).permutation(len(found.texts))[:instances].tolist()
+        chosen = [found.texts[number] for number in sorted(some)]
         others = [one.text_b or "" for one in chosen] if found.pairs else None
         examples, name = reader.read([one.text for one in chosen], others), Path(found.name).name
     if not examples:

@@ -48,6 +48,8 @@ def drawn(labels: Sequence[int], count: int) -> list[int]:
 
     Files are often sorted by label, so that the first ones would be of one class. Fewer are the first ones of more.
     """
+    if count < 0:
+        raise ValueError(f"a number to draw must be at least 0, not {count}")
     if count >= len(labels):
         return list(range(len(labels)))
     seen: Counter[int] = Counter()
