@@ -16,9 +16,11 @@ from trueness.stats import (
     crossed_difference,
     crossed_interval,
     crossed_p_value,
+    kendall,
     mean_interval,
     of_pairs,
     t_interval,
+    within,
 )
 
 TRUTH = 0.3
@@ -45,6 +47,28 @@ def test_students_interval_over_seeds(n):
     assert 0.92 <= coverage(map(t_interval, np.random.default_rng(n).normal(TRUTH, 0.2, (1500, n)))) <= 0.98
 
 
+@pytest.mark.parametrize(("n", "share"), [(40, 0.5), (40, 0.3), (40, 0.8), (15, 0.5), (15, 0.3)])
+def test_students_interval_of_a_share(n, share):
+    """Of runs that reach an accuracy or not; with a share nearer to 0 or 1 it covers less."""
+    drawn = np.random.default_rng(n).random((2000, n)) < share
+    found = [t_interval(some.astype(float)) for some in drawn]
+    covered = [not isinstance(one.low, Undefined) and one.low <= share <= one.high for one in found]
+    assert 0.92 <= np.mean(covered) <= 0.98
+
+
+@pytest.mark.parametrize("fall", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("seeds", [3, 9])
+def test_students_interval_of_rank_correlations(seeds, fall):
+    """A tau over eight datasets for each of a few models."""
+    rng, places = np.random.default_rng(seeds), np.arange(8.0)
+    scores = rng.normal(size=(400 * seeds, 8)) - fall * places
+    tau = kendall(scores, np.broadcast_to(places, scores.shape)).statistic.values.filled(np.nan)
+    found = [within(t_interval(some), -1, 1) for some in tau.reshape(400, seeds)]
+    truth, known = tau.mean(), [one for one in found if not isinstance(one.low, Undefined)]
+    assert len(known) > 380
+    assert 0.92 <= np.mean([one.low <= truth <= one.high for one in known]) <= 0.98
+
+
 SPREADS = {
     "tau, as measured": (0.05, 0.2, 0.2),
     "equal seeds": (0.0, 0.2, 0.2),
@@ -55,7 +79,7 @@ SPREADS = {
 
 
 @pytest.mark.parametrize("spreads", SPREADS.values(), ids=SPREADS)
-@pytest.mark.parametrize(("seeds", "instances"), [(3, 100), (3, 500), (5, 200), (9, 100)])
+@pytest.mark.parametrize(("seeds", "instances"), [(3, 100), (3, 500), (5, 200), (9, 100), (10, 500)])
 def test_crossed_over_seeds_and_instances(seeds, instances, spreads):
     found = tables(500, seeds, instances, spreads, np.random.default_rng([seeds, instances]))
     assert 0.92 <= coverage(map(crossed_interval, found)) <= 0.98
@@ -149,3 +173,13 @@ def test_a_place_that_surely_fails_still_does():
     (counted,) = claim("none", [("here", (False, "3 of 9")), ("there", (True, "0 of 9"))])
     assert counted.verdict == "not supported", "what is counted is no sample"
     assert counted.evidence == "holds on 1 of 2 datasets, fails on here. here: 3 of 9; there: 0 of 9"
+
+
+def test_base_models_that_share_their_others():
+    """AtteFa's base models are each compared with the same other seeds: their means are not independent."""
+    rng, draws = np.random.default_rng(8), 2000
+    seeds = 0.05 * rng.normal(size=(draws, 9))
+    noise = 0.05 * rng.normal(size=(draws, 9, 9))
+    pairs = TRUTH + seeds[:, :, None] + seeds[:, None] + (noise + noise.transpose(0, 2, 1)) / np.sqrt(2)
+    means = np.stack([np.delete(pairs[:, base], base, axis=1).mean(axis=1) for base in range(3)], axis=1)
+    assert 0.87 <= coverage(map(t_interval, means)) <= 0.95

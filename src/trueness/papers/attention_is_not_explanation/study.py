@@ -95,7 +95,7 @@ def trial(
     return {"records": found.records, "tokens": dict(found.tokens), "examples": found.examples}
 
 
-@task("attention/seeds", version=1)
+@task("attention/seeds", version=2)
 def seeds(inputs: Mapping[str, list[Stored]]) -> dict[str, Any]:
     """How much explanations differ between seeds."""
     from trueness.protocols.attention.correlation import seed_spread

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from trueness.protocols.attention.correlation import PAIRS
+from trueness.protocols.attention.correlation import PAIRS, PSEUDO
 from trueness.protocols.scoring import Cell
-from trueness.stats import Interval, crossed_interval, t_interval
+from trueness.stats import Interval, Reason, Undefined, crossed_interval, t_interval
 
 MOST_CLASSES = 3
 """With more classes only the whole is reported, as in the paper."""
@@ -53,6 +53,16 @@ class AttentionCell(Cell):
     def uniform(self) -> str:
         """The same encoder with uniform weights."""
         return f"{self.model.split('-')[0]}-uniform"
+
+    def between_seeds(self) -> Interval:
+        """How far attention of two seeds is apart, over seeds and instances; of two seeds no interval can be given."""
+        parts = self.spread.filter(like=PSEUDO).to_numpy(dtype=float).T
+        if len(parts):
+            return crossed_interval(parts)
+        apart = self.spread["divergence between seeds"].dropna()
+        nothing = Undefined(Reason.SINGLE)
+        mean = float(apart.mean()) if len(apart) else Undefined(Reason.EMPTY)
+        return Interval(mean, nothing, nothing, self.seeds, len(apart), 0.95)
 
     def classes(self) -> list[tuple[str, pd.DataFrame]]:
         """The records of all instances, and of each predicted class where there are few."""

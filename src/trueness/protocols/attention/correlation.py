@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from trueness.stats import jensen_shannon, kendall, rank_biased_overlap
+from trueness.stats import jensen_shannon, kendall, of_pairs, rank_biased_overlap
 from trueness.stats.undefined import Bools, Floats, Measured
 
-_MOST_PAIRS = 45  # all pairs of ten seeds
+_MOST_SEEDS = 10
+PSEUDO = "divergence between seeds, without "
+"""Columns of pseudo-values of the jackknife over seeds, of which `crossed_interval` makes an interval."""
 PAIRS = {
     f"{first}, {second}": (first, second)
     for first, second in (
@@ -54,7 +56,8 @@ def seed_spread(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> pd.DataFrame:
     """Per instance: Kendall's tau of each score with itself under the next seed, and the divergence of attention.
 
     Each run holds `sizes` and the scores of all tokens one after another, as `AttentionTrial.tokens`. The tau is a
-    test-retest reliability. Columns follow the names of the scores, whatever order a run holds them in.
+    test-retest reliability. Columns follow the names of the scores, whatever order a run holds them in. Attention of
+    every two of the first ten seeds is compared.
     """
     number = len(runs)
     if number < 2:
@@ -67,10 +70,12 @@ def seed_spread(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> pd.DataFrame:
         columns[f"reliability: {name}"] = np.ma.stack(taus).mean(axis=0).filled(np.nan)
         if name == "attention":
             weights = [block / block.sum(axis=1, keepdims=True) for block in blocks]
-            pairs = itertools.islice(itertools.combinations(weights, 2), _MOST_PAIRS)
+            pairs = itertools.combinations(weights[:_MOST_SEEDS], 2)
             apart = np.ma.stack([jensen_shannon(*pair, mask).values for pair in pairs])
             columns["divergence between seeds"] = apart.mean(axis=0).filled(np.nan)
             columns["largest divergence between seeds"] = apart.max(axis=0).filled(np.nan)
+            parts = of_pairs(apart.filled(np.nan), min(number, _MOST_SEEDS))
+            columns |= {f"{PSEUDO}{seed}": values for seed, values in enumerate(parts) if len(parts) > 1}
     return pd.DataFrame({"instance": np.arange(len(runs[0]["sizes"])), **columns})
 
 

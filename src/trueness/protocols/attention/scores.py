@@ -83,9 +83,9 @@ def _adversary(cell: AttentionCell) -> Iterator[Score]:
     yield from _mean(cell, DECIDING, "exact", frame["deciding"].astype(float), note=note)
     yield from _mean(cell, ALONE, "exact", frame["alone"].astype(float), note=allowed)
     if "divergence between seeds" in cell.spread:
-        interval = t_interval(cell.spread["divergence between seeds"].dropna())
-        about = {"n": cell.seeds, "note": f"over {interval.n} instances, pairs of seeds averaged"}
-        yield from (score.model_copy(update=about) for score in BETWEEN_SEEDS.score(cell, "retraining", interval))
+        interval = cell.between_seeds()
+        over = f"over {interval.n} seeds, each with each, of {interval.clusters} instances"
+        yield from BETWEEN_SEEDS.score(cell, "retraining", interval, after=over)
 
 
 def _performance(cell: AttentionCell) -> Iterator[Score]:
