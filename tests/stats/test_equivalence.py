@@ -40,8 +40,17 @@ def test_margins_by_hand():
 
 
 def test_a_margin_is_told_where_it_is_refused():
-    with pytest.raises(ValueError, match=r"^a margin must be above 0, not -0\.1$"):
+    with pytest.raises(ValueError, match=r"^a margin must be above 0 and finite, not -0\.1$"):
         equivalence(0.0, 1.0, 0.5, -0.1)
+
+
+def test_what_is_no_interval_or_no_number():
+    for low, high, published in ((math.nan, 0.3, 0.4), (0.5, math.nan, 0.4), (0.1, 0.2, math.nan)):
+        assert equivalence(low, high, published, 0.05) == "cannot tell"
+    with pytest.raises(ValueError, match=r"cannot go from 0\.9 to 0\.1"):
+        equivalence(0.9, 0.1, 0.4, 0.05)
+    with pytest.raises(ValueError, match="finite"):
+        equivalence(-math.inf, math.inf, 0.4, math.inf)
 
 
 def test_one_end_alone_tells_nothing():

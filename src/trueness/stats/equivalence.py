@@ -13,12 +13,14 @@ def equivalence(low: float | None, high: float | None, published: float, margin:
     """Whether the interval (low, high) of a mean lies within a margin around a published value.
 
     *agrees*: the whole interval of the difference lies inside the margin. *differs*: it lies wholly outside. Else, and
-    without an interval, *cannot tell*.
+    without an interval, *cannot tell*. What is not a number tells nothing.
     """
-    if not margin > 0:
-        raise ValueError(f"a margin must be above 0, not {margin}")
-    if low is None or high is None:
+    if not 0 < margin < math.inf:
+        raise ValueError(f"a margin must be above 0 and finite, not {margin}")
+    if low is None or high is None or any(map(math.isnan, (low, high, published))):
         return "cannot tell"
+    if low > high:
+        raise ValueError(f"an interval cannot go from {low} to {high}")
     if low - published >= -margin and high - published <= margin:
         return "agrees"
     return "differs" if low - published > margin or high - published < -margin else "cannot tell"
