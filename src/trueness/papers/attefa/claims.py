@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -20,21 +21,33 @@ SHARED = tuple(f"mock-{quarters}q" for quarters in range(1, 5))
 """Mock datasets by how many tokens inform: numbers, then quarters of the length."""
 
 Cells = Mapping[tuple[str, str], TwinCell]
-Scores = Callable[[TwinCell], "pd.Series"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A score of base models."""
+
+    name: str
+    of: Callable[[TwinCell], pd.Series]
+    asks_twins: bool
+    """Whether each score is what a twin of weight 1 shows, so that one that gave up the task shows nothing."""
+
+    def silent(self, cell: TwinCell) -> str:
+        """Why the scores of a cell say nothing, if they do."""
+        fallen, twins = cell.gave_up(PUBLISHED) if self.asks_twins else (0, 0)
+        return f"{fallen} of {twins} twins of {cell.model} gave up the task" if fallen else ""
+
+
+MEASURES = (
+    Measure("AtteFa", lambda cell: cell.attefa(PUBLISHED), asks_twins=True),
+    Measure("AtteFa*", TwinCell.star, asks_twins=False),
+)
 
 
 def claims(cells: Sequence[TwinCell]) -> Iterator[Claim]:
     """One claim per conclusion and score, with its evidence place by place."""
-    by = {(cell.dataset, cell.model): cell for cell in cells}
-    datasets, models = (list(dict.fromkeys(key[place] for key in by)) for place in (0, 1))
-    measures: dict[str, Scores] = {"AtteFa": lambda cell: cell.attefa(PUBLISHED), "AtteFa*": TwinCell.star}
-    for name, scores in measures.items():
-        text = f"contextual encoders are less faithful: {name} of a BiLSTM lies below an average's"
-        yield from claim(text, ((dataset, _context(scores, by, dataset)) for dataset in datasets))
-        text = f"the more tokens inform, the less faithful: {name} falls with their number (mock datasets)"
-        yield from claim(text, ((model, _informative(scores, by, model)) for model in models), "models")
-        text = f"on real data attention over an average is less faithful than on mock-1 to mock-10 ({name} lies below)"
-        yield from claim(text, ((dataset, _real(scores, by, dataset)) for dataset in datasets))
+    for measure in MEASURES:
+        yield from claims_by(measure, cells)
     of_cells: dict[str, Callable[[TwinCell], Finding | None]] = {
         "the twins behind AtteFa still classify (none predicts one class for nearly all texts)": _alive,
         f"attention is needed: it gains more than {GAIN} F1 over uniform weights": lambda cell: gains(
@@ -48,6 +61,19 @@ def claims(cells: Sequence[TwinCell]) -> Iterator[Claim]:
         yield from claim(text, ((cell.where, find(cell)) for cell in cells), "places")
 
 
+def claims_by(measure: Measure, cells: Sequence[TwinCell]) -> Iterator[Claim]:
+    """The paper's three conclusions under one score."""
+    by = {(cell.dataset, cell.model): cell for cell in cells}
+    datasets, models = (list(dict.fromkeys(key[place] for key in by)) for place in (0, 1))
+    name = measure.name
+    text = f"contextual encoders are less faithful: {name} of a BiLSTM lies below an average's"
+    yield from claim(text, ((dataset, _context(measure, by, dataset)) for dataset in datasets))
+    text = f"the more tokens inform, the less faithful: {name} falls with their number (mock datasets)"
+    yield from claim(text, ((model, _informative(measure, by, model)) for model in models), "models")
+    text = f"on real data attention over an average is less faithful than on mock-1 to mock-10 ({name} lies below)"
+    yield from claim(text, ((dataset, _real(measure, by, dataset)) for dataset in datasets))
+
+
 def _apart(differences: pd.Series, unit: str = "", **limit: float) -> Finding | None:
     """Whether differences, one per seed or base model, lie above or below a limit."""
     known = differences.dropna().to_numpy()
@@ -55,21 +81,28 @@ def _apart(differences: pd.Series, unit: str = "", **limit: float) -> Finding | 
     return (decide(interval, **limit), f"by {shown(interval)}{unit}") if len(known) else None
 
 
-def _context(scores: Scores, by: Cells, dataset: str) -> Finding | None:
+def _context(measure: Measure, by: Cells, dataset: str) -> Finding | None:
     if not {(dataset, CONTEXT), (dataset, ALONE)} <= by.keys():
         return None
-    return _apart(scores(by[dataset, ALONE]) - scores(by[dataset, CONTEXT]), above=0.0)
+    both = by[dataset, ALONE], by[dataset, CONTEXT]
+    if silent := ", ".join(filter(None, map(measure.silent, both))):
+        return None, silent
+    return _apart(measure.of(both[0]) - measure.of(both[1]), above=0.0)
 
 
-def _informative(scores: Scores, by: Cells, model: str) -> Finding | None:
+def _informative(measure: Measure, by: Cells, model: str) -> Finding | None:
     """Per seed: tau between the number of informative tokens and the score."""
-    order = _of_one_lexicon((*COUNTED, *SHARED), by, model)
-    table = pd.DataFrame({dataset: scores(by[dataset, model]) for dataset in order}).dropna()
+    every = _of_one_lexicon((*COUNTED, *SHARED), by, model)
+    order = [dataset for dataset in every if not measure.silent(by[dataset, model])]
+    if len(every) >= 3 and len(order) < 3:
+        return None, f"twins gave up the task on {len(every) - len(order)} of {len(every)} datasets"
+    table = pd.DataFrame({dataset: measure.of(by[dataset, model]) for dataset in order}).dropna()
     if len(order) < 3 or not len(table):
         return None
     tau = kendall(table.to_numpy(), np.broadcast_to(np.arange(len(order), dtype=float), table.shape)).statistic
     interval = t_interval([float(tau[row]) for row in range(len(table)) if not isinstance(tau[row], Undefined)])
-    return decide(interval, below=0.0), f"tau {shown(within(interval, -1, 1))} over {len(order)} datasets"
+    left = f", {len(every) - len(order)} more left out: twins gave up the task" if len(order) < len(every) else ""
+    return decide(interval, below=0.0), f"tau {shown(within(interval, -1, 1))} over {len(order)} datasets{left}"
 
 
 def _of_one_lexicon(kinds: Sequence[str], by: Cells, model: str) -> list[str]:
@@ -78,12 +111,18 @@ def _of_one_lexicon(kinds: Sequence[str], by: Cells, model: str) -> list[str]:
     return next((datasets for datasets in found if datasets), [])
 
 
-def _real(scores: Scores, by: Cells, dataset: str) -> Finding | None:
-    counted = [scores(by[mock, ALONE]) for mock in _of_one_lexicon(COUNTED, by, ALONE)]
-    counted = [values for values in counted if len(values)]
-    if (dataset, ALONE) not in by or dataset.startswith("mock-") or not counted:
+def _real(measure: Measure, by: Cells, dataset: str) -> Finding | None:
+    mocks = [by[mock, ALONE] for mock in _of_one_lexicon(COUNTED, by, ALONE)]
+    mocks = [cell for cell in mocks if len(measure.of(cell))]
+    if (dataset, ALONE) not in by or dataset.startswith("mock-") or not mocks:
         return None
-    return _apart(scores(by[dataset, ALONE]) - sum(counted) / len(counted), below=0.0)
+    here = by[dataset, ALONE]
+    silent = [cell for cell in mocks if measure.silent(cell)]
+    if why := measure.silent(here):
+        return None, why
+    if silent:
+        return None, f"twins gave up the task on {len(silent)} of {len(mocks)} mock datasets"
+    return _apart(measure.of(here) - sum(map(measure.of, mocks)) / len(mocks), below=0.0)
 
 
 def _alive(cell: TwinCell) -> Finding | None:

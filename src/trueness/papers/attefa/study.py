@@ -140,7 +140,7 @@ def guides(
     return {"guides": guided(data, model, twin.model, seeds, recipe=recipe, **common, **shape)}
 
 
-@task("attefa/summary", version=5, light=True)
+@task("attefa/summary", version=6, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Place]]) -> dict[str, Any]:
     """Scores, tables, warnings and checked claims of the whole study."""
     from dataclasses import replace

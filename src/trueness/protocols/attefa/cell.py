@@ -71,6 +71,11 @@ class TwinCell(Cell):
         found: pd.Series = pd.Series(scores).groupby(bases.reindex(scores.index), sort=False).mean()
         return found
 
+    def gave_up(self, method: str) -> tuple[int, int]:
+        """How many twins of weight 1 collapsed, of how many: what they show says nothing about attention."""
+        runs = self.of(method, MAIN)
+        return len(self.collapsed(runs)), len(runs)
+
     def attefa_of_twins(self, method: str) -> pd.Series:
         """The score that each twin of weight 1 shows, by seed; twins that attend alike are left out."""
         import pandas as pd
