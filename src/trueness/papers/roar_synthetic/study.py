@@ -72,7 +72,7 @@ def curve(
     return {"points": [{**where, **vars(point)} for point in points]}
 
 
-@task("roar-synthetic/summary", version=4, light=True)
+@task("roar-synthetic/summary", version=5, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, informative: int, margin: float) -> dict[str, Any]:
     """Scores, bands, warnings and checked claims of all curves."""
     import pandas as pd

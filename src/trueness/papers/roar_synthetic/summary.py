@@ -215,9 +215,9 @@ class SyntheticCell(Cell):
         gap = t_interval(self.accuracy["roar"].mean(axis=1) - self.accuracy["ground-truth"].mean(axis=1))
         low, high = ends(gap)
         evidence = (
-            f"it lies above, by more than {self.margin}, at some step in {int(above.sum())} of "
-            f"{self.draws} draws ({share.low:.0%} to {share.high:.0%}); its accuracy averaged over steps differs by "
-            f"{float(gap.value):+.4f}, {_shown(gap)}"
+            f"its accuracy, averaged over steps, less that of the ground-truth order: {float(gap.value):+.4f}, "
+            f"{_shown(gap)}; it lies above, by more than {self.margin}, at some step in {int(above.sum())} of "
+            f"{self.draws} draws ({share.low:.0%} to {share.high:.0%})"
         )
         holds = True if low > 0 and above.any() else False if high <= 0 or not above.any() else None
         return self._claim("Plain ROAR is worse than the ground-truth order", holds, evidence)
