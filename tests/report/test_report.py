@@ -26,12 +26,13 @@ def test_published_files_hold_numbers(kind):
 def test_compare_has_the_agreed_form(tiny_run):
     compared = tiny_run.compare()
     assert set(compared) == {"schema", "study", "agreement", "rows", "claims", "warnings", "abstentions", "vectors"}
-    nothing = dict.fromkeys(("compared", "agrees", "differs", "cannot tell", "not measured"), 0)
-    assert compared["agreement"] == {**nothing, "quantities": []}, "the paper's one draw has no spread"
+    nothing = dict.fromkeys(("compared", "agrees", "differs", "cannot tell"), 0)
+    empty = {**nothing, "stand-ins": nothing, "not measured": 0, "quantities": []}
+    assert compared["agreement"] == empty, "the paper's one draw has no spread"
     keys = {
         "quantity", "dataset", "model", "method", "variant", "published", "published_low", "published_high",
         "second_run", "value", "low", "high", "n", "direction", "null", "best", "compared_with", "margin", "group",
-        "outcome", "note",
+        "outcome", "note", "stand_in",
     }  # fmt: skip
     assert all(set(row) == keys for row in compared["rows"])
     assert all(set(claim) == {"claim", "verdict", "evidence"} for claim in compared["claims"])

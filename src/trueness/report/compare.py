@@ -12,9 +12,11 @@ from trueness.stats import Undefined, equivalence, kendall
 from trueness.studies import KINDS, Study
 from trueness.studies.kinds import PUBLISHED_KEY, Margin, Published
 
-SCHEMA = 2
+SCHEMA = 3
 """The form of what `compare` gives."""
 MANY = 60
+FEWEST = 5
+"""Of fewer cells no rank correlation is given."""
 OUTCOMES = ("agrees", "differs", "cannot tell")
 
 
@@ -25,6 +27,8 @@ def compare(study: Study, result: Result) -> dict[str, Any]:
     outside, else *cannot tell*. The margin is how far the paper's own runs lie apart (`margins.csv` beside its
     `published.csv`). Every published cell is counted once, with the score that is computed as published if there is
     one; where the authors only left a second run, that is the published value. Rows that do not count have no outcome.
+    Where another model or corpus stands in for the paper's (`stand_in`), cells are counted apart: whether they agree
+    says nothing of the paper's own.
     """
     kind = KINDS[study.kind]
     rows = compared_rows(result.scores, kind.published(), kind.margins())
@@ -39,41 +43,57 @@ def compare(study: Study, result: Result) -> dict[str, Any]:
 
 def compared_rows(scores: Sequence[Score], published: Published, margins: Sequence[Margin]) -> list[dict[str, Any]]:
     """One row per score."""
-    counted: dict[tuple[str, ...], Score] = {}
-    for score in scores:
-        best = counted.setdefault(_key(score), score)
-        if best.variant != "as-published" == score.variant:
-            counted[_key(score)] = score
+    return judged([_row(score, published) for score in scores], published, margins)
+
+
+def judged(
+    rows: Sequence[dict[str, Any]], published: Published, margins: Sequence[Margin], factor: float = 1.0
+) -> list[dict[str, Any]]:
+    """The same rows with the outcomes that follow from such margins, each times a factor."""
+    counted: dict[tuple[Any, ...], int] = {}
+    for place, row in enumerate(rows):
+        best = counted.setdefault(_key(row), place)
+        if rows[best]["variant"] != "as-published" == row["variant"]:
+            counted[_key(row)] = place
     return [
-        _row(score, published.get(_key(score), {}), margins, counts=counted[_key(score)] is score) for score in scores
+        {**row, **_judgement(row, published.get(_key(row), {}), margins, factor, counts=counted[_key(row)] == place)}
+        for place, row in enumerate(rows)
     ]
 
 
 def summary(rows: Sequence[dict[str, Any]], published: Published, margins: Sequence[Margin]) -> dict[str, Any]:
     """How many published cells agree, differ and cannot be told, in all and by kind of quantity."""
     counted = [row for row in rows if row["outcome"] is not None]
-    known = {tuple(row[name] for name in PUBLISHED_KEY) for row in rows}
+    known = {_key(row) for row in rows}
     missing = sum(key not in known and _margin(fact, margins) is not None for key, fact in published.items())
     groups = dict.fromkeys(margin.group for margin in margins)
-    parts = [(name, [row for row in counted if row["group"] == name]) for name in groups]
+    names = dict.fromkeys(
+        (row["group"], row["stand_in"]) for group in groups for row in counted if row["group"] == group
+    )
     return {
-        "compared": len(counted),
-        **{outcome: sum(row["outcome"] == outcome for row in counted) for outcome in OUTCOMES},
+        **_counts([row for row in counted if not row["stand_in"]]),
+        "stand-ins": _counts([row for row in counted if row["stand_in"]]),
         "not measured": missing,
-        "quantities": [_of_group(name, some, margins) for name, some in parts if some],
+        "quantities": [
+            _of_group([row for row in counted if (row["group"], row["stand_in"]) == name], margins) for name in names
+        ],
     }
 
 
-def _of_group(name: str, rows: Sequence[dict[str, Any]], margins: Sequence[Margin]) -> dict[str, Any]:
+def _counts(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
+    return {"compared": len(rows), **{outcome: sum(row["outcome"] == outcome for row in rows) for outcome in OUTCOMES}}
+
+
+def _of_group(rows: Sequence[dict[str, Any]], margins: Sequence[Margin]) -> dict[str, Any]:
     ours, theirs = (np.array([row[column] for row in rows], dtype=float) for column in ("value", "compared_with"))
-    tau = kendall(ours[None], theirs[None]).statistic[0] if len(rows) > 2 else Undefined
-    margin = next(margin for margin in margins if margin.group == name)
+    tau = kendall(ours[None], theirs[None]).statistic[0] if len(rows) >= FEWEST else Undefined
+    margin = next(margin for margin in margins if margin.group == rows[0]["group"])
     return {
-        "group": name,
+        "group": margin.group,
+        "stand-in": rows[0]["stand_in"],
         "margin": margin.margin,
         "from": margin.source,
-        "compared": len(rows),
-        **{outcome: sum(row["outcome"] == outcome for row in rows) for outcome in OUTCOMES},
+        **_counts(rows),
         "mean absolute error": float(np.abs(ours - theirs).mean()),
         "rank correlation": float(tau) if isinstance(tau, float) else None,
     }
@@ -88,56 +108,81 @@ def shown_rows(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
 
 def sentences(agreement: Mapping[str, Any]) -> Iterator[str]:
     """In words: how many published values agree, differ and cannot be told, and how far ours lie from them."""
+    missing = agreement["not measured"]
+    rest = f"; {missing} more were not measured here." if missing else "."
     if agreement["compared"]:
-        missing = agreement["not measured"]
+        yield f"Of {agreement['compared']} published values {_told(agreement)}{rest}"
+    apart = agreement["stand-ins"]
+    if apart["compared"]:
+        what = ", ".join(dict.fromkeys(part["stand-in"] for part in agreement["quantities"] if part["stand-in"]))
+        more = " more" if agreement["compared"] else ""
         yield (
-            f"Of {agreement['compared']} published values {agreement['agrees']} agree with ours, "
-            f"{agreement['differs']} differ, and of {agreement['cannot tell']} it cannot be told"
-            + (f"; {missing} more were not measured here." if missing else ".")
+            f"Of {apart['compared']}{more}, for which something else stands in ({what}), {_told(apart)}"
+            + ("." if agreement["compared"] else rest)
         )
     for part in agreement["quantities"]:
         tau = part["rank correlation"]
         yield (
-            f"{part['group']}: {part['agrees']} agree, {part['differs']} differ, {part['cannot tell']} cannot be told "
-            f"(margin {part['margin']:.3g}); mean absolute error {part['mean absolute error']:.3g}"
+            f"{part['group']}{_of_stand_in(part)}: {part['agrees']} agree, {part['differs']} differ, "
+            f"{part['cannot tell']} cannot be told (margin {part['margin']:.3g}); "
+            f"mean absolute error {part['mean absolute error']:.3g}"
             + (f", rank correlation {tau:.2f}." if tau is not None else ".")
         )
 
 
-def _key(score: Score) -> tuple[str, ...]:
-    return tuple(getattr(score, name) for name in PUBLISHED_KEY)
+def _told(counts: Mapping[str, Any]) -> str:
+    unclear = f"of {counts['cannot tell']} it cannot be told"
+    return f"{counts['agrees']} agree with ours, {counts['differs']} differ, and {unclear}"
+
+
+def _of_stand_in(part: Mapping[str, Any]) -> str:
+    return f" ({part['stand-in']})" if part["stand-in"] else ""
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in PUBLISHED_KEY)
 
 
 def _margin(fact: Mapping[str, Any], margins: Sequence[Margin]) -> Margin | None:
     """That of a published value; None where it has none, or is the same cell of the paper as another one."""
     if fact.get("same_cell_as"):
         return None
-    return next(
-        (one for one in margins if one.quantity == fact["quantity"] and one.method in ("", fact["method"])), None
-    )
+    return next((one for one in margins if one.is_for(fact)), None)
 
 
-def _row(score: Score, fact: Mapping[str, Any], margins: Sequence[Margin], *, counts: bool) -> dict[str, Any]:
+def _row(score: Score, published: Published) -> dict[str, Any]:
+    about, ours = (*PUBLISHED_KEY, "variant"), ("value", "low", "high", "n", "direction", "null", "best")
+    row = {name: getattr(score, name) for name in about}
+    fact = published.get(_key(row), {})
     value, low, high, again = (
         _number(fact.get(name)) for name in ("published", "published_low", "published_high", "second_run")
     )
-    reference = again if value is None else value
-    margin = _margin(fact, margins) if counts and reference is not None else None
-    ends = (score.low, score.high)
-    if ends == (None, None) and "the same value every time" in score.note:
-        ends = (score.value, score.value)
     notes = (fact.get("note", ""), "their second run only" if value is None and again else "", score.note)
-    about, ours = (*PUBLISHED_KEY, "variant"), ("value", "low", "high", "n", "direction", "null", "best")
     return {
-        **{name: getattr(score, name) for name in about},
+        **row,
         **{"published": value, "published_low": low, "published_high": high, "second_run": again},
         **{name: getattr(score, name) for name in ours},
-        "compared_with": reference,
-        "margin": None if margin is None else margin.margin,
-        "group": None if margin is None else margin.group,
-        "outcome": None if margin is None or reference is None else equivalence(*ends, reference, margin.margin),
+        "compared_with": again if value is None else value,
+        "margin": None,
+        "group": None,
+        "outcome": None,
         "note": "; ".join(text for text in notes if text),
+        "stand_in": "",
     }
+
+
+def _judgement(
+    row: Mapping[str, Any], fact: Mapping[str, Any], margins: Sequence[Margin], factor: float, *, counts: bool
+) -> dict[str, Any]:
+    reference, ends = row["compared_with"], (row["low"], row["high"])
+    margin = _margin(fact, margins) if counts and reference is not None else None
+    about = {"stand_in": fact.get("stand_in") or ""}
+    if margin is None:
+        return {**about, "margin": None, "group": None, "outcome": None}
+    if ends == (None, None) and "the same value every time" in row["note"]:
+        ends = (row["value"], row["value"])
+    outcome = equivalence(*ends, reference, factor * margin.margin)
+    return {**about, "margin": margin.margin, "group": margin.group, "outcome": outcome}
 
 
 def _number(text: str | None) -> float | None:

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from importlib import import_module, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -32,11 +33,18 @@ class Margin:
     quantity: str
     method: str
     """Of which method's values; of all where it is empty."""
+    model: str
+    """Of which models, as a pattern such as bilstm-*; of all where it is empty."""
     margin: float
     group: str
     """What the quantity is counted with."""
     source: str
     """Where in the paper the margin is from."""
+
+    def is_for(self, fact: Mapping[str, Any]) -> bool:
+        """Whether a published value is judged by it."""
+        mine = fact["quantity"] == self.quantity and self.method in ("", fact["method"])
+        return mine and fnmatchcase(fact["model"], self.model or "*")
 
 
 @dataclass(frozen=True)
