@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--shapes", default="minilm", help="a shape with random weights, or the folder of a saved BERT")
-    parser.add_argument("--text", type=Path, help="a file with the text that a saved model is asked about")
+    parser.add_argument("--text", type=Path, nargs="+", help="files with texts that a saved model is asked about")
     parser.add_argument("--tokens", default="24")
     parser.add_argument("--steps", default="10,20,50", help="of integrated gradients, that the peer takes")
     parser.add_argument("--samples", type=int, default=500, help="that the peers take; as many as tokens at least")
@@ -74,25 +75,25 @@ def main() -> None:
     parser.add_argument(
         "--precision",
         default="full",
-        choices=("full", "tf32", "bf16"),
-        help="of ours; peers and the truth are at full precision",
+        help="of ours: full, tf32, bf16, or several of them; peers and the truth are at full precision",
     )
     parser.add_argument("--only", default="", help="methods whose names begin so")
     parser.add_argument("--out", type=Path, help="a JSON file")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    steps = tuple(int(one) for one in given.steps.split(","))
+    steps, precisions = tuple(int(one) for one in given.steps.split(",")), given.precision.split(",")
     for shape in given.shapes.split(","):
         for tokens in (int(one) for one in given.tokens.split(",")):
-            text = given.text.read_text() if given.text else ""
-            one = setting(shape, tokens, given.device, 50, given.samples, (given.at_once,), text)
-            for method in methods(steps, given.samples, given.many, given.device):
-                if not method.contest.startswith(given.only):
-                    continue
-                for row in _rows(one, method, given.draws if method.drawn else 1, given.precision):
-                    about = {"shape": Path(shape).name, "tokens": tokens, "precision": given.precision}
-                    rows.append(about | row)
-                    print(json.dumps(rows[-1]), flush=True)
+            for text in given.text or [None]:
+                asked = "" if text is None else text.read_text()
+                one = setting(shape, tokens, given.device, 50, given.samples, (given.at_once,), asked)
+                about = {"shape": Path(shape).name, "tokens": tokens} | ({"text": text.stem} if text else {})
+                for method, precision in product(methods(steps, given.samples, given.many, given.device), precisions):
+                    if not method.contest.startswith(given.only):
+                        continue
+                    for row in _rows(one, method, given.draws if method.drawn else 1, precision):
+                        rows.append(about | {"precision": precision} | row)
+                        print(json.dumps(rows[-1]), flush=True)
     if given.out is not None:
         given.out.write_text(json.dumps(rows, indent=1) + "\n")
 
@@ -144,7 +145,7 @@ def _error(found: list[Floats], truth: Floats) -> float:
 def _needed(errors: dict[int, float], error: float) -> int | None:
     """The count at which ours has the error: between two of the grid; the least of them where that is better."""
     counts, values = np.array(sorted(errors)), np.array([errors[number] for number in sorted(errors)])
-    values = np.minimum.accumulate(values)
+    values, error = np.minimum.accumulate(values), error * 1.001  # the same points round otherwise
     if values[-1] > error:
         return None
     if values[0] <= error:
