@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 from benchmarks.experiments.plans import Arm
 from benchmarks.experiments.running import _kept
-from benchmarks.experiments.shown import lengths
+from benchmarks.experiments.shown import leads, lengths
 
 from trueness.engine import task
 
@@ -64,3 +64,23 @@ def test_without_a_pair_nothing_is_compared(arms):
     found = lengths(rows_of(arms))
     assert list(found["arm"]) == list(arms)
     assert found["p"].isna().all()
+
+
+def test_attention_is_compared_with_gradients_by_seed():
+    pairs = {("glove", 1): (0.3, 0.1), ("glove", 2): (0.5, 0.2), ("unit", 1): (0.2, 0.3), ("unit", 2): (0.2, 0.1)}
+    every = [
+        {
+            "dataset": "a",
+            "model": "m",
+            "quantity": "faithfulness",
+            "arm": arm,
+            "seed": seed,
+            "method": method,
+            "value": value,
+        }
+        for (arm, seed), values in pairs.items()
+        for method, value in zip(("attention", "gradient@madsen2022"), values, strict=True)
+    ]
+    found = leads(pd.DataFrame([*every, {**every[0], "quantity": "performance", "value": 9.0}])).set_index("arm")
+    assert found["mean"].to_dict() == pytest.approx({"glove": 0.25, "unit": 0.0})
+    assert found["p"].to_dict() == pytest.approx({"glove": 2 * 2 * scipy.stats.t.sf(0.25 / 0.05, 1), "unit": 1.0})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,9 @@ ARMS = ("glove", "unit", "flat", "falling", "fasttext")
 short; and vectors trained by fastText, directions and lengths of their own."""
 
 
-def write_arms(dataset: str, glove: Path, fasttext: Path, folder: Path) -> dict[str, Path]:
+def write_arms(dataset: str, glove: Path, fasttext: Path, folder: Path, arms: Sequence[str] = ARMS) -> dict[str, Path]:
     """A file of vectors for the words of a dataset for each arm; those that are there stay."""
-    made = {arm: folder / f"{dataset}-{arm}.npz" for arm in ARMS}
+    made = {arm: folder / f"{dataset}-{arm}.npz" for arm in arms}
     if all(path.exists() for path in made.values()):
         return made
     folder.mkdir(parents=True, exist_ok=True)
@@ -36,8 +37,10 @@ def write_arms(dataset: str, glove: Path, fasttext: Path, folder: Path) -> dict[
         "flat": unit * lengths.mean(),
         "falling": unit * 5 / np.sqrt(1 + np.log(times)),
     }
-    for arm, matrix in scaled.items():
-        np.savez(made[arm], words="\n".join(words), vectors=matrix.astype(np.float32))
+    for arm in (arm for arm in scaled if arm in made):
+        np.savez(made[arm], words="\n".join(words), vectors=scaled[arm].astype(np.float32))
+    if "fasttext" not in made:
+        return made
     trained, known = load_vectors(fasttext, data.vocabulary)
     # Of the same words as the other arms.
     both = known & found

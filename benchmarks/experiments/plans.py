@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import itertools
-from collections.abc import Callable, Iterator
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +16,7 @@ from typing import Any
 from benchmarks.experiments import tasks
 from benchmarks.experiments.arms import ARMS, write_arms
 from trueness import studies
+from trueness.data.text_datasets import ROOT_VARIABLE
 from trueness.engine import Task
 from trueness.studies import Study, load_study
 from trueness.studies.model_tasks import training
@@ -48,9 +54,18 @@ class Setting:
         return list(range(2 if self.small else number))
 
     @property
-    def less(self) -> dict[str, Any]:
+    def shape(self) -> dict[str, int]:
         """What makes models small."""
-        return {"shape.hidden": 8} if self.small else {}
+        return {"hidden": 8} if self.small else {}
+
+    @property
+    def less(self) -> dict[str, Any]:
+        """The same as settings of a study."""
+        return {f"shape.{name}": size for name, size in self.shape.items()}
+
+
+_CORRELATION: dict[str, Any] = {"search_steps": 0, "permutations": 2, "epsilons": [0.0], "examples": 0}
+"""Of the study of attention, its correlations alone."""
 
 
 def _study(name: str, about: dict[str, Any], settings: dict[str, Any]) -> Arm:
@@ -62,11 +77,10 @@ def twin_grid(at: Setting) -> Iterator[Arm]:
     """Item 1: sum or mean, weight decay or none, over base models and their twins."""
     datasets = MOCK[:1] if at.small else (*MOCK, "sst@attefa2022")
     models = ("average-additive",) if at.small else ("bilstm-additive", "average-additive")
-    shape = {"hidden": 8} if at.small else {}
     bases, twins = at.seeds(3), [10, 50, 257][: 1 if at.small else 3]
     for dataset, model in itertools.product(datasets, models):
         data = dataset_task(dataset, str(at.glove))
-        trained = training(data, model=model, recipe="wiegreffe2019", seeds=bases, shape=shape)
+        trained = training(data, model=model, recipe="wiegreffe2019", seeds=bases, shape=at.shape)
         for base, loss, decay in itertools.product(bases, ("sum", "mean"), (1e-5, 0.0)):
             how = {"loss": loss, "weight_decay": decay, "epochs": 1 if at.small else 80}
             both = {"dataset": data, "models": trained}
@@ -74,23 +88,33 @@ def twin_grid(at: Setting) -> Iterator[Arm]:
             yield Arm(about, tasks.twins(both, base=base, seeds=twins, **how))
 
 
-def norms(at: Setting, dataset: str, instances: int = 0, **more: Any) -> Iterator[Arm]:
+def norms(
+    at: Setting,
+    dataset: str,
+    instances: int = 0,
+    *,
+    models: Sequence[str] = MODELS,
+    arms: Sequence[str] = ARMS,
+    weight_decay: float | None = None,
+    **more: Any,
+) -> Iterator[Arm]:
     """Vector lengths: both studies under every arm; attention's with so many drawn test texts, or with all (0)."""
     seeds = 5
     removal, attention = dataset, dataset.replace("@madsen2022", "@jw2019")
-    for arm in ARMS[: 2 if at.small else None]:
-        common = {"models": list(MODELS[-1:] if at.small else MODELS), "seeds": at.seeds(seeds), **at.less}
+    how = "" if weight_decay is None else f"[weight_decay={weight_decay:.5f}]"
+    for arm in arms[: 2 if at.small else None]:
+        common = {"models": list(models[-1:] if at.small else models), "seeds": at.seeds(seeds), **at.less}
         files = {
-            name: str(write_arms(name, at.glove, at.data / "vectors" / "fasttext-100d.npz", at.arms)[arm])
+            name: str(write_arms(name, at.glove, at.data / "vectors" / "fasttext-100d.npz", at.arms, arms)[arm])
             for name in dict.fromkeys((removal, attention))
         }
         less = {"companion": False, "leak": False, "explainers": ["attention", "gradient@madsen2022"], "steps": [0.5]}
         full = {} if at.small else {"steps": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}
         settings = {**common, **less, **full, **more, "datasets": removal, "vectors": files[removal]}
+        settings |= {"recipe": f"madsen2022{how}"} if how else {}
         yield _study("recursive-roar", {"arm": arm, "dataset": removal}, settings)
-        little = {"search_steps": 0, "permutations": 2, "epsilons": [0.0], "together": seeds, "examples": 0}
-        little |= {"instances": 50 if at.small else instances}
-        settings = {**common, **little, "datasets": attention, "vectors": files[attention]}
+        settings = {**common, **_CORRELATION, "together": seeds, "instances": 50 if at.small else instances}
+        settings |= {"datasets": attention, "vectors": files[attention], **({"recipe": f"jw2019{how}"} if how else {})}
         yield _study("attention-is-not-explanation", {"arm": arm, "dataset": attention}, settings)
 
 
@@ -114,8 +138,8 @@ def integrated(at: Setting) -> Iterator[Arm]:
 def search(at: Setting) -> Iterator[Arm]:
     """The published search over steps, learning rate and epsilon."""
     data = dataset_task("sst@jw2019", str(at.glove))
-    seeds, shape = at.seeds(3), {"hidden": 8} if at.small else {}
-    models = training(data, model=MODELS[-1 if at.small else 0], recipe="jw2019", seeds=seeds, shape=shape)
+    seeds = at.seeds(3)
+    models = training(data, model=MODELS[-1 if at.small else 0], recipe="jw2019", seeds=seeds, shape=at.shape)
     budget = {"steps": [5, 10] if at.small else [500, 2000, 5000], "rates": [0.01, 0.1]}
     for seed, epsilon in itertools.product(seeds, (0.01, 0.05)):
         both = {"dataset": data, "models": models}
@@ -142,6 +166,127 @@ def babi(at: Setting) -> Iterator[Arm]:
             yield Arm({"dataset": name, "explainer": explainer, "target": target}, found)
 
 
+def babi_shares(at: Setting) -> Iterator[Arm]:
+    """The same where bAbI 2 rises, beyond ten tokens; attention and random masks tell how faithful each is."""
+    name = "babi-1@original" if at.small else "babi-2@original"
+    data = dataset_task(name, None)
+    corrected = [("integrated-gradients", target) for target in ("gold", "predicted", "shuffled")]
+    for explainer, target in (*corrected, ("attention", "gold"), ("random", "gold")):
+        how = {
+            "amounts": [0.5] if at.small else [0.3, 0.5, 0.7, 0.9],
+            "recipe": "default-pair" if at.small else "madsen2022-babi",
+        }
+        found = tasks.masks(
+            {"dataset": data}, explainer=explainer, target=target, seeds=at.seeds(3), unit="share", **how
+        )
+        yield Arm({"dataset": name, "explainer": explainer, "target": target}, found)
+
+
+def babi_classes(at: Setting) -> Iterator[Arm]:
+    """The authors' models have 36 classes, the words of the three tasks; a question of bAbI 1 has six answers."""
+    name = "babi-1@original"
+    data = dataset_task(name, None)
+    how = {
+        "amounts": [0.5] if at.small else [0.3, 0.6, 0.9],
+        "recipe": "default-pair" if at.small else "madsen2022-babi",
+    }
+    for explainer, spare in itertools.product(("attention", "integrated-gradients", "random"), (0, 30)):
+        found = tasks.masks(
+            {"dataset": data}, explainer=explainer, target="gold", seeds=at.seeds(3), unit="share", spare=spare, **how
+        )
+        yield Arm({"dataset": name, "explainer": explainer, "spare": spare}, found)
+
+
+def attended(at: Setting) -> Iterator[Arm]:
+    """The base models of the study of AtteFa, trained as it trains them: where do they attend?"""
+    study = load_study("attefa", {"vectors": str(at.glove)})
+    seeds = study.seeds[:2] if at.small else study.seeds
+    datasets = [*MOCK, *(f"mock-{quarters}q@attefa2022" for quarters in (1, 2, 3, 4))]
+    datasets += [f"{name}@attefa2022" for name in ("sst", "20news", "agnews", "imdb")]
+    models = ("average-additive",) if at.small else ("bilstm-additive", "average-additive")
+    for dataset, model in itertools.product(datasets[: 1 if at.small else None], models):
+        data = dataset_task(dataset, str(at.glove))
+        trained = training(data, model=model, recipe="wiegreffe2019", seeds=seeds, shape=at.shape)
+        found = tasks.attended({"dataset": data, "models": trained}, bases=seeds)
+        yield Arm({"dataset": dataset, "model": model}, found)
+
+
+def decay(at: Setting) -> Iterator[Arm]:
+    """Is what short vectors do the work of weight decay, which shrinks the vectors of words that training rarely sees?
+
+    Both lengths with the papers' weight decay and without any; both studies, as for the lengths.
+    """
+    scales = ("glove", "unit")
+    for model, arm, weight in itertools.product(MODELS[-1:] if at.small else MODELS, scales, (1e-5, 0.0)):
+        for found in norms(at, "sst@madsen2022", models=[model], arms=(arm,), weight_decay=weight):
+            yield Arm({**found.about, "model": model, "weight_decay": weight}, found.task, found.study)
+
+
+def sizes(at: Setting) -> Iterator[Arm]:
+    """Attention on SNLI by how many pairs it was trained on: the paper has 549,367, here are 20,000."""
+    for size in (200, 400) if at.small else (2500, 5000, 10_000, 20_000):
+        with _corpus(at, "snli", size):
+            settings: dict[str, Any] = {
+                "datasets": "snli@jw2019",
+                "models": ["average-dot"]
+                if at.small
+                else ["bilstm-additive", "bilstm-dot", *MODELS[2:], "average-dot"],
+                "seeds": at.seeds(5),
+                "vectors": str(at.glove),
+                **_CORRELATION,
+                "together": 5,
+                "instances": 20 if at.small else 1000,
+                **at.less,
+            }
+            yield _study("attention-is-not-explanation", {"dataset": "snli@jw2019", "size": size}, settings)
+
+
+def padded_query(at: Setting) -> Iterator[Arm]:
+    """The authors' average encoder counts padding when it sums up the other text of a pair: does SNLI so differ?"""
+    data = dataset_task("snli@jw2019", str(at.glove))
+    models = ("average-dot",) if at.small else ("average-dot", "average-additive")
+    for model, padded in itertools.product(models, (False, True)):
+        how = {"recipe": "default-pair" if at.small else "jw2019-pair", "seeds": at.seeds(5)}
+        found = tasks.padded_query(
+            {"dataset": data}, model=model, padded=padded, instances=50 if at.small else 1000, **how
+        )
+        yield Arm({"model": model, "padded": padded}, found)
+
+
+def dot(at: Setting) -> Iterator[Arm]:
+    """Word vectors once more, for the model that differs most from the authors': an average with dot products."""
+    for arm, dataset in itertools.product((*ARMS, "none")[: 1 if at.small else None], ("sst@jw2019",)):
+        vectors = "none"
+        if arm != "none":
+            vectors = str(write_arms(dataset, at.glove, at.data / "vectors" / "fasttext-100d.npz", at.arms)[arm])
+        settings = {"models": ["average-dot"], "seeds": at.seeds(10), "together": 10, "datasets": dataset, **at.less}
+        settings |= {**_CORRELATION, "vectors": vectors, "instances": 50 if at.small else 0}
+        yield _study("attention-is-not-explanation", {"arm": arm, "dataset": dataset}, settings)
+
+
+@contextlib.contextmanager
+def _corpus(at: Setting, name: str, size: int) -> Iterator[None]:
+    """For plans made inside, a corpus has so many training texts, the first of one random order."""
+    folder = at.arms / f"{name}-{size}" / name
+    if not folder.exists():
+        making = folder.with_name(f"{name}.part")
+        shutil.rmtree(making, ignore_errors=True)
+        shutil.copytree(at.data / name, making, ignore=shutil.ignore_patterns("train.*"))
+        with gzip.open(at.data / name / "train.jsonl.gz", "rt", encoding="utf-8") as file:
+            lines = file.readlines()
+        random.Random(f"{name} by size").shuffle(lines)
+        (making / "train.jsonl").write_text("".join(lines[:size]), encoding="utf-8")
+        making.rename(folder)
+    before = os.environ.get(ROOT_VARIABLE)
+    os.environ[ROOT_VARIABLE] = str(folder.parent)
+    try:
+        yield
+    finally:
+        os.environ.pop(ROOT_VARIABLE)
+        if before is not None:
+            os.environ[ROOT_VARIABLE] = before
+
+
 EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Arm]]] = {
     "twin-grid": twin_grid,
     "norms-sst": lambda at: norms(at, "sst@madsen2022"),
@@ -150,5 +295,12 @@ EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Arm]]] = {
     "babi": babi,
     "norms-agnews": lambda at: norms(at, "agnews@jw2019", steps=[0.4, 0.8], instances=1000),
     "norms-imdb": lambda at: norms(at, "imdb@madsen2022", steps=[0.5], instances=1000),
+    "attended": attended,
+    "decay": decay,
+    "sizes": sizes,
+    "babi-shares": babi_shares,
+    "babi-classes": babi_classes,
+    "padded-query": padded_query,
+    "dot": dot,
 }
 """In the order of their worth."""

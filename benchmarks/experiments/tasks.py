@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from trueness.data.batches import EncodedSplit
@@ -18,15 +20,21 @@ from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.models import TEXT_MODELS
 from trueness.models.attentive import attentive
+from trueness.models.encoders import Average
 from trueness.models.network import inspecting
 from trueness.models.recipes import RECIPES
 from trueness.models.twins import Reference, train_twins
 from trueness.protocols.attefa.comparisons import Base
 from trueness.protocols.attention.adversary import vertex_adversary
+from trueness.protocols.attention.correlation import seed_spread
 from trueness.protocols.attention.search import Search, search
+from trueness.protocols.attention.summary import cells_of, summarise
+from trueness.protocols.attention.trial import Settings, attention_trial
 from trueness.protocols.attention.view import AttentionView
-from trueness.protocols.roar.hiding import Amount, hide
+from trueness.protocols.roar.hiding import Amount, Unit, hide
 from trueness.protocols.roar.step import method_of, nothing, retrain
+from trueness.report.compare import compared_rows
+from trueness.studies.kinds import KINDS
 from trueness.studies.model_tasks import read_model
 from trueness.studies.text_tasks import read_dataset, read_vectors
 
@@ -48,6 +56,17 @@ def twins(
     for row, twin in zip(runs.to_dict(orient="records"), found, strict=True):
         look = Reference.of(twin.model.network, measured.split)
         rows.append({**about, **_named("twin", {**row, **_informed(look, data["test"])})})
+    return {"rows": rows}
+
+
+@task("experiment/attended", version=1)
+def attended(inputs: Mapping[str, Stored], *, bases: Sequence[int]) -> dict[str, Any]:
+    """Of base models: what scores of their twins are read against, and what attention informative words get."""
+    data = read_dataset(inputs["dataset"])
+    rows = []
+    for base in bases:
+        found = Base(read_model(inputs["models"], base), data["test"])
+        rows.append({"base": base, **found.facts(), **_informed(found.look, data["test"])})
     return {"rows": rows}
 
 
@@ -108,6 +127,52 @@ def budgets(
     return {"rows": rows}
 
 
+@task("experiment/padded-query", version=1)
+def padded_query(
+    inputs: Mapping[str, Stored], *, model: str, recipe: str, seeds: Sequence[int], instances: int, padded: bool
+) -> dict[str, Any]:
+    """Correlations of attention in a model of pairs whose other text is averaged with or without its padding.
+
+    The average encoder of Jain and Wallace's code takes the mean over a batch's whole width, so that what a question
+    says is diluted by what padding becomes (`Encoder.py`, 118). Batches have 128 pairs, as theirs.
+    """
+    data = read_dataset(inputs["dataset"])
+    how: dict[str, Any] = {"recipe": recipe, "vectors": read_vectors(inputs["dataset"]), "device": current_device()}
+    settings = Settings(0.0, (0.0,), permutations=2, search_steps=0, examples=0)
+    test = sorted(drawn_examples(data["test"], instances), key=lambda one: len(one.tokens))
+    records, tokens, metrics = [], [], []
+    with averaged_with_padding() if padded else contextlib.nullcontext():
+        for seed in seeds:
+            made = TEXT_MODELS[model].train(data, [seed], **how)[0]
+            parts = [
+                attention_trial(made, test[start : start + 128], settings, seed=seed)
+                for start in range(0, len(test), 128)
+            ]
+            whole = pd.concat([part.records for part in parts], ignore_index=True)
+            records.append(whole.assign(seed=seed, instance=range(len(test)), dataset=data.name, model=model))
+            tokens.append({name: np.concatenate([part.tokens[name] for part in parts]) for name in parts[0].tokens})
+            right = float((whole["gold"] == whole["predicted"]).mean())
+            metrics.append({"dataset": data.name, "model": model, "seed": seed, "metric": "accuracy", "value": right})
+    about = pd.DataFrame(metrics)
+    spread = seed_spread(tokens).assign(dataset=data.name, model=model)
+    cells = cells_of(pd.concat(records, ignore_index=True), spread, about, epsilons={data.name: 0.0})
+    kind = KINDS["attention-is-not-explanation"]
+    rows = compared_rows(summarise(cells, about, pd.DataFrame()).scores, kind.published(), kind.margins())
+    kept = ("quantity", "method", "compared_with", "value", "low", "high", "outcome")
+    return {"rows": [{name: row[name] for name in kept} for row in rows if row["outcome"] is not None]}
+
+
+@contextlib.contextmanager
+def averaged_with_padding() -> Iterator[None]:
+    """While it lasts, the average encoder sums up a text by the mean over the whole width of its batch."""
+    before = Average.summary
+    Average.summary = lambda self, states, text: states.mean(dim=1)  # type: ignore[method-assign]  # noqa: ARG005
+    try:
+        yield
+    finally:
+        Average.summary = before  # type: ignore[method-assign]
+
+
 @task("experiment/masks", version=1)
 def masks(
     inputs: Mapping[str, Stored],
@@ -117,12 +182,16 @@ def masks(
     seeds: Sequence[int],
     amounts: Sequence[float],
     recipe: str,
+    unit: Unit = "tokens",
+    spare: int = 0,
 ) -> dict[str, Any]:
     """Recursive ROAR by explanations of the gold class, the predicted one, or a class shuffled among texts.
 
-    Masks by shuffled classes hide what speaks for some class, but cannot tell the label.
+    Masks by shuffled classes hide what speaks for some class, but cannot tell the label. `amounts` are numbers of
+    tokens, or shares of a text. Models have so many `spare` classes that no text belongs to.
     """
     data = read_dataset(inputs["dataset"])
+    data = replace(data, classes=(*data.classes, *(f"spare {number}" for number in range(spare))))
     given: dict[str, Any] = {"recipe": recipe, "pretrained": None, "vectors": read_vectors(inputs["dataset"])}
     trainer = functools.partial(TEXT_MODELS["bilstm-additive"].train, **given)
     device = current_device()
@@ -130,7 +199,7 @@ def masks(
     hidings: list[Any] = [nothing for _ in seeds]
     for step in range(len(amounts) + 1):
         trained = retrain(trainer, data, seeds, hidings, device, leak=True)
-        about = {"explainer": explainer, "target": target, "hidden tokens": ([0.0, *amounts])[step]}
+        about = {"explainer": explainer, "target": target, f"hidden {unit}": ([0.0, *amounts])[step]}
         for seed, one in zip(seeds, trained, strict=True):
             told = {name: one.measured[name] for name in ("accuracy", "mask-only", "largest-class")}
             rows.append({**about, "seed": seed, **told})
@@ -144,7 +213,7 @@ def masks(
                     method_of(explainer, seed),
                     _shuffled(split, seed) if target == "shuffled" else split,
                     one.hidden[name],
-                    [Amount(amounts[step], "tokens")],
+                    [Amount(amounts[step], unit)],
                     target="predicted" if target == "predicted" else "gold",
                 )[0]
                 for name, split in one.splits.items()
