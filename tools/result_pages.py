@@ -22,13 +22,13 @@ STUDIES = {
     "roar-synthetic": "ROAR on synthetic vectors (Madsen et al. 2022, section 3.3)",
 }
 ALSO = {
+    "attention-is-not-explanation": {"babi-2.json": "bAbI 2"},
     "recursive-roar": {"minilm.json": "MiniLM"},
     "ground-truth-text": {"rationales.json": "rationale models"},
     "ground-truth-images": {"pretrained.json": "a pretrained network"},
 }
 """Other files of a study whose claims and cells count, beside compare.json, and what they are about."""
 UNKNOWN = "unknown"
-_SMALL = 40
 
 
 def read(file: str) -> dict[str, Any]:
@@ -43,7 +43,23 @@ def read(file: str) -> dict[str, Any]:
 
 def files(study: str) -> list[str]:
     """All of a study's files that count."""
-    return [f"{study}/{file}" for file in ("compare.json", *ALSO.get(study, ()))]
+    return list(_about(study))
+
+
+def vectors(study: str) -> str:
+    """The share of tokens without a word vector, dataset by dataset; in bold where it is a warning."""
+    from trueness.report.vectors import MANY
+
+    found = {name: one for file in files(study) for name, one in read(file).get("vectors", {}).items()}
+    if not found:
+        return "No word vectors were used.\n"
+    shares = []
+    for name, one in found.items():
+        share = f"{name} {one['without']:.1%}"
+        shares.append(f"**{share}**" if one["without"] > MANY else share)
+    used = ", ".join(sorted({one["vectors"] for one in found.values()}))
+    bold = f" (bold: over {MANY:.0%}, a warning)" if any("**" in share for share in shares) else ""
+    return f"Tokens without a word vector in {used}{bold}: {', '.join(shares)}.\n"
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -54,48 +70,120 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 def totals() -> str:
     """How many published cells agree, differ and cannot be told: in all, and of each study."""
-    names = ("agrees", "differs", "cannot tell")
     found = {study: counts(study) for study in STUDIES}
-    sums = {name: sum(one[name] for one in found.values()) for name in (*names, "compared", "not measured")}
-    unknown = sum(cause == UNKNOWN for study in STUDIES for _, cause, _ in differing(study))
+    every, apart = ({name: sum(one[which][name] for one in found.values()) for name in _COUNTS} for which in _KINDS)
+    missing = sum(one["not measured"] for one in found.values())
+    unknown = sum(cause == UNKNOWN for study in STUDIES for row, cause, _ in differing(study) if not row["stand_in"])
+    half, twice = (judged_by(factor) for factor in (0.5, 2.0))
     text = (
-        f"**Of {sums['compared']} published values {sums['agrees']} agree, {sums['differs']} differ, and of "
-        f"{sums['cannot tell']} it cannot be told.** Of those that differ, the cause is unknown for {unknown}. "
-        f"{sums['not measured']} more were not measured.\n\n"
+        f"**Of {every['compared']} published values {every['agrees']} agree, {every['differs']} differ, and of "
+        f"{every['cannot tell']} it cannot be told.** Of those that differ, the cause is unknown for {unknown}. With "
+        f"half of every margin {half['agrees']} would agree and {half['differs']} differ, with twice the margin "
+        f"{twice['agrees']} and {twice['differs']}.\n\n"
+        f"For {apart['compared']} more another model or corpus stands in for the paper's: {apart['agrees']} agree, "
+        f"{apart['differs']} differ, {apart['cannot tell']} cannot be told. {missing} were not measured.\n\n"
     )
-    rows = [
-        [f"[{STUDIES[study]}](results/{study}.md)", *(str(one[name]) for name in (*names, "not measured"))]
-        for study, one in found.items()
-        if one["compared"]
-    ]
-    return text + table(["paper", "agree", "differ", "cannot tell", "not measured"], rows)
+    rows = []
+    for study, one in found.items():
+        numbers = [str(one["own"][name]) for name in OUTCOMES]
+        beside = one["stand-ins"]
+        numbers.append(", ".join(str(beside[name]) for name in OUTCOMES) if beside["compared"] else "–")
+        if one["own"]["compared"] or beside["compared"]:
+            rows.append([f"[{STUDIES[study]}](results/{study}.md)", *numbers, str(one["not measured"])])
+    return text + table(["paper", "agree", "differ", "cannot tell", "stand-ins, likewise", "not measured"], rows)
 
 
-def counts(study: str) -> dict[str, int]:
+_KINDS = "own", "stand-ins"
+OUTCOMES = "agrees", "differs", "cannot tell"
+_COUNTS = *OUTCOMES, "compared"
+
+
+def judged_by(factor: float) -> dict[str, int]:
+    """How many cells of all studies would agree, differ and not be told, with every margin times a factor."""
+    from trueness.report.compare import judged
+    from trueness.studies import KINDS, load_study
+
+    found = dict.fromkeys(OUTCOMES, 0)
+    for content in (read(file) for study in STUDIES for file in files(study)):
+        kind = KINDS[load_study(content["study"]).kind]
+        for row in judged(content["rows"], kind.published(), kind.margins(), factor):
+            if row["outcome"] is not None and not row["stand_in"]:
+                found[row["outcome"]] += 1
+    return found
+
+
+def counts(study: str) -> dict[str, Any]:
     """The published cells of a study, over its files, none of which has a cell of another."""
     parts = [read(file)["agreement"] for file in files(study)]
-    found = {name: sum(part[name] for part in parts) for name in ("agrees", "differs", "cannot tell", "compared")}
-    return {**found, "not measured": parts[0]["not measured"] - sum(part["compared"] for part in parts[1:])}
+    own, apart = (
+        {name: sum(part[name] for part in some) for name in _COUNTS}
+        for some in (parts, [part["stand-ins"] for part in parts])
+    )
+    elsewhere = sum(part["compared"] + part["stand-ins"]["compared"] for part in parts[1:])
+    return {"own": own, "stand-ins": apart, "not measured": parts[0]["not measured"] - elsewhere}
 
 
 def verdicts() -> str:
-    """Every claim of every study: verdict, what decides, link."""
+    """Every claim of every study, what decides and where the evidence is; asked again elsewhere, how many stay."""
     parts = []
     for study, title in STUDIES.items():
-        more = " and ".join(f"of {what}" for what in ALSO.get(study, {}).values())
-        link = f"[More{', and claims ' if more else ''}{more}](results/{study}.md)"
-        rows = [
-            [_short(one["claim"]), f"**{one['verdict']}**", _short(one_number(one))]
-            for one in read(f"{study}/compare.json")["claims"]
-        ]
-        parts.append(f"## {title}\n\n{table(['claim', 'verdict', 'one number'], rows)}\n{link}\n")
+        first, *others = _about(study).items()
+        shown = [(one, "") for one in read(first[0])["claims"]]
+        known, again = {one["claim"]: one["verdict"] for one, _ in shown}, []
+        for file, about in others:
+            claims_there = read(file)["claims"]
+            shown += [(one, about) for one in claims_there if one["claim"] not in known]
+            verdicts_there = [(one["claim"], one["verdict"]) for one in claims_there if one["claim"] in known]
+            if verdicts_there:
+                alike = sum(known[name] == verdict for name, verdict in verdicts_there)
+                again.append(f"{alike} of the {len(verdicts_there)} asked about{about.replace('(', '').rstrip(')')}")
+        rows = _verdict_rows(shown, f"results/{study}-cells.md")
+        told = f"\nVerdicts that stay the same: {'; '.join(again)}.\n" if again else ""
+        parts.append(f"## [{title}](results/{study}.md)\n\n{table(['claim', 'verdict', 'one number'], rows)}{told}")
     return "\n".join(parts)
+
+
+def _about(study: str) -> dict[str, str]:
+    """A study's files, and in brackets what those beside compare.json are about."""
+    return {
+        f"{study}/compare.json": "",
+        **{f"{study}/{file}": f" ({what})" for file, what in ALSO.get(study, {}).items()},
+    }
+
+
+def _verdict_rows(shown: list[tuple[dict[str, Any], str]], link: str) -> list[list[str]]:
+    """A row for each claim; one that was asked in two ways, which it names in brackets at its end, has one row."""
+    found: dict[str, list[list[str]]] = {}
+    for one, about in shown:
+        claim, number = _short(f"{one['claim']}{about}"), _short(one_number(one))
+        stem, way = re.match(r"(.*?)(?: \(([^()]*)\))?$", claim).groups()  # type: ignore[union-attr]
+        found.setdefault(stem, []).append([claim, f"[**{one['verdict']}**]({link})", number, way or ""])
+    rows = []
+    for stem, some in found.items():
+        if len(some) == 1:
+            rows.append(some[0][:3])
+        else:
+            told = "<br>".join(f"{verdict} ({way})" for _, verdict, _, way in some)
+            rows.append([stem, told, "<br>".join(number for _, _, number, _ in some)])
+    return rows
+
+
+_SHORTER = {
+    r"birds with |, resnet-34|: roar-synthetic(?=[^)]*\))[^)]*| \(rank correlation of 0\.5\)| over 50 draws": "",
+    r", as published(?=:)": "",
+    r" \(counted up to a change of 0\.05\)| \(ln 2 is 0\.693\)| \(as its text says and as its code does it\)": "",
+    "mean accuracy: recursive-roar": "accuracy",
+    "the mean difference is largest at": "largest mean difference, at",
+    "its accuracy, averaged over steps, less that of the ground-truth order:": "its accuracy differs by",
+    r", 95 % interval ([-+.\d]+) to ([-+.\d]+)": r" (\1 to \2)",
+}
 
 
 def _short(words: str) -> str:
     """Without what all places of a study have in common, or its page says."""
-    common = r"birds with |, resnet-34|: roar-synthetic[^)]*| \(rank correlation of 0\.5\)| over 50 draws"
-    return re.sub(common, "", words).replace("the mean difference is largest at", "largest mean difference, at")
+    for what, instead in _SHORTER.items():
+        words = re.sub(what, instead, words)
+    return words
 
 
 def in_short(evidence: str) -> str:
@@ -117,7 +205,7 @@ def one_number(claim: dict[str, Any]) -> str:
 def _parted(evidence: str) -> tuple[str, str]:
     """How often it holds, and of the first place what was measured, the number."""
     lead, _, places = evidence.partition(". ")
-    counts = re.search(r"\d[\d,]* of \d[\d,]* [a-z]+(?: and models)?", lead)
+    counts = re.search(r"\d[\d,]* of \d[\d,]* [a-z]+(?: and models)?", lead.partition("; ")[0])
     told = counts[0] if counts else lead.partition(":")[0] if places else lead.partition("; ")[0]
     first = re.match(r"([^:;]+): ([^;]*?)([-+]?\d+\.\d+(?![\de])(?: \([-\d.]+ to [-\d.]+\))?)", places)
     if not first:
@@ -133,29 +221,35 @@ def claims(file: str) -> str:
 
 def evidence(study: str) -> str:
     """Claims, verdicts and all evidence, of every file of a study."""
-    about = {f"{study}/{file}": f" ({what})" for file, what in ALSO.get(study, {}).items()}
     rows = [
-        [claim["claim"] + about.get(file, ""), f"**{claim['verdict']}**", claim["evidence"]]
-        for file in files(study)
+        [claim["claim"] + about, f"**{claim['verdict']}**", claim["evidence"]]
+        for file, about in _about(study).items()
         for claim in read(file)["claims"]
     ]
     return table(["claim", "verdict", "evidence"], rows)
 
 
-def agreement(file: str) -> str:
-    """Beside the published values, by kind of quantity."""
+def agreement(file: str, about: str = "") -> str:
+    """Beside the published values, by kind of quantity; of what is said to be about something else, the sums alone."""
     from trueness.report.compare import sentences
 
     found = read(file)["agreement"]
-    first = next(sentences(found), "No published value has a spread that a margin could be taken from.")
+    told = list(sentences(found))[: -len(found["quantities"]) or None]
+    first = " ".join(told) or "No published value has a spread that a margin could be taken from."
+    if about:
+        return f"{about}, run apart: {first[0].lower()}{first[1:].partition(';')[0].rstrip('.')}.\n"
     rows = []
     for part in found["quantities"]:
         tau = part["rank correlation"]
-        numbers = [part["agrees"], part["differs"], part["cannot tell"]]
+        name = part["group"] + _bracketed(part["stand-in"])
         far = [f"{part['mean absolute error']:.3g}", "–" if tau is None else f"{tau:.2f}"]
-        rows.append([part["group"], f"{part['margin']:.3g}", *map(str, numbers), *far, part["from"]])
+        rows.append([name, f"{part['margin']:.3g}", *(str(part[one]) for one in OUTCOMES), *far, part["from"]])
     header = ["quantity", "margin", "agree", "differ", "cannot tell", "mean absolute error", "rank correlation"]
     return f"{first}\n" + (f"\n{table([*header, 'margin from'], rows)}" if rows else "")
+
+
+def _bracketed(stand_in: str) -> str:
+    return f" ({stand_in})" if stand_in else ""
 
 
 def differing(study: str) -> Iterator[tuple[dict[str, Any], str, str]]:
@@ -174,20 +268,17 @@ def differing(study: str) -> Iterator[tuple[dict[str, Any], str, str]]:
 
 
 def causes(study: str) -> str:
-    """Cells that differ, by place and cause."""
-    found: dict[tuple[str, str, str, str, str], int] = {}
+    """Why cells differ: a row for each cause that was tested, or that was tried or suspected and not shown."""
+    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row, cause, about in differing(study):
-        key = (row["dataset"], row["model"], row["group"], cause, about)
-        found[key] = found.get(key, 0) + 1
+        found.setdefault((row["stand_in"], cause, about), []).append(row)
     rows = []
-    for (dataset, model, group, cause, about), number in found.items():
-        why = [f"**{cause}**", f"not shown: {about}" if cause == UNKNOWN and about else about]
-        rows.append([dataset, model, group, str(number), *why])
+    for (instead, cause, about), some in sorted(found.items(), key=lambda item: (bool(item[0][0]), -len(item[1]))):
+        where = ", ".join(dict.fromkeys(row["dataset"] for row in some)) + _bracketed(instead)
+        rows.append([str(len(some)), where, f"**{cause}**", about or "–"])
     if not rows:
         return "No published value surely differs.\n"
-    return table(["dataset", "model", "quantity", "cells", "cause", "test"], rows[:_SMALL]) + (
-        f"\n{len(rows) - _SMALL} more kinds of cells are in the list of all cells.\n" if len(rows) > _SMALL else ""
-    )
+    return table(["cells that differ", "of", "cause", "tested, or suspected and not shown"], rows)
 
 
 def cells(study: str) -> str:
@@ -206,7 +297,7 @@ def cells(study: str) -> str:
             str(row["n"]),
             f"{row['margin']:.3g}",
         ]
-        rows.append([*place, *numbers, row["outcome"], named.get(_key(row), "")])
+        rows.append([*place, *numbers, row["outcome"] + _bracketed(row["stand_in"]), named.get(_key(row), "")])
     header = ["quantity", "dataset", "model", "method", "published", "ours", "95 % interval", "n", "margin", "outcome"]
     made = f"Made by `tools/update_docs.py` from `results/{study}/`. [Back]({study}.md)"
     text = f"# All evidence: {STUDIES[study]}\n\n{made}\n\n## Claims\n\n{evidence(study)}\n"
@@ -224,7 +315,9 @@ def draw(study: str) -> None:
     from trueness.report.figure import GREEN, GREY, VERMILION, Figure, all_at_once, layer, names_to, numbers, panels
 
     every = (row for file in files(study) for row in read(file)["rows"])
-    rows = pd.DataFrame([row for row in every if row["outcome"] is not None])
+    rows = pd.DataFrame(
+        [{**row, "group": row["group"] + _bracketed(row["stand_in"])} for row in every if row["outcome"] is not None]
+    )
     if not len(rows):
         return
     rows = rows[["group", "compared_with", "value", "low", "high", "outcome", "margin"]]
@@ -269,3 +362,45 @@ def draw_pairs() -> None:
     for model, some in here.groupby("model"):
         (figure,) = figures(Result(some))
         (DOCS / "images" / f"agreement-sst-{model}.png").write_bytes(figure.drawn("png"))
+
+
+def draw_lengths() -> None:
+    """What the lengths of word vectors do to faithfulness, and to agreement with attention, by corpus."""
+    import gzip
+
+    import pandas as pd
+    from benchmarks.experiments.shown import lengths
+
+    from trueness.report.figure import BLUE, ORANGE, Figure, all_at_once, layer, names, names_to, numbers, panels
+
+    corpora = {"sst": "SST", "agnews": "AG News", "imdb": "IMDB"}
+    parts = []
+    for name, corpus in corpora.items():
+        packed = (RESULTS / "experiments" / f"norms-{name}.json.gz").read_bytes()
+        parts.append(lengths(pd.DataFrame(json.loads(gzip.decompress(packed))["rows"])).assign(corpus=corpus))
+    every = pd.concat(parts, ignore_index=True)
+    models = {"bilstm-additive": "BiLSTM", "cnn-additive": "CNN", "average-additive": "average"}
+    kinds = {
+        "word-vectors": ("faithfulness", {"attention": "attention", "gradient@madsen2022": "gradients"}),
+        "word-vectors-agreement": (
+            "tau",
+            {"attention, gradient@jw2019": "gradients", "attention, leave-one-out@jw2019": "leave-one-out"},
+        ),
+    }
+    for name, (quantity, methods) in kinds.items():
+        rows = every[(every["quantity"] == quantity) & every["method"].isin(list(methods))]
+        rows = rows[["corpus", "model", "method", "arm", "mean", "low", "high"]]
+        rows = rows.assign(place=rows["corpus"] + ", " + rows["model"].map(models), method=rows["method"].map(methods))
+        colour = names_to("method", dict(zip(methods.values(), (ORANGE, BLUE), strict=True)))
+        across = names("arm", sort=list(rows["arm"].unique()), axis={"labelAngle": -40})
+        here = {"x": across, "xOffset": {"field": "method"}, "color": colour}
+        title = "faithfulness" if quantity == "faithfulness" else "Kendall's tau with attention"
+        layers = [
+            layer("rule", {"y": {"datum": 0}}, color="#999999"),
+            layer("rule", {**here, "y": numbers("low", title=title), "y2": {"field": "high"}}, strokeWidth=2),
+            layer("point", {**here, "y": numbers("mean", title=title)}, filled=True, size=40, opacity=1),
+        ]
+        spec = all_at_once(
+            rows, columns=3, facet=panels(rows, "place"), spec={"width": 210, "height": 130, "layer": layers}
+        )
+        (DOCS / "images" / f"{name}.png").write_bytes(Figure(name, "", "", spec).drawn("png"))

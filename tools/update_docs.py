@@ -5,8 +5,9 @@
 In docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
 `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`, `<!-- causes: STUDY -->`,
 `<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`, `<!-- base models: STUDY -->`,
-`<!-- lengths: FILE, QUANTITY -->`. It also writes docs/results/STUDY-cells.md and docs/images/published-STUDY.png.
-Files are named as within results/.
+`<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`, `<!-- decays: FILE, QUANTITY -->` and
+`<!-- vectors: STUDY -->`. It also writes docs/results/STUDY-cells.md and
+docs/images/published-STUDY.png. Files are named as within results/.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ from result_pages import (
     cells,
     claims,
     draw,
+    draw_lengths,
     draw_pairs,
     read,
     table,
     totals,
+    vectors,
     verdicts,
 )
 
@@ -55,6 +58,7 @@ def main() -> int:
     for study in STUDIES:
         draw(study)
     draw_pairs()
+    draw_lengths()
     return 0
 
 
@@ -131,7 +135,7 @@ def base_models(study: str) -> str:
             f"{row['value']:.3f}{interval}",
             str(row["n"]),
             row["outcome"],
-            bare.get(row["dataset"], "–"),
+            "–" if row["model"] == "transformer" else bare.get(row["dataset"], "–"),
         ]
         lines.append([row["dataset"], row["model"], *shown])
     return table(["dataset", "model", "metric", "published", "ours", "models", "outcome", "no vector"], lines)
@@ -139,21 +143,58 @@ def base_models(study: str) -> str:
 
 def lengths(file: str, quantity: str) -> str:
     """A row for each model and method, a column for each scale of the word vectors; bold: surely not GloVe's."""
-    import pandas as pd
     from benchmarks.experiments.shown import lengths as by_arm
 
-    content = json.loads(gzip.decompress((RESULTS / file).read_bytes()))
-    every = pd.DataFrame(content["rows"])
-    rows = by_arm(every[(every["quantity"] == quantity) & ~every["method"].str.contains("full-gradient", na=False)])
-    arms = list(rows["arm"].unique())
+    every = _experiment(file)
+    rows = by_arm(every[every["quantity"] == quantity])
+    return _arms(rows[~rows["method"].str.contains("full-gradient")], ["model", "method"])
+
+
+def decays(file: str, quantity: str) -> str:
+    """A row for each model and method: with weight decay and without; bold: without surely differs from with."""
+    from benchmarks.experiments.shown import decays as by_decay
+
+    every = by_decay(_experiment(file))
+    rows = every[(every["quantity"] == quantity) & ~every["method"].str.contains("full-gradient")]
     lines = []
     for (model, method), some in rows.groupby(["model", "method"], sort=False):
+        line = [str(model), str(method)]
+        for row in some.to_dict(orient="records"):
+            shown = [f"{row[name]:.2f} ({row[f'{name}, low']:.2f} to {row[f'{name}, high']:.2f})" for name in _DECAY]
+            line += [shown[0], f"**{shown[1]}**" if row["p"] < 0.05 else shown[1]]
+        lines.append(line)
+    header = [f"{arm}, {'1e-5' if name == 'with' else 'none'}" for arm in rows["arm"].unique() for name in _DECAY]
+    return table(["model", "method", *header], lines)
+
+
+_DECAY = "with", "without"
+
+
+def leads(*files: str) -> str:
+    """A row for each corpus and model: attention's faithfulness less gradients'; bold: surely not 0."""
+    import pandas as pd
+    from benchmarks.experiments.shown import leads as by_arm
+
+    return _arms(by_arm(pd.concat([_experiment(file) for file in files])), ["dataset", "model"])
+
+
+def _experiment(file: str) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(json.loads(gzip.decompress((RESULTS / file).read_bytes()))["rows"])
+
+
+def _arms(rows: Any, by: list[str]) -> str:
+    """A column for each arm."""
+    arms = list(rows["arm"].unique())
+    lines = []
+    for names, some in rows.groupby(by, sort=False):
         shown = {}
         for row in some.to_dict(orient="records"):
             value = f"{row['mean']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
             shown[row["arm"]] = f"**{value}**" if row["p"] < 0.05 else value
-        lines.append([str(model), str(method), *(shown.get(arm, "–") for arm in arms)])
-    return table(["model", "method", *arms], lines)
+        lines.append([*map(str, names), *(shown.get(arm, "–") for arm in arms)])
+    return table([*by, *arms], lines)
 
 
 BLOCKS: dict[str, Callable[..., str]] = {
@@ -166,6 +207,9 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "rationales": rationales,
     "base models": base_models,
     "lengths": lengths,
+    "leads": leads,
+    "vectors": vectors,
+    "decays": decays,
 }
 
 
