@@ -68,6 +68,15 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def sums() -> str:
+    """How many published cells agree, differ and cannot be told, in one sentence."""
+    every = {name: sum(counts(study)["own"][name] for study in STUDIES) for name in _COUNTS}
+    return (
+        f"Of {every['compared']} values that the papers published {every['agrees']} agree with ours, "
+        f"{every['differs']} differ, and of {every['cannot tell']} it cannot be told ([which, and why](docs/results.md)).\n"
+    )
+
+
 def totals() -> str:
     """How many published cells agree, differ and cannot be told: in all, and of each study."""
     found = {study: counts(study) for study in STUDIES}

@@ -2,11 +2,11 @@
 
     python tools/update_docs.py
 
-In docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
-`<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`, `<!-- causes: STUDY -->`,
-`<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`, `<!-- base models: STUDY -->`,
-`<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`, `<!-- decays: FILE, QUANTITY -->` and
-`<!-- vectors: STUDY -->`. It also writes docs/results/STUDY-cells.md and
+In README.md, docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
+`<!-- sums -->`, `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`,
+`<!-- causes: STUDY -->`, `<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`,
+`<!-- base models: STUDY -->`, `<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`,
+`<!-- decays: FILE, QUANTITY -->` and `<!-- vectors: STUDY -->`. It also writes docs/results/STUDY-cells.md and
 docs/images/published-STUDY.png. Files are named as within results/.
 """
 
@@ -35,6 +35,7 @@ from result_pages import (
     draw_lengths,
     draw_pairs,
     read,
+    sums,
     table,
     totals,
     vectors,
@@ -44,7 +45,11 @@ from result_pages import (
 
 def main() -> int:
     """Fill every page; draw every figure."""
-    pages = [DOCS / "results.md", *(page for page in sorted((DOCS / "results").glob("*.md")) if not _made(page))]
+    pages = [
+        DOCS.parent / "README.md",
+        DOCS / "results.md",
+        *(page for page in sorted((DOCS / "results").glob("*.md")) if not _made(page)),
+    ]
     wanted = {page: _filled(page.read_text(encoding="utf-8")) for page in pages}
     wanted |= {DOCS / "results" / f"{study}-cells.md": cells(study) for study in STUDIES}
     stale = [page for page, text in wanted.items() if not page.exists() or page.read_text(encoding="utf-8") != text]
@@ -198,6 +203,7 @@ def _arms(rows: Any, by: list[str]) -> str:
 
 
 BLOCKS: dict[str, Callable[..., str]] = {
+    "sums": sums,
     "totals": totals,
     "verdicts": verdicts,
     "claims": claims,
