@@ -71,10 +71,10 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 def sums() -> str:
     """How many published cells agree, differ and cannot be told, in one sentence."""
     every = {name: sum(counts(study)["own"][name] for study in STUDIES) for name in _COUNTS}
-    return (
-        f"Of {every['compared']} values that the papers published {every['agrees']} agree with ours, "
-        f"{every['differs']} differ, and of {every['cannot tell']} it cannot be told ([which, and why](docs/results.md)).\n"
+    told = (
+        f"{every['agrees']} agree with ours, {every['differs']} differ, and of {every['cannot tell']} it cannot be told"
     )
+    return f"Of {every['compared']} values that the papers published {told} ([which, and why](docs/results.md)).\n"
 
 
 def totals() -> str:
