@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from tools import attefa_again, judge_again
 
 from trueness.report.compare import SCHEMA
 
@@ -37,6 +39,18 @@ def test_kept_results_have_one_form(file):
         if row["outcome"]
     ]
     assert len(set(cells)) == len(cells), "each published cell once"
+
+
+@pytest.mark.parametrize("file", KEPT, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_kept_outcomes_are_those_of_todays_margins(file):
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert judge_again.again(found) == found
+
+
+def test_kept_conclusions_about_attefa_are_those_of_todays_rule():
+    folder = ROOT / "results" / "attefa"
+    found = json.loads((folder / "compare.json").read_text(encoding="utf-8"))
+    assert attefa_again.again(found, pd.read_csv(folder / "runs.csv")) == found
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)

@@ -59,6 +59,12 @@ def test_a_word_without_a_vector_takes_that_of_its_lower_case_form(tmp_path):
         assert table[len(SPECIAL) :].tolist() == [[4, 5], [0, 0], [0, 1], [0, 1]]
 
 
+def test_a_word_with_a_vector_of_its_own_keeps_it(tmp_path):
+    np.savez(tmp_path / "v.npz", words="us\nUS", vectors=np.eye(2))
+    table, _ = load_vectors(tmp_path / "v.npz", Vocabulary((*SPECIAL, "US", "us", "Us")))
+    assert table[len(SPECIAL) :].tolist() == [[0, 1], [1, 0], [1, 0]]
+
+
 def test_missing_words_by_rule():
     for rule in ("zeros", "normal", "uniform"):
         table = fill(200, 50, missing=rule, seed=1)

@@ -1,6 +1,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -161,6 +162,15 @@ def test_separate_query_embeddings():
     assert (
         sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters()) == len(VOCABULARY) * 8
     )
+    batch = batch_of(examples(pairs=True))
+    before = apart(batch).logits
+    with torch.no_grad():
+        apart.query_embedding.weight.copy_(torch.randn_like(apart.query_embedding.weight))
+    assert not torch.allclose(apart(batch).logits, before), "the query text is read with its own"
+    table = np.random.default_rng(0).normal(size=(len(VOCABULARY), 8)).astype(np.float32)
+    apart.take_vectors(table)
+    assert np.array_equal(apart.embedding.weight.detach(), table)
+    assert np.array_equal(apart.query_embedding.weight.detach(), table)
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,18 @@ def test_all_models_count_where_one_kind_has_more():
     assert wanted > 0.3
 
 
+def test_the_kind_with_the_fewest_seeds_decides_how_many_there_are():
+    """Two models of one kind are too few for a conclusion, however many there are of the other."""
+    many, other = cell(noise=1.0), cell(noise=1.0, model="transformer")
+    low = replace(other, records=other.records.assign(**{TAU: -0.9}))
+    verdict = {}
+    for seeds in (2, 3):
+        few = replace(low, records=low.records[low.records["seed"] < seeds])
+        found = [item for item in claims([few, many]) if "less about the transformer" in item.claim]
+        (verdict[seeds],) = [item.verdict for item in found]
+    assert verdict == {2: "cannot tell", 3: "supported"}
+
+
 def test_methods_that_explained_some_texts_only_are_not_averaged_with_others():
     some = cell(noise=1.0)
     early = some.records["instance"] < 3

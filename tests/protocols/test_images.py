@@ -1,6 +1,7 @@
 """The protocols of texts on images: the same functions, which do not ask what they are given."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 import trueness as tn
+from trueness.api.texts import _looked_at
 from trueness.data.image_batches import ImageSplit
 from trueness.data.image_datasets import photo_crops
 from trueness.data.images import ImageDataset, Images
@@ -48,6 +50,13 @@ def test_a_model_is_trained_saved_and_loaded(model, squares, tmp_path):
     (tmp_path / "model" / "weights.safetensors").write_bytes(b"broken")
     with pytest.raises(UserError, match=r"weights\.safetensors is missing or unreadable"):
         tn.load_model(tmp_path / "model")
+
+
+def test_images_sorted_by_class_are_drawn(model, squares):
+    order = np.argsort(squares["test"].labels, kind="stable").tolist()
+    ordered = ImageDataset("squares", squares.classes, {"test": squares["test"].pick(order)})
+    coded, _ = _looked_at(model, ordered, None, 12)
+    assert Counter(coded.labels.tolist()) == {0: 6, 1: 6}
 
 
 def test_agreement_and_hiding_cost_on_images(model, squares):

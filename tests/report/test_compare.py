@@ -209,3 +209,47 @@ def test_a_margin_may_be_of_some_models_only():
     assert (row["margin"], row["group"], row["outcome"]) == (0.05, "tau, m", "differs")
     (row,) = compared_rows([score()], dict([fact(published="0.60")]), margins[1:])
     assert row["outcome"] is None
+
+
+def test_a_margin_may_be_of_some_methods_only():
+    margins = (Margin("tau", "b", "", 0.5, "tau of b", "two runs"), Margin("tau", "", "", 0.05, "tau", "two runs"))
+    published = dict([fact(method="a", published="0.60"), fact(method="b", published="0.60")])
+    rows = compared_rows([score(method="a"), score(method="b")], published, margins)
+    assert [(row["margin"], row["group"], row["outcome"]) for row in rows] == [
+        (0.05, "tau", "differs"),
+        (0.5, "tau of b", "agrees"),
+    ]
+
+
+def test_each_kind_of_quantity_has_its_own_counts():
+    margins = (*MARGINS, Margin("other", "", "", 0.001, "other", "two runs"))
+    published = dict(
+        [
+            fact(method="a", published="0.40"),
+            fact(method="b", published="0.90"),
+            fact("other", "a", published="0.401"),
+            fact("other", "b", published="0.7"),
+            fact("other", "c", published="0.7"),
+            fact("without a margin", "c", published="0.7"),
+        ]
+    )
+    scores = [score(method="a"), score(method="b"), score("other", "a"), score("other", "b")]
+    found = summary(compared_rows(scores, published, margins), published, margins)
+    assert [(part["group"], part["agrees"], part["differs"], part["cannot tell"]) for part in found["quantities"]] == [
+        ("tau", 1, 1, 0),
+        ("other", 0, 1, 1),
+    ]
+    assert found["not measured"] == 1, "only what could have been compared"
+    assert (found["compared"], found["agrees"], found["differs"], found["cannot tell"]) == (4, 1, 2, 1)
+
+
+def test_the_margin_of_attefas_base_models_is_how_far_earlier_models_of_the_same_kind_lie():
+    """Wiegreffe and Pinter's F1 stands in the notes."""
+    both = [
+        (float(row["published"]), float(row["note"].rsplit(" ", 1)[1]))
+        for row in facts("attefa")
+        if row["quantity"] == "F1" and "Wiegreffe and Pinter" in row["note"]
+    ]
+    assert len(both) == 6
+    margin = margin_of_runs(*map(list, zip(*both, strict=True)))
+    assert of("attefa", "F1", "base model") == pytest.approx(margin, abs=6e-5)

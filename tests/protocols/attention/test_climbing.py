@@ -1,12 +1,13 @@
 """Parts of the searches for adversarial attention, one by one, on small networks."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from tests.protocols.attention.test_adversary import divergence, view_of
+from tests.protocols.attention.test_adversary import divergence, vertices, view_of
 from trueness.protocols.attention import ascent
 from trueness.protocols.attention.adversary import Vertices, slab, vertex_adversary
 from trueness.protocols.attention.ascent import _climb, _drawn, _feasible, _little_attention, ascended
@@ -269,3 +270,53 @@ def test_spread_of_two_seeds_names_every_score():
     block, mask = padded(runs[0]["gradient"], sizes)
     assert block.tolist() == [[1, 2, 3], [1, 2, 0]]
     assert mask.tolist() == [[True, True, True], [True, True, False]]
+
+
+@torch.no_grad()
+def test_the_bound_is_the_least_over_pairs_of_classes_and_what_is_possible_at_all():
+    """Literally: under the constraint on the predicted class and one other alone, all vertices are tried."""
+    view, epsilon = view_of(3, seed=3, sizes=(4, 6))[0], 0.05
+    found = vertex_adversary(view, epsilon)
+    for row, size in enumerate((4, 6)):
+        inside = slice(1, size + 1)
+        observed, probability = view.attention[row, inside].numpy(), view.probability[row]
+        first, *others = probability.argsort(descending=True).tolist()
+        least = divergence(np.eye(size)[observed.argmin()], observed)
+        for other in others:
+            low, high = (float(end) for end in slab(probability[first], probability[other], epsilon))
+            classes = torch.full((2,), first), torch.full((2,), other)
+            scores = view.log_odds(*classes)[row, inside].numpy()
+            least = min(least, max(divergence(point, observed) for point in vertices(scores, low, high)))
+        assert float(found.upper[row]) == pytest.approx(max(least, float(found.divergence[row])), abs=1e-7)
+    query = view_of(3, "query", seed=1, sizes=(4, 6))[0]
+    free = vertex_adversary(query, epsilon)
+    for row, size in enumerate((4, 6)):
+        observed = query.attention[row, 1 : size + 1].numpy()
+        alone = divergence(np.eye(size)[observed.argmin()], observed)
+        assert float(free.upper[row]) == pytest.approx(alone, abs=1e-7), "any other head: all weight on one token"
+
+
+@torch.no_grad()
+def test_every_candidate_of_the_ascent_counts(view, monkeypatch):
+    """Where it climbed to, the same without negligible weights, what was drawn, and where it was told to begin."""
+    width = view.mask.shape[1]
+    pairs = replace(vertex_adversary(view, 1.0), divergence=torch.zeros(2, dtype=torch.float64))
+    still = view.attention[:, None]
+    point = torch.zeros(2, 1, width, dtype=torch.float64)
+    point[:, 0, 1], point[:, 0, 2] = 1 - 5e-4, 5e-4
+    alone = torch.zeros(2, 1, width, dtype=torch.float64)
+    alone[:, 0, 1] = 1.0
+
+    def reached(climbed, drawn, begin=None):
+        monkeypatch.setattr(ascent, "_climb", lambda *_: climbed)
+        monkeypatch.setattr(ascent, "_drawn", lambda *_: list(drawn.unbind(dim=1)))
+        return ascended(view, replace(pairs, attention=view.attention), 1.0, begin).attention
+
+    assert torch.equal(reached(point, still), alone[:, 0]), "without negligible weights"
+    assert torch.equal(reached(alone, still), alone[:, 0]), "where it climbed to"
+    assert torch.equal(reached(still, alone), alone[:, 0]), "what was drawn"
+    assert torch.equal(reached(still, still, alone[:, 0]), alone[:, 0]), "where it was told to begin"
+    begun = []
+    monkeypatch.setattr(ascent, "_climb", lambda _, logits, epsilon: begun.append(logits) or still)
+    ascended(view, replace(pairs, attention=view.attention), 1.0, alone[:, 0])
+    assert torch.equal(begun[0][:, -2], (alone[:, 0] + 1e-3).log()), "it climbs from there as well"

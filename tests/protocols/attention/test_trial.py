@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -6,8 +8,11 @@ from scipy.stats import kendalltau
 from tests.models.test_training import DATA, QUICK, SMALL, corpus
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.families import train
+from trueness.protocols.attention import trial as trials
 from trueness.protocols.attention.adversarial_attention import adversarial_attention
+from trueness.protocols.attention.ascent import best_adversary
 from trueness.protocols.attention.correlation import null_deviation, padded, seed_spread
+from trueness.protocols.attention.search import improved
 from trueness.protocols.attention.trial import Settings, attention_trial
 
 HOW = Settings(epsilon=0.05, epsilons=(0.0, 0.2), permutations=10, search_steps=30, examples=3)
@@ -146,3 +151,26 @@ def test_the_adversary_of_ones_own_texts(model):
     }
     with pytest.raises(ValueError, match="between 0 and 1"):
         adversarial_attention(model, DATA["test"][:1], 2)
+
+
+def test_each_epsilon_begins_where_the_one_before_ended_and_takes_what_the_search_found(monkeypatch):
+    data = corpus(pairs=True)
+    model = train("bilstm-additive", data, recipe=QUICK, head="query", **SMALL)
+    begun, ended, asked = [], [], []
+
+    def best(view, epsilon, begin):
+        begun.append(begin)
+        return best_adversary(view, epsilon, begin)
+
+    def better(adversary, found, epsilon):
+        asked.append(epsilon)
+        ended.append(improved(adversary, replace(found, divergence=found.divergence + 1.0), epsilon))
+        return ended[-1]
+
+    monkeypatch.setattr(trials, "best_adversary", best)
+    monkeypatch.setattr(trials, "improved", better)
+    records = attention_trial(model, data["test"][:4], HOW).records
+    assert asked == [0.0, 0.05, 0.2]
+    assert all(torch.equal(after, before.attention) for before, after in zip(ended, begun[1:], strict=False))
+    assert sorted(records["adversary 0.2"]) == pytest.approx(sorted(ended[-1].divergence.tolist()))
+    assert (records["adversary 0.2"] > 1).all(), "that of the search, made larger here"
