@@ -75,3 +75,45 @@ def test_a_difference_of_single_models_is_students_over_instances():
     assert (found.low, found.high) == (pytest.approx(plain.low), pytest.approx(plain.high))
     assert isinstance(crossed_difference(np.ones((2, 3)), np.zeros((2, 3))).low, Undefined)
     assert isinstance(crossed_difference([[np.nan]], [[1.0]]).value, Undefined)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8])
+def test_levels(level):
+    """Quantiles of both parts at that level; of one seed, or one instance, Student's at it."""
+    table = np.array([[1.0, 2.0, 4.0, 3.0], [2.0, 2.5, 5.0, 3.0], [0.0, 1.5, 4.5, 2.0]])
+    found, usual = crossed_interval(table, level=level), crossed_interval(table)
+    seeds = table.mean(axis=1).var(ddof=1) / 3
+    rest = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    texts = table.mean(axis=0).var(ddof=1) / 4 - (rest**2).sum() / 6 / 12
+    for one, at in ((found, level), (usual, 0.95)):
+        quantiles = student.ppf((1 + at) / 2, [2, 3])
+        half = (np.array([seeds, texts]) @ quantiles) / np.sqrt(seeds + texts)
+        assert (one.level, one.high - one.value) == (at, pytest.approx(half))
+    for single in (table[:1], table[:, :1]):
+        plain = t_interval(single.ravel(), level=level)
+        found = crossed_interval(single, level=level)
+        assert (found.low, found.high, found.level) == (plain.low, plain.high, level)
+    other = np.flip(table)
+    wide, narrow = (crossed_difference(table, other, level=at) for at in (0.95, level))
+    assert narrow.high - narrow.low < wide.high - wide.low
+    one, plain = crossed_difference(table[:, :1], other[:, :1], level=level), t_interval([0.0], level=level)
+    assert (one.level, one.n) == (plain.level, plain.n)
+    assert narrow.level == level
+
+
+def test_a_hole_is_no_cell():
+    """The noise of single cells is that of those that are there: literally, with a loop over them."""
+    hole = np.nan
+    table = np.array([[1.0, 2.0, 4.0, 3.0, hole], [2.0, hole, 5.0, 3.0, 2.0], [0.0, 1.5, 4.5, hole, 1.0]])
+    there = [(i, j) for i in range(3) for j in range(5) if np.isfinite(table[i, j])]
+    seed = [np.mean([table[i, j] for i, j in there if i == one]) for one in range(3)]
+    text = [np.mean([table[i, j] for i, j in there if j == one]) for one in range(5)]
+    mean = np.mean([table[place] for place in there])
+    squares = sum((table[i, j] - seed[i] - text[j] + mean) ** 2 for i, j in there)
+    noise = squares / (len(there) - 3 - 5 + 1) / len(there)
+    over_seeds, over_texts = np.var(seed, ddof=1) / 3, max(np.var(text, ddof=1) / 5 - noise, 0.0)
+    quantiles = student.ppf(0.975, [2, 4])
+    found = crossed_interval(table)
+    assert found.value == pytest.approx(mean)
+    expected = (over_seeds * quantiles[0] + over_texts * quantiles[1]) / np.sqrt(over_seeds + over_texts)
+    assert found.high - found.value == pytest.approx(expected)

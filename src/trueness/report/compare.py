@@ -179,7 +179,7 @@ def _judgement(
     about = {"stand_in": fact.get("stand_in") or ""}
     if margin is None:
         return {**about, "margin": None, "group": None, "outcome": None}
-    if ends == (None, None) and "the same value every time" in row["note"]:
+    if "the same value every time" in row["note"]:
         ends = (row["value"], row["value"])
     outcome = equivalence(*ends, reference, factor * margin.margin)
     return {**about, "margin": margin.margin, "group": margin.group, "outcome": outcome}
