@@ -138,6 +138,15 @@ def test_methods_are_told_apart_only_if_they_agree_less_than_they_repeat_themsel
     assert cell(rows("a", "b", same(0.7)), own("a", SEED, same(0.7), pairs)).groups() == [], "of b nothing is known"
 
 
+def test_of_many_pairs_one_may_agree_less_by_chance():
+    """What tells two methods apart when nothing else is asked does not beside two other pairs."""
+    selves = {m: own(m, SEED, same(0.7, spread=0.03), [(0, 1), (0, 2), (1, 2)]) for m in "abc"}
+    apart_alone = cell(rows("a", "b", same(0.68)), [*selves["a"], *selves["b"]])
+    others = [*rows("a", "c", same(0.69)), *rows("b", "c", same(0.69))]
+    among_three = cell([*rows("a", "b", same(0.68)), *others], [row for some in selves.values() for row in some])
+    assert (apart_alone.groups(), among_three.groups()) == ([], [("a", "b", "c")])
+
+
 def test_scores_of_pairs_and_of_methods_with_themselves():
     signed = [row | {SIGNS: 0.5 + row["instance"] / 10} for row in RECORDS]
     selves = [*own("b", SEED, [[0.9, 0.7, 0.8]], [(0, 1)]), *own("a", DRAW, [[0.6, 0.4], [0.6, 0.8]])]
