@@ -1,4 +1,4 @@
-"""Judge kept comparisons anew by today's margins, without the runs behind them: what was measured stays as it is.
+"""Judge kept comparisons anew by today's published values and margins, without the runs: what was measured stays.
 
     python tools/judge_again.py results/attefa/compare.json ...
 
@@ -12,15 +12,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trueness.report.compare import SCHEMA, judged, summary
+from trueness.report.compare import SCHEMA, beside, judged, summary
 from trueness.studies import KINDS, load_study
 
 
 def again(content: dict[str, Any]) -> dict[str, Any]:
     """The same comparison with today's outcomes."""
     kind = KINDS[load_study(content["study"]).kind]
-    rows = judged(content["rows"], kind.published(), kind.margins())
-    return {**content, "schema": SCHEMA, "rows": rows, "agreement": summary(rows, kind.published(), kind.margins())}
+    published = kind.published()
+    rows = [row if row["compared_with"] is not None else beside(row, published) for row in content["rows"]]
+    rows = judged(rows, published, kind.margins())
+    return {**content, "schema": SCHEMA, "rows": rows, "agreement": summary(rows, published, kind.margins())}
 
 
 if __name__ == "__main__":

@@ -74,7 +74,8 @@ def sums() -> str:
     told = (
         f"{every['agrees']} agree with ours, {every['differs']} differ, and of {every['cannot tell']} it cannot be told"
     )
-    return f"Of {every['compared']} values that the papers published {told} ([which, and why](docs/results.md)).\n"
+    whose = "values of the papers or of the files that their authors left"
+    return f"Of {every['compared']} {whose} {told} ([which, and why](docs/results.md)).\n"
 
 
 def totals() -> str:
@@ -84,22 +85,25 @@ def totals() -> str:
     missing = sum(one["not measured"] for one in found.values())
     unknown = sum(cause == UNKNOWN for study in STUDIES for row, cause, _ in differing(study) if not row["stand_in"])
     half, twice = (judged_by(factor) for factor in (0.5, 2.0))
+    rows = [row for study in STUDIES for file in files(study) for row in read(file)["rows"] if row["outcome"]]
+    left = sum(row["published"] is None for row in rows if not row["stand_in"])
     text = (
         f"**Of {every['compared']} published values {every['agrees']} agree, {every['differs']} differ, and of "
-        f"{every['cannot tell']} it cannot be told.** Of those that differ, the cause is unknown for {unknown}. With "
+        f"{every['cannot tell']} it cannot be told.** {left} of them stand only in files that authors left beside "
+        f"their code. Of those that differ, the cause is unknown for {unknown}. With "
         f"half of every margin {half['agrees']} would agree and {half['differs']} differ, with twice the margin "
         f"{twice['agrees']} and {twice['differs']}.\n\n"
         f"For {apart['compared']} more another model or corpus stands in for the paper's: {apart['agrees']} agree, "
         f"{apart['differs']} differ, {apart['cannot tell']} cannot be told. {missing} were not measured.\n\n"
     )
-    rows = []
+    lines = []
     for study, one in found.items():
         numbers = [str(one["own"][name]) for name in OUTCOMES]
         beside = one["stand-ins"]
         numbers.append(", ".join(str(beside[name]) for name in OUTCOMES) if beside["compared"] else "–")
         if one["own"]["compared"] or beside["compared"]:
-            rows.append([f"[{STUDIES[study]}](results/{study}.md)", *numbers, str(one["not measured"])])
-    return text + table(["paper", "agree", "differ", "cannot tell", "stand-ins, likewise", "not measured"], rows)
+            lines.append([f"[{STUDIES[study]}](results/{study}.md)", *numbers, str(one["not measured"])])
+    return text + table(["paper", "agree", "differ", "cannot tell", "stand-ins, likewise", "not measured"], lines)
 
 
 _KINDS = "own", "stand-ins"
@@ -145,10 +149,11 @@ def verdicts() -> str:
             verdicts_there = [(one["claim"], one["verdict"]) for one in claims_there if one["claim"] in known]
             if verdicts_there:
                 alike = sum(known[name] == verdict for name, verdict in verdicts_there)
-                again.append(f"{alike} of the {len(verdicts_there)} asked about{about.replace('(', '').rstrip(')')}")
+                again.append(f"{alike} of {len(verdicts_there)} for{about.replace('(', '').rstrip(')')}")
         rows = _verdict_rows(shown, f"results/{study}-cells.md")
-        told = f"\nVerdicts that stay the same: {'; '.join(again)}.\n" if again else ""
-        parts.append(f"## [{title}](results/{study}.md)\n\n{table(['claim', 'verdict', 'one number'], rows)}{told}")
+        told = f"\nAsked again elsewhere, verdicts stay: {'; '.join(again)}.\n" if again else ""
+        name = title.partition(" (")[0]
+        parts.append(f"## [{name}](results/{study}.md)\n\n{table(['claim', 'verdict', 'one number'], rows)}{told}")
     return "\n".join(parts)
 
 
@@ -242,7 +247,9 @@ def agreement(file: str, about: str = "") -> str:
     """Beside the published values, by kind of quantity; of what is said to be about something else, the sums alone."""
     from trueness.report.compare import sentences
 
-    found = read(file)["agreement"]
+    found, study = read(file)["agreement"], file.partition("/")[0]
+    if study in STUDIES:  # what other files have is not missing
+        found = {**found, "not measured": counts(study)["not measured"] if file == files(study)[0] else 0}
     told = list(sentences(found))[: -len(found["quantities"]) or None]
     first = " ".join(told) or "No published value has a spread that a margin could be taken from."
     if about:

@@ -117,3 +117,18 @@ def test_a_support_that_is_not_there_is_told(tmp_path, support):
     (tmp_path / "qa.txt").write_text(f"1 Mary went home.\n2 Where is Mary?\thome\t{support}\n")
     with pytest.raises(UserError, match="line 2 names a sentence that is not there"):
         list(read_babi(tmp_path / "qa.txt"))
+
+
+def test_original_files_are_read_as_the_authors_of_recursive_roar_read_them(tmp_path):
+    """Their rule: sentences without their period, joined by " . "; the question without its mark; split at spaces."""
+    lines, expected = [], []
+    for example in simulate_babi(2, 40, seed=1):
+        story, question = example.text.split(" . "), example.text_b
+        lines += [f"{place} {sentence}." for place, sentence in enumerate(story, start=1)]
+        lines.append(f"{len(story) + 1} {question}? \t{example.label}\t1")
+        paragraph = " . ".join(line.split(" ", 1)[1][:-1] for line in lines[-len(story) - 1 : -1])
+        expected.append((paragraph.split(), f"{question}?"[:-1].split(), example.label))
+    path = tmp_path / "qa2_test.txt"
+    path.write_text("\n".join(lines) + "\n")
+    found = [(one.text.split(), one.text_b.split(), one.label) for one in read_babi(path)]
+    assert found == expected

@@ -8,6 +8,8 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from trueness.papers.agreement.claims import _difference
 from trueness.protocols.claim_helpers import claim, decide
@@ -84,6 +86,24 @@ def test_crossed_over_seeds_and_instances(seeds, instances, spreads):
     found = tables(500, seeds, instances, spreads, np.random.default_rng([seeds, instances]))
     assert 0.92 <= coverage(map(crossed_interval, found)) <= 0.98
     assert np.mean([crossed_p_value(table - TRUTH) < 0.05 for table in found[:250]]) <= 0.09
+
+
+@pytest.mark.parametrize(("share", "least"), [(0.3, 0.92), (0.6, 0.92), (0.98, 0.85)])
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+def test_crossed_over_what_holds_or_not(seeds, share, least):
+    """Shares of instances, such as those whose tau is significant: seeds and instances differ in their log-odds."""
+    rng = np.random.default_rng([seeds, int(100 * share)])
+    deviations = 0.8, 2.0
+    logits = np.hypot(*deviations) * np.random.default_rng(0).normal(size=100_000)
+    middle = brentq(lambda at: expit(at + logits).mean() - share, -20, 20)
+    hits = []
+    for _ in range(400):
+        own, text = (
+            size * rng.normal(size=shape) for size, shape in zip(deviations, ((seeds, 1), (1, 500)), strict=True)
+        )
+        found = crossed_interval((rng.random((seeds, 500)) < expit(middle + own + text)).astype(float))
+        hits.append(found.low <= share <= found.high)
+    assert least <= np.mean(hits) <= 0.98
 
 
 def test_intervals_over_instances_alone_do_not_cover_seeds():

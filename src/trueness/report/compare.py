@@ -150,25 +150,33 @@ def _margin(fact: Mapping[str, Any], margins: Sequence[Margin]) -> Margin | None
     return next((one for one in margins if one.is_for(fact)), None)
 
 
-def _row(score: Score, published: Published) -> dict[str, Any]:
-    about, ours = (*PUBLISHED_KEY, "variant"), ("value", "low", "high", "n", "direction", "null", "best")
-    row = {name: getattr(score, name) for name in about}
+def beside(row: Mapping[str, Any], published: Published) -> dict[str, Any]:
+    """A row of ours with what was published of it; its note becomes that of both."""
     fact = published.get(_key(row), {})
     value, low, high, again = (
         _number(fact.get(name)) for name in ("published", "published_low", "published_high", "second_run")
     )
-    notes = (fact.get("note", ""), "their second run only" if value is None and again else "", score.note)
+    notes = (fact.get("note", ""), "their second run only" if value is None and again else "", row["note"])
     return {
         **row,
         **{"published": value, "published_low": low, "published_high": high, "second_run": again},
-        **{name: getattr(score, name) for name in ours},
         "compared_with": again if value is None else value,
-        "margin": None,
-        "group": None,
-        "outcome": None,
         "note": "; ".join(text for text in notes if text),
+    }
+
+
+def _row(score: Score, published: Published) -> dict[str, Any]:
+    about, theirs = (*PUBLISHED_KEY, "variant"), ("published", "published_low", "published_high", "second_run")
+    ours = ("value", "low", "high", "n", "direction", "null", "best")
+    row = {
+        **{name: getattr(score, name) for name in about},
+        **dict.fromkeys(theirs),
+        **{name: getattr(score, name) for name in ours},
+        **dict.fromkeys(("compared_with", "margin", "group", "outcome")),
+        "note": score.note,
         "stand_in": "",
     }
+    return beside(row, published)
 
 
 def _judgement(

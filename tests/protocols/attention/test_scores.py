@@ -203,11 +203,12 @@ def test_seeds_apart_vary_over_seeds():
     assert (score.low, score.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
 
 
-def test_intervals_of_seeds_apart_cover_seeds():
+@pytest.mark.parametrize(("unlike", "least", "most"), [(0.1, 0.90, 0.99), (0.3, 0.78, 0.95)])
+def test_intervals_of_seeds_apart_cover_seeds(unlike, least, most):
     """Attention of each seed is sharper or flatter by itself; the truth is what very many seeds give.
 
-    With three times as unlike seeds, whose divergences are skewed, the coverage is .82 to .87 (docs/statistics.md);
-    over instances alone it was .6 and .2.
+    Where seeds are very unlike, divergences are skewed and the coverage is less, which docs/statistics.md says; over
+    instances alone it was .6 and .2.
     """
     rng, instances, number = np.random.default_rng(1), 60, 5
     text = rng.normal(size=(instances, 8))
@@ -215,12 +216,12 @@ def test_intervals_of_seeds_apart_cover_seeds():
 
     def spread(seeds):
         noisy = text + 0.3 * rng.normal(size=(seeds, instances, 8))
-        weights = np.exp(noisy * np.exp(0.1 * rng.normal(size=(seeds, 1, 1))))
+        weights = np.exp(noisy * np.exp(unlike * rng.normal(size=(seeds, 1, 1))))
         return seed_spread([{"sizes": sizes, "attention": block.ravel()} for block in weights])
 
     truth = np.mean([spread(10)["divergence between seeds"].mean() for _ in range(40)])
     found = [crossed_interval(spread(number).filter(like=PSEUDO).to_numpy().T) for _ in range(200)]
-    assert np.mean([one.low <= truth <= one.high for one in found]) >= 0.90
+    assert least <= np.mean([one.low <= truth <= one.high for one in found]) <= most
 
 
 def test_performance_with_learned_and_with_uniform_attention(by):
