@@ -305,6 +305,8 @@ def cells(study: str) -> str:
         if row["outcome"] is None:
             continue
         interval = "–" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
+        if "the same value every time" in row["note"]:
+            interval = "the same every time"
         place = [row[name] for name in ("quantity", "dataset", "model", "method")]
         numbers = [
             f"{row['compared_with']:.3g}",

@@ -100,6 +100,7 @@ def test_a_black_box(place, tmp_path, monkeypatch):
     assert any(text.startswith("gradient: ") for text in found.left_out)
     assert any(text.startswith(f"{PLANTED}: ") for text in found.left_out)
     assert [one.explainer for one in found.explainers if not one.foil] == ["leave-one-out"]
+    assert [text for text in found.left_out if text.startswith("depends on the model: ")]
     for one in found.explainers:
         assert not one.trial(PLANTED).required
         assert not one.trial("depends on the model").required
@@ -113,6 +114,26 @@ def test_a_black_box(place, tmp_path, monkeypatch):
     (tmp_path / "other.csv").write_text(other)
     with pytest.raises(UserError, match="or name the classes of mine\\.py:predict in their order"):
         run("mine.py:predict", tmp_path / "other.csv", tmp_path / "store", explainers=["leave-one-out"])
+
+
+def test_a_model_that_says_the_same_of_every_text(place, tmp_path, monkeypatch):
+    """Explanations of it differ by rounding alone: no verdict, and a warning."""
+    monkeypatch.chdir(place)
+    (place / "same.py").write_text(
+        "def predict(texts):\n    return [[0.3, 0.7]] * len(texts)\npredict.classes = ('no', 'yes')\n"
+    )
+    found = run("same.py:predict", "reviews.csv", tmp_path / "store", explainers=["leave-one-out", "lime"])
+    assert {one.decision for one in found.explainers} == {"cannot tell"}
+    assert [one for one in found.warnings if "says the same of every text" in one]
+
+
+def test_what_an_explainer_warns_of_stands_in_the_audit(place, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(place)
+    name = "lime[n_samples=5]"
+    found = run("mine.py:predict", "reviews.csv", tmp_path / "store", explainers=[name])
+    (warning,) = [one for one in found.warnings if one.startswith(f"{name}: ")]
+    assert "Too few masked copies" in warning
+    assert "Too few masked copies" not in "".join(capfd.readouterr())
 
 
 def test_a_hugging_face_folder(tmp_path):

@@ -1,6 +1,9 @@
 """What would settle an open trial, and what is said of a model that has learned nothing."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from trueness.audits.judging import judge, no_better
 from trueness.audits.trials import Line, Measured
@@ -15,7 +18,36 @@ def test_it_is_said_of_the_check_that_is_open_with_its_own_texts():
     line = Line("removal costs", (check("sure", 500, 1e-9), check("open", 100, 0.2)))
     found = judge({"mine": [line]}, ())["mine"]
     assert found.decision == "cannot tell"
+    assert "“open” with about" in found.settle
     assert "texts instead of 100 would settle it" in found.settle
+    assert "(--set texts=" in found.settle
+
+
+def test_the_setting_that_gives_a_check_more_texts_is_named():
+    of_the_companion = replace(check("open", 100, 0.2), size="companion")
+    found = judge({"mine": [Line("removal costs", (check("sure", 500, 1e-9), of_the_companion))]}, ())["mine"]
+    assert "(--set companion=" in found.settle
+    few = Measured("planted words", "a measure", None, reason="1 of the models used the evidence, two are needed")
+    found = judge({"mine": [Line("finds planted evidence", (few,), models=1)]}, ())["mine"]
+    assert "--set seeds=4" in found.settle
+
+
+def test_a_reason_tells_what_other_checks_of_its_trial_say():
+    low = Measured("on a model trained with hidden words", "cost", Against(-0.3, -0.4, -0.2, 0.25, 1e-9, 100, 0.95))
+    found = judge({"mine": [Line("removal costs", (check("on this model", 500, 1e-9), low))]}, ())["mine"]
+    (trial,) = found.trials
+    assert trial.answer == "fail"
+    assert trial.reason.startswith("Cost: -0.30 (-0.40 to -0.20), below the mark 0.25.")
+    assert trial.reason.endswith(" But on this model 0.30 (pass).")
+    both = judge({"mine": [Line("removal costs", (check("one", 500, 1e-9), check("two", 500, 1e-9)))]}, ())["mine"]
+    assert "But" not in both.trials[0].reason
+
+
+@pytest.mark.parametrize(("value", "high"), [(0.9, 1.0), (1.02, 1.06)])
+def test_an_interval_ends_where_the_scale_does_unless_the_value_is_beyond_it(value, high):
+    found = Against(value, value - 0.1, value + (0.04 if value > 1 else 0.2), 0.25, 1e-9, 100, 0.95)
+    judged = judge({"mine": [Line("repeats itself", (Measured("edit", "a ratio", found, best=1.0),))]}, ())["mine"]
+    assert judged.trials[0].checks[0].high == pytest.approx(high)
 
 
 def test_a_value_at_its_mark_is_not_to_be_settled():

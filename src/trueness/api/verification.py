@@ -132,7 +132,9 @@ def _recomputed(place: Store, key: str, shown: Sequence[Any], cells: Sequence[st
     try:
         target = studies.plan(KINDS[str(plain["kind"])].schema.model_validate(plain, context=RECORDED))
     except (UserError, ValidationError, KeyError, OSError) as error:
-        why = f"its model or data are not here ({short(str(error).splitlines()[0])})"
+        said = error.errors()[0]["msg"].removeprefix("Value error, ") if isinstance(error, ValidationError) else error
+        first = short(str(said).splitlines()[0].rstrip("."))
+        why = f"its model or data are not here ({first}); paths are those of the folder in which it was made"
         return [Looked("computed again", "cannot tell", why)]
     if target.key != key:
         why = "this version of trueness, or changed data, would compute something else"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from trueness.audits.trials import (
     PLANTED,
     REMOVAL,
     REPEATS,
+    Line,
     Measurements,
     best_found,
     lines_of,
@@ -30,6 +32,8 @@ from trueness.stats.undefined import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
+ROUNDING = 1e-6
+"""Probabilities that differ by less are the same."""
 _FEW_MODELS = 3
 """Models with planted evidence below which a warning is due."""
 
@@ -54,6 +58,7 @@ def gather(
     at = {name: number for number, name in enumerate(explainers)}
     removed = {name: Removal(**inputs["removed"][at[name]].read("removal")) for name in asked}
     detection, planted_notes = _detection(inputs["trials"], asked)
+    learned, companion_notes = notes.companion(inputs["companion"])
     found = {
         name: Measurements(
             cost=removed[name].cost,
@@ -66,12 +71,13 @@ def gather(
             random=TEXT_EXPLAINERS[name].facts.random,
             detection=detection.get(name),
             need=_of(inputs["attention"][at[name]], "need"),
-            **_companion(inputs["companion"], at[name], asked, at),
+            **(_companion(inputs["companion"], at[name], asked, at) if learned else {}),
             notes={
                 DEPENDS: notes.layers(inputs["randomised"][at[name]]),
                 REPEATS: notes.alike_twin(inputs["twin"], at[name]),
                 PLANTED: planted_notes,
                 REMOVAL: (
+                    *companion_notes,
                     *notes.softly_hidden(removed, name),
                     *notes.between_bounds(inputs["bounded"], name),
                     *notes.retrained(inputs["retrained"], name, asked=name not in foils),
@@ -85,6 +91,15 @@ def gather(
     if inputs["trials"] and not detection:
         missing_planted = "no model of this architecture learned to use the planted evidence: give more texts"
     lines = lines_of(found, foils, missing_planted=missing_planted, planted_required=planted_required)
+    impossible = dict.fromkeys(
+        f"{line.trial}: {line.missing}"
+        for some in lines.values()
+        for line in some
+        if line.missing and not line.required
+    )
+    constant = _constant(texts)
+    if constant:  # whatever is measured of such a model is rounding
+        lines = {name: [_silent(line, constant) for line in some] for name, some in lines.items()}
     judged, ties = in_order(judge(lines, foils), found)
     return Audit(
         **about,
@@ -95,9 +110,16 @@ def gather(
         ties=tuple(ties),
         left_out=tuple(
             [f"{name}: {reason}" for name, reason in refused.items()]
-            + ([f"{PLANTED}: {missing_planted}"] if not detection else [])
+            + ([f"{PLANTED}: {missing_planted}"] if not detection and planted_required else [])
+            + list(impossible)
+            + ([] if learned else [companion_notes[0].rstrip(".")])
         ),
-        warnings=(*_no_better(texts, told["accuracy"]), *_warnings(judged, found, len(inputs["trials"]))),
+        warnings=(
+            *([constant] if constant else []),
+            *(f"{name}: {why.rstrip('.')}" for name in asked for why in said[name].read("told")["warnings"]),
+            *_no_better(texts, told["accuracy"]),
+            *_warnings(judged, found, len(inputs["trials"])),
+        ),
         notes=tuple(told["notes"]),
         curves=tuple(curve_of(name, one, levels) for name, one in removed.items()),
         examples=tuple(ExampleText(**one) for one in inputs["examples"][0].read("examples")),
@@ -167,6 +189,16 @@ def _companion(stored: Sequence[Stored], place: int, asked: Sequence[str], at: M
     costs = [stored[at[name]].read("removal")["cost"] for name in asked if stored[at[name]].holds("removal")]
     own = stored[place].read("removal")["cost"]
     return {"companion": own, "companion_best": best_found(costs)[: len(own)]}
+
+
+def _silent(line: Line, reason: str) -> Line:
+    return replace(line, checks=[replace(check, found=None, reason=reason) for check in line.checks])
+
+
+def _constant(texts: Stored) -> str:
+    """What is to be said of a model whose output is the same for all texts; nothing of others."""
+    spread = float(np.ptp(texts.read("said")["probability"], axis=0).max())
+    return "" if spread > ROUNDING else "the model says the same of every text, so that there is nothing to explain"
 
 
 def _no_better(texts: Stored, accuracy: float | None) -> list[str]:

@@ -47,7 +47,8 @@ def _decided(check: Measured, p_value: float | None) -> Check:
     if check.found is None or p_value is None:
         return Check(answer="cannot tell", reason=check.reason or "there are too few texts", **about)
     found = check.found
-    most = math.inf if check.best is None else max(check.best, found.value)
+    # A ratio may exceed the best there is; then its interval does as well.
+    most = math.inf if check.best is None or found.value > check.best else check.best
     known = {
         "value": _finite(found.value),
         "low": _finite(max(found.low, min(check.least, found.value))),
@@ -92,7 +93,7 @@ def _trial(line: Line, checks: Sequence[Check]) -> Trial:
         name=line.trial,
         answer=answer,
         required=line.required,
-        reason=_reason(first),
+        reason=_reason(first, [check for check in ordered[1:] if check.answer != first.answer]),
         checks=ordered,
         notes=line.notes,
     )
@@ -102,13 +103,17 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
-def _reason(check: Check) -> str:
+def _reason(check: Check, others: Sequence[Check]) -> str:
+    """What the check that decides says; and what others of the same trial say that did not come out like it."""
     if check.value is None or check.mark is None:
         return _sentence(f"{check.name}: {check.reason}")
+    against = [f"{one.name} {one.value:.2f} ({one.answer})" for one in others if one.value is not None]
+    beside = f" But {', '.join(against)}." if against else ""
     side = {"pass": "above", "fail": "below", "cannot tell": "not clearly on one side of"}[check.answer]
     more = f" ({check.reason})" if check.reason else ""
     interval = f" ({check.low:.2f} to {check.high:.2f})" if check.low is not None and check.high is not None else ""
-    return _sentence(f"{check.measure}: {check.value:.2f}{interval}, {side} the mark {check.mark:.2f}{more}")
+    said = _sentence(f"{check.measure}: {check.value:.2f}{interval}, {side} the mark {check.mark:.2f}{more}")
+    return said + beside
 
 
 def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil: bool, tests: int) -> Judged:
@@ -119,11 +124,11 @@ def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil:
     by = (failed or open_)[0].name if failed or open_ else "all required trials"
     settle = ""
     if decision == "cannot tell":
-        settle = " ".join(
-            f"“{trial.name}”: {_settle(trial, line, tests)}"
-            for trial, line in zip(trials, lines, strict=True)
-            if trial in open_
-        )
+        ways: dict[str, list[str]] = {}
+        for trial, line in zip(trials, lines, strict=True):
+            if trial in open_:
+                ways.setdefault(_settle(trial, line, tests), []).append(f"“{trial.name}”")
+        settle = " ".join(f"{', '.join(names)}: {way}" for way, names in ways.items())
     return Judged(explainer=name, foil=foil, decision=decision, decided_by=by, settle=settle, trials=tuple(trials))
 
 
@@ -131,22 +136,27 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
     """What would decide an open trial: how many texts, if the value stays where it is."""
     if line.missing:
         return _sentence(line.missing)
-    wanted = []
+    wanted: list[tuple[int, int, Measured]] = []
     for check, answer in zip(line.checks, [_by_name(trial, check.name).answer for check in line.checks], strict=True):
         if answer != "cannot tell":
             continue
-        if check.found is None:
+        if check.found is None and trial.name != PLANTED:
             return _sentence(check.reason or "more texts are needed")
-        wanted.append((_texts_needed(check, tests), check.found.n))
+        if check.found is not None:
+            wanted.append((_texts_needed(check, tests), check.found.n, check))
     if trial.name == PLANTED:
-        return f"more models may settle it, --set seeds={2 * line.models}."
+        return f"more models may settle it, --set seeds={2 * max(line.models, 2)}."
     # One check that passes is enough where any will do.
-    most, n = (min if line.rule == "any" else max)(wanted, key=lambda pair: pair[0] / pair[1], default=(0, 0))
-    if not n or most > _HOPELESS * n:
-        return "the value lies so close to its mark that more texts would hardly settle it."
-    if most <= n:
-        return "more texts would settle it, if the value stays where it is."
-    return f"about {most:,} texts instead of {n:,} would settle it, if the value stays where it is."
+    hardly = "the value lies so close to its mark that more texts would hardly settle it."
+    if not wanted:
+        return hardly
+    most, n, check = (min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1])
+    if most > _HOPELESS * n:
+        return hardly
+    about = (
+        f"“{check.name}” with about {most:,} texts instead of {n:,}" if most > n else f"“{check.name}” with more texts"
+    )
+    return f"{about} would settle it, if the value stays where it is (--set {check.size}={max(most, n + 1)})."
 
 
 def _by_name(trial: Trial, name: str) -> Check:

@@ -6,13 +6,29 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trueness.audits.trials import ALIKE, COST, best_found
+from trueness.audits.trials import ALIKE, COST, best_found, learned
 from trueness.engine import Stored
 from trueness.protocols.faithfulness import Removal
 from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import FAITHFULNESS
 from trueness.protocols.similarity import similarity
 from trueness.stats.marks import ratio_against
+
+
+def companion(stored: Sequence[Stored]) -> tuple[bool, tuple[str, ...]]:
+    """Whether the model trained with hidden words learned what the audited one says, and how much of it."""
+    told = [one.read("removal") for one in stored if one.holds("removal")]
+    if not told:
+        return True, ()
+    most = max(told, key=lambda one: len(one["audited"]))
+    enough, right, guessed = learned(most["audited"], most["predicted"])
+    says = f"it names the class that your model names in {right:.0%} of {len(most['audited'])} texts"
+    if enough:
+        return True, (f"The companion, a model trained with words hidden, has learned your task: {says}.",)
+    guess = f"always the most frequent class would do so in {guessed:.0%}"
+    return False, (
+        f"The companion, a model trained with words hidden, learned too little to be asked: {says}, {guess}.",
+    )
 
 
 def alike_twin(stored: Sequence[Stored], place: int) -> tuple[str, ...]:
@@ -39,9 +55,9 @@ def retrained(stored: Sequence[Stored], name: str, *, asked: bool) -> tuple[str,
     for score in result.scores:
         if score.quantity == FAITHFULNESS["recursive"] and score.method == name:
             wide = "" if score.low is None or score.high is None else f" ({score.low:.2f} to {score.high:.2f})"
-            ends = f"{score.value:.2f}{wide}"
+            ends, several = f"{score.value:.2f}{wide}", "1 seed" if score.n == 1 else f"{score.n} seeds"
             return (
-                f"Trained again without the words called important (Recursive ROAR, {score.n} seeds), more is lost "
+                f"Trained again without the words called important (Recursive ROAR, {several}), more is lost "
                 f"than without random ones by {ends} of what random ones cost. It is no mark: seeds are few.",
             )
     why = next((one.reason for one in result.abstentions), "nothing could be told")

@@ -69,8 +69,8 @@ class Described:
 TRIALS = {
     "depends on the model": Described(
         "Does the explanation change when the model is ruined?",
-        "The audit replaces what the model has learned by random numbers: layer by layer from either end, and all at "
-        "once. A method that explains the ruined model almost as before does not explain the model.",
+        "The audit puts the numbers that the model has learned into random order: layer by layer from either end, and "
+        "all at once. A method that explains the ruined model almost as before does not explain the model.",
         ("adebayo2018", "binder2023", "hedstrom2024"),
     ),
     "finds planted evidence": Described(
@@ -91,13 +91,13 @@ TRIALS = {
         "edit. A method that then says something else tells more about chance than about the model.",
     ),
     "attention matters": Described(
-        "Would the model decide the same with other attention?",
+        "Does the output need this attention?",
         "The audit moves the model's attention, the weights with which it reads the words, and looks at its output. "
         "Where the output stays as it was, attention cannot be the reason for it.",
         ("jain2019", "wiegreffe2019"),
     ),
     "informative": Described(
-        "Does it say more than a method that knows nothing?",
+        "Does it say more than methods that know nothing, or less than they seem to?",
         "The audit compares every method with the other methods and with the foils. "
         "A method has to be clearly better than the foils in one way, whatever it does in the others; two methods that "
         "agree can both be wrong.",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.audits.reading import judged, probabilities, split_of
+from trueness.audits.reading import judged, probabilities, split_of, warned
 from trueness.audits.subject import opened
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
@@ -67,4 +67,5 @@ def probe(
 def _explained(classifier: Classifier, split: EncodedSplit, name: str) -> Any:
     from trueness.protocols.randomisation import explained as explain
 
-    return explain(classifier.network, split, TEXT_EXPLAINERS[name])
+    with warned():  # the audit itself tells
+        return explain(classifier.network, split, TEXT_EXPLAINERS[name])

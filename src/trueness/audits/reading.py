@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -49,6 +51,16 @@ def judged(stored: Stored, classifier: Classifier, number: int) -> list[TextExam
     others = [other if isinstance(other, str) else None for other in table["text_b"]]
     examples = read(classifier, list(table["text"]), others)
     return [replace(one, label=int(label)) for one, label in zip(examples, predicted, strict=True)]
+
+
+@contextlib.contextmanager
+def warned() -> Iterator[list[str]]:
+    """What is warned of meanwhile, each once, instead of a line beside the progress bar; there when it ends."""
+    told: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield told
+    told += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning))
 
 
 def split_of(classifier: Classifier, examples: Sequence[TextExample]) -> EncodedSplit:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from trueness.audits.reading import judged, probabilities, read, split_of
+from trueness.audits.reading import judged, probabilities, read, split_of, warned
 from trueness.audits.subject import opened
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
@@ -77,7 +77,7 @@ def texts(
     return {"texts": table, "about": about, "said": said}
 
 
-@task("audit/explained", version=5)
+@task("audit/explained", version=6)
 def explained(
     inputs: Mapping[str, Stored],
     *,
@@ -98,28 +98,27 @@ def explained(
 
     classifier, method = opened(model, family, current_device()), TEXT_EXPLAINERS[explainer]
     examples = judged(inputs["texts"], classifier, texts)
-    try:
-        scores, mask = measure.explained(classifier.network, split_of(classifier, examples), method)
-    except Unsupported as error:
-        return {"refused": {"reason": str(error)}}
-    ceiling = np.ones(len(examples))
-    other = measure.redrawn(method)
-    if other is not None:
-        few = split_of(classifier, examples[:again])
-        second, inside = measure.explained(classifier.network, few, other)
-        ceiling = similarity(scores[:again, : inside.shape[1]], second, inside)
-    harmless = np.flatnonzero(inputs["texts"].read("said")["harmless"][: len(ceiling)])[:edits]
-    same = np.full(len(ceiling), np.nan)
-    if len(harmless):
-        some = [examples[row] for row in harmless]
-        same[harmless] = after_edit(classifier, some, [edited(one) for one in some], method, scores[harmless])
+    with warned() as told:
+        try:
+            scores, mask = measure.explained(classifier.network, split_of(classifier, examples), method)
+        except Unsupported as error:
+            return {"refused": {"reason": str(error)}}
+        ceiling = np.ones(len(examples))
+        other = measure.redrawn(method)
+        if other is not None:
+            few = split_of(classifier, examples[:again])
+            second, inside = measure.explained(classifier.network, few, other)
+            ceiling = similarity(scores[:again, : inside.shape[1]], second, inside)
+        harmless = np.flatnonzero(inputs["texts"].read("said")["harmless"][: len(ceiling)])[:edits]
+        same = np.full(len(ceiling), np.nan)
+        if len(harmless):
+            some = [examples[row] for row in harmless]
+            same[harmless] = after_edit(classifier, some, [edited(one) for one in some], method, scores[harmless])
+        by_itself = alone(classifier, examples[:single], method, scores, mask)
     return {
         "scores": {"scores": scores.astype(np.float32), "mask": mask},
-        "repeats": {
-            "ceiling": ceiling,
-            "edited": same,
-            "alone": alone(classifier, examples[:single], method, scores, mask),
-        },
+        "repeats": {"ceiling": ceiling, "edited": same, "alone": by_itself},
+        "told": {"warnings": told},
     }
 
 
@@ -145,22 +144,17 @@ def randomised(
         return {}
     kept, ceiling = inputs["explained"].read("scores")["scores"], inputs["explained"].read("repeats")["ceiling"]
     examples = judged(inputs["texts"], classifier, min(texts, len(kept), len(ceiling)))
-    at_once = randomisation(
-        classifier.network,
-        split_of(classifier, examples),
-        method,
-        orders=["all at once"],
-        seeds=seeds,
-        before=kept[: len(examples)].astype("float64"),
-        ceiling=ceiling[: len(examples)],
-    )
-    frames = [at_once.assign(smooth=0)]
-    if layerwise:
-        few = split_of(classifier, examples[:layerwise])
-        frames.append(randomisation(classifier.network, few, method, orders=["top-down", "bottom-up"]).assign(smooth=0))
-        if smooth:
-            done = randomisation(classifier.network, few, method, orders=["all at once"], smooth=smooth)
-            frames.append(done.assign(smooth=smooth))
+    known = {"before": kept[: len(examples)].astype("float64"), "ceiling": ceiling[: len(examples)]}
+    split, network = split_of(classifier, examples), classifier.network
+    with warned():  # told of the explanations themselves
+        at_once = randomisation(network, split, method, orders=["all at once"], seeds=seeds, **known)
+        frames = [at_once.assign(smooth=0)]
+        if layerwise:
+            few = split_of(classifier, examples[:layerwise])
+            frames.append(randomisation(network, few, method, orders=["top-down", "bottom-up"]).assign(smooth=0))
+            if smooth:
+                done = randomisation(network, few, method, orders=["all at once"], smooth=smooth)
+                frames.append(done.assign(smooth=smooth))
     return {"records": small(pd.concat(frames, ignore_index=True))}
 
 

@@ -6,14 +6,19 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from trueness.audits.reading import Labels, dataset_of, judged, probabilities, split_of
+from trueness.audits.reading import Labels, dataset_of, judged, probabilities, split_of, warned
 from trueness.audits.subject import opened
+from trueness.audits.trials import learned
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.errors import Unsupported, UserError
 from trueness.explainers import TEXT_EXPLAINERS
+
+if TYPE_CHECKING:
+    from trueness.data.examples import TextExample
+    from trueness.models.classifier import Classifier
 
 Kin = Literal["companion", "twin", "stranger"]
 COMPANION: Kin = "companion"
@@ -22,6 +27,8 @@ TWIN: Kin = "twin"
 """Learned to do what the audited model does, from another seed."""
 STRANGER: Kin = "stranger"
 """Learned labels dealt out at random, from weights in random order."""
+_LONGER = {"default": "dry-run", "default-pair": "dry-run-pair", "fine-tune": "planted"}
+"""Recipes for those who do not learn by the usual one."""
 _SEEDS: Mapping[Kin, int] = {COMPANION: 0, TWIN: 1, STRANGER: 0}
 
 
@@ -61,7 +68,7 @@ def labelled(
     return dataset_payloads(dataset_of(inputs["texts"], classifier, name, labels), None)
 
 
-@task("audit/relative", version=1)
+@task("audit/relative", version=2)
 def relative(
     inputs: Mapping[str, Stored],
     *,
@@ -73,7 +80,10 @@ def relative(
     pretrained: Path | None,
     shape: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """A model of the same architecture: `Kin` says what it has learned."""
+    """A model of the same architecture: `Kin` says what it has learned.
+
+    One that has to say what the audited model says, and has not learned it, is trained once more, for longer.
+    """
     from trueness.models import TEXT_MODELS
     from trueness.protocols.randomisation import layers_of, randomised
     from trueness.protocols.roar.companion import masked_training
@@ -89,10 +99,17 @@ def relative(
             with randomised(layers_of(classifier.network), 0):
                 pretrained = classifier.save(Path(folder) / "model")
         (trained,) = kind.train(data, [_SEEDS[kin]], pretrained=pretrained, **how)
+        if kin != STRANGER and recipe in _LONGER and not _learned(trained, data["dev"]):
+            (trained,) = kind.train(data, [_SEEDS[kin]], pretrained=pretrained, **{**how, "recipe": _LONGER[recipe]})
     return {**kind.pack({"0": trained}), **({} if kind.built_in else {"family": {"name": like}})}
 
 
-@task("audit/companion-removed", version=4)
+def _learned(trained: Classifier, examples: Sequence[TextExample]) -> bool:
+    said = probabilities(trained, list(examples)).argmax(axis=1)
+    return learned([one.label for one in examples], said)[0]
+
+
+@task("audit/companion-removed", version=5)
 def companion_removed(
     inputs: Mapping[str, Stored],
     *,
@@ -103,21 +120,25 @@ def companion_removed(
     levels: Sequence[float],
 ) -> dict[str, Any]:
     """What hiding words by one method's scores costs the companion, each explained by itself."""
+    import numpy as np
+
     from trueness.protocols.faithfulness import removal
     from trueness.protocols.randomisation import explained as explain
     from trueness.studies.model_tasks import read_model
 
     classifier = read_model(inputs["companion"], 0)
     examples = judged(inputs["texts"], opened(model, family, current_device()), texts)
+    audited = np.array([one.label for one in examples])
     predicted = probabilities(classifier, examples).argmax(axis=1)
     labelled = [replace(one, label=int(label)) for one, label in zip(examples, predicted, strict=True)]
     split = split_of(classifier, labelled)
     try:
-        scores, mask = explain(classifier.network, split, TEXT_EXPLAINERS[explainer])
+        with warned():
+            scores, mask = explain(classifier.network, split, TEXT_EXPLAINERS[explainer])
     except Unsupported:
         return {}
     found = removal(classifier.network, split, scores, mask, levels=levels, shares=())
-    return {"removal": {"cost": found.cost}}
+    return {"removal": {"cost": found.cost, "audited": audited, "predicted": predicted}}
 
 
 @task("audit/compared", version=2)
@@ -140,7 +161,8 @@ def compared(
     other, method = read_model(inputs["relative"], 0), TEXT_EXPLAINERS[explainer]
     said, before = probabilities(other, examples), inputs["texts"].read("said")["probability"][:number]
     try:
-        scores, mask = explain(other.network, split_of(other, examples), redrawn(method) or method)
+        with warned():
+            scores, mask = explain(other.network, split_of(other, examples), redrawn(method) or method)
     except Unsupported:
         return {}
     return {

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from trueness.stats.marks import Against, crossed_against, mean_against, ratio_against
 from trueness.stats.undefined import Floats
@@ -24,6 +25,8 @@ DEPENDS, PLANTED, REMOVAL, REPEATS, ATTENTION, INFORMATIVE = TRIALS = (
     "attention matters",
     "informative",
 )
+COMPANION = "on a model trained with hidden words"
+"""The check of `REMOVAL` that is not of the audited model."""
 CHANGE = 0.25
 """The correlation with the explanation of a model with random weights lies at least this much below the ceiling."""
 COST = 0.25
@@ -42,6 +45,8 @@ NEEDED = 0.05
 """Total variation of the output without the attention."""
 UNIQUE = 0.5
 """Of the texts: those in which no clearly different attention gives the same output."""
+LEARNED = 0.5
+"""Of what guessing the most frequent class leaves wrong: so much a companion has to get right, or it is not asked."""
 DIFFERENT = 0.5 * math.log(2)
 """Divergence of two attentions that clearly differ: half of the largest there is."""
 
@@ -60,6 +65,8 @@ class Measured:
     unit: str = "texts"
     fewest: int = 30
     """Below so many nothing is decided."""
+    size: str = "texts"
+    """The setting that says how many texts are asked."""
     reason: str = ""
     """Why there is no number, where there is none."""
 
@@ -120,10 +127,12 @@ def depends(facts: Measurements) -> Line:
         return Line(DEPENDS, missing="this model says nearly the same with random weights, so that nothing can be told")
     fall = "fall of the correlation with itself when the model"
     about = f"{fall}'s weights are put into random order"
-    checks = [Measured("all weights at once", about, mean_against(facts.change, CHANGE), null=0.0)]
+    shuffled = mean_against(facts.change, CHANGE)
+    checks = [Measured("all weights at once", about, shuffled, null=0.0, size="randomised")]
     if facts.stranger is not None:
         about = f"{fall} was trained on labels dealt out at random"
-        checks.append(Measured("random labels", about, mean_against(facts.stranger, CHANGE), null=0.0))
+        found = mean_against(facts.stranger, CHANGE)
+        checks.append(Measured("random labels", about, found, null=0.0, size="relatives"))
     return Line(DEPENDS, checks, notes=facts.notes.get(DEPENDS, ()))
 
 
@@ -141,7 +150,8 @@ def planted(facts: Measurements, missing: str = "", *, required: bool = True) ->
         least=0.0,
         best=1.0,
         unit=f"texts, and {models} models",
-        reason="" if found is not None else f"{models} model(s) used the evidence, two are needed",
+        reason="" if found is not None else f"{models} of the models used the evidence, two are needed",
+        size="found",
     )
     return Line(PLANTED, [check], required=required, notes=facts.notes.get(PLANTED, ()), models=models)
 
@@ -163,12 +173,14 @@ def removal(facts: Measurements, best: Floats) -> Line:
     if facts.companion is not None and facts.companion_best is not None:
         checks.append(
             Measured(
-                "on a model trained with hidden words",
-                f"the same on the companion, to which a hidden word is nothing new, as a share {share}",
+                COMPANION,
+                "what hiding important words first costs the companion (a model trained with words hidden), as a share "
+                f"{share}",
                 ratio_against(facts.companion, facts.companion_best, COST),
                 null=0.0,
                 best=1.0,
                 reason=nothing,
+                size="companion",
             )
         )
     return Line(REMOVAL, checks, notes=facts.notes.get(REMOVAL, ()))
@@ -180,7 +192,8 @@ def repeats(facts: Measurements) -> Line:
     checks = []
     if facts.random:
         about = f"{again} when the method draws anew"
-        checks.append(Measured("another draw", about, mean_against(facts.ceiling, ALIKE), null=0.0, best=1.0))
+        found = mean_against(facts.ceiling, ALIKE)
+        checks.append(Measured("another draw", about, found, null=0.0, best=1.0, size="again"))
     checks += [
         Measured(
             "after a harmless edit",
@@ -191,8 +204,17 @@ def repeats(facts: Measurements) -> Line:
             reason="the method does not even repeat itself on the same text"
             if facts.random
             else "no text could be edited without changing what the model says",
+            size="edits",
         ),
-        Measured("alone or in a batch", again, mean_against(facts.alone, SAME), null=0.0, best=1.0, fewest=10),
+        Measured(
+            "alone or in a batch",
+            again,
+            mean_against(facts.alone, SAME),
+            null=0.0,
+            best=1.0,
+            fewest=10,
+            size="single",
+        ),
     ]
     return Line(REPEATS, checks, notes=facts.notes.get(REPEATS, ()))
 
@@ -202,15 +224,20 @@ def attention(facts: Measurements) -> Line | None:
     checks = []
     if "uniform" in facts.need:
         about = "change of the output when the attention that is shown is made equal for all words"
-        checks.append(Measured("made uniform", about, mean_against(facts.need["uniform"], NEEDED), null=0.0, best=1.0))
+        checks.append(_share("made uniform", about, mean_against(facts.need["uniform"], NEEDED)))
     if "permuted" in facts.need:
         about = "change of the output when the weights are dealt out to other words"
-        checks.append(Measured("permuted", about, mean_against(facts.need["permuted"], NEEDED), null=0.0, best=1.0))
+        checks.append(_share("permuted", about, mean_against(facts.need["permuted"], NEEDED)))
     if "divergence" in facts.need:
         alone = (facts.need["divergence"] < DIFFERENT).astype(np.float64)
         about = "share of the texts in which no clearly different attention gives the same output"
-        checks.append(Measured("no other attention does", about, mean_against(alone, UNIQUE), null=0.0, best=1.0))
+        checks.append(_share("no other attention does", about, mean_against(alone, UNIQUE)))
     return Line(ATTENTION, checks, notes=facts.notes.get(ATTENTION, ())) if checks else None
+
+
+def _share(name: str, about: str, found: Against | None) -> Measured:
+    """What lies between 0 and 1, of the texts that are explained under random weights."""
+    return Measured(name, about, found, null=0.0, least=0.0, best=1.0, size="randomised")
 
 
 def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[str], best: Mapping[str, Floats]) -> Line:
@@ -237,8 +264,15 @@ def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[st
         rival = max(known, key=lambda values: float(np.nanmean(values)))
         found = crossed_against(own.detection - rival, APART)
         about = f"lead over the better of {' and '.join(foils)} in finding planted words (AUROC)"
-        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models"))
+        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models", size="found"))
     return Line(INFORMATIVE, checks, rule="any", notes=own.notes.get(INFORMATIVE, ()))
+
+
+def learned(wanted: npt.ArrayLike, said: npt.ArrayLike) -> tuple[bool, float, float]:
+    """Whether a model names the classes that it was to learn: how often it does, and how often guessing would."""
+    classes, named = np.asarray(wanted), np.asarray(said)
+    right, guessed = float((classes == named).mean()), float(np.bincount(classes).max()) / len(classes)
+    return right - guessed >= LEARNED * (1 - guessed), right, guessed
 
 
 def best_found(costs: Sequence[Floats]) -> Floats:

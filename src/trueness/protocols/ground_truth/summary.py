@@ -197,7 +197,7 @@ def abstentions(cell: PlantedCell) -> Iterator[Abstention]:
             f"{len(missing)} of {len(cell.facts)} models need not have used the evidence: accuracy {values}, and "
             f"{missing[0]['bound']:.2f} is expected without it (exact binomial, {LEVEL:.0%})"
         )
-        yield cell.abstain("all measures", reason)
+        yield cell.abstain("all measures" if len(missing) == len(cell.facts) else "a part of the models", reason)
     refused = {name: why for fact in cell.facts for name, why in fact["refused"].items()}
     for name, why in refused.items():
         yield cell.abstain(name, why.rstrip("."))
