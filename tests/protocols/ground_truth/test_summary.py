@@ -230,7 +230,7 @@ def test_models_that_need_not_have_used_the_evidence_are_told():
     ]
     assert [(one.quantity, one.where, one.reason) for one in abstentions(cell([], facts))] == [
         (
-            "all measures",
+            "a part of the models",
             "texts, net",
             "2 of 3 models need not have used the evidence: accuracy 0.700, 0.720, and 0.60 is expected without it "
             "(exact binomial, 1%)",
