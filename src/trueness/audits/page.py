@@ -97,7 +97,7 @@ TRIALS = {
         ("jain2019", "wiegreffe2019"),
     ),
     "informative": Described(
-        "Does it say more than methods that know nothing, or less than they seem to?",
+        "Does it say more than the foils?",
         "The audit compares every method with the other methods and with the foils. "
         "A method has to be clearly better than the foils in one way, whatever it does in the others; two methods that "
         "agree can both be wrong.",

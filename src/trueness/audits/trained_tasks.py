@@ -27,8 +27,8 @@ TWIN: Kin = "twin"
 """Learned to do what the audited model does, from another seed."""
 STRANGER: Kin = "stranger"
 """Learned labels dealt out at random, from weights in random order."""
-_LONGER = {"default": "dry-run", "default-pair": "dry-run-pair", "fine-tune": "planted"}
-"""Recipes for those who do not learn by the usual one."""
+_LONGER = {"default": "dry-run", "default-pair": "dry-run-pair"}
+"""Recipes for those who do not learn by the usual one; fine-tuning for longer would break any budget."""
 _SEEDS: Mapping[Kin, int] = {COMPANION: 0, TWIN: 1, STRANGER: 0}
 
 
