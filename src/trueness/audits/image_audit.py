@@ -177,7 +177,7 @@ def planted_model(
     return {"about": about, "arrays": found}
 
 
-@task("audit-images/verdict", version=2, light=True)
+@task("audit-images/verdict", version=3, light=True)
 def verdict(
     inputs: Mapping[str, list[Stored]], *, explainers: Sequence[str], about: Mapping[str, Any]
 ) -> dict[str, Any]:
