@@ -1,9 +1,10 @@
+import functools
 import json
 from dataclasses import dataclass
 
 import pytest
 
-from trueness.boundary import check_fields, exists, is_file, printable, quoted, read_json, reading, whole
+from trueness.boundary import calling, check_fields, exists, is_file, printable, quoted, read_json, reading, whole
 from trueness.errors import UserError
 
 
@@ -24,6 +25,36 @@ def test_interruptions_and_our_own_words_pass():
         raise KeyboardInterrupt
     with pytest.raises(UserError, match=r"^mine$"), reading("file.x"):
         raise UserError("mine")
+
+
+def helper():
+    return {}["word"]
+
+
+class Theirs:
+    def __call__(self):
+        return helper()
+
+
+@pytest.mark.parametrize("code", [helper, functools.partial(helper), Theirs(), Theirs().__call__])
+def test_a_mistake_in_code_of_others_names_its_line(code):
+    line = helper.__code__.co_firstlineno + 1
+    told = rf"^mine failed, test_boundary\.py line {line}: KeyError: 'word'\.$"
+    with pytest.raises(UserError, match=told), calling("mine", code):
+        code()
+
+
+def test_a_mistake_in_code_without_a_file_has_no_line():
+    with pytest.raises(UserError, match=r"^int failed: ValueError: invalid literal"), calling("int", int):
+        int("x")
+    with pytest.raises(UserError, match=r"^mine failed: KeyError\.$"), calling("mine", None):
+        raise KeyError
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory"), KeyboardInterrupt()])
+def test_a_lack_of_memory_is_no_mistake(error):
+    with pytest.raises(type(error)), calling("mine", helper):
+        raise error
 
 
 @pytest.mark.parametrize("content", [b"{", b"[" * 5000, b"9" * 5000, b"\xff", b""])

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import json
 import re
 import reprlib
+import traceback
 import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trueness.errors import UserError
+from trueness.errors import UserError, no_room
 
 _SHOWN = 200
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -34,6 +36,38 @@ def reading(what: str | Path, fault: str = "cannot be read") -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise UserError(f"{short(what)} {fault} ({first_line(error)}).") from error
+
+
+@contextlib.contextmanager
+def calling(name: str, code: Any) -> Iterator[None]:
+    """Whatever `code` of other people raises becomes a UserError: its name, its file and line, and what was raised.
+
+    A lack of memory passes: it is nobody's mistake, and may be met by trying again.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if isinstance(error, MemoryError) or no_room(error):
+            raise
+        kind, said = type(error).__name__, first_line(error)
+        what = kind if said == kind else f"{kind}: {said}"
+        raise UserError(f"{name} failed{_line_of(error, code)}: {what}.") from error
+
+
+def _line_of(error: Exception, code: Any) -> str:
+    """The last line of the file of `code` that the error went through."""
+    while isinstance(code, functools.partial):
+        code = code.func
+    code = inspect.unwrap(code) if callable(code) else code
+    try:
+        file = inspect.getfile(code if inspect.isroutine(code) or isinstance(code, type) else type(code))
+    except (TypeError, OSError):  # built in, or of a notebook
+        return ""
+    frames = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if frame.f_code.co_filename == file]
+    return f", {Path(file).name} line {lines[-1]}" if lines else ""
 
 
 def read_json(path: Path) -> Any:

@@ -74,11 +74,21 @@ def test_bad_input_is_one_sentence_before_any_work(arguments, sentence, place, t
 
 def test_an_explainer_that_breaks_is_bad_input_and_no_failed_gate(place, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(place)
-    (place / "breaks.py").write_text("def crash(model, batch):\n    return None\n")
+    (place / "breaks.py").write_text(
+        "def crash(model, batch, target):\n    return 1 / 0\n\ndef short(model, batch):\n    return None\n"
+    )
     (place / "any.toml").write_text("require_any = 1\n")
-    how = ["--explainer", "breaks.py:crash", "--gate", "any.toml", "--store", tmp_path / "store", *SIZES]
-    assert call("audit", "model", "reviews.csv", *how) == 2, "1 would say that the gate does not hold"
-    assert "crash() takes 2 positional arguments" in capsys.readouterr().err
+    how = ["--gate", "any.toml", "--store", tmp_path / "store", *SIZES]
+    told = {
+        "crash": "trueness: breaks.py:crash failed, breaks.py line 2: ZeroDivisionError: division by zero; traceback",
+        "short": "trueness: breaks.py:short must take (model, batch, target).",
+    }
+    for name, sentence in told.items():
+        given = ["--explainer", f"breaks.py:{name}", *how]
+        assert call("audit", "model", "reviews.csv", *given) == 2, "1 would say that the gate does not hold"
+        said = capsys.readouterr().err
+        assert said.startswith(sentence)
+        assert len(said.splitlines()) == 1
 
 
 def test_a_gate_about_an_explainer_that_is_not_audited(place, tmp_path, monkeypatch, capsys):

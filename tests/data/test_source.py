@@ -98,9 +98,11 @@ def test_what_cannot_be_used_is_named(returned, message):
     assert message in str(error.value)
 
 
-def test_an_error_of_the_function_itself_is_not_hidden():
-    def broken():
+def test_an_error_of_the_function_itself_is_told_with_its_line():
+    def broken(_=None):
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        read(broken)
+    for thing in (broken, TextSource(broken)):
+        with pytest.raises(UserError, match=r"^mine\.py:films failed, test_source\.py line \d+: ZeroDiv") as told:
+            read(thing)
+        assert isinstance(told.value.__cause__, ZeroDivisionError)

@@ -11,6 +11,7 @@ def test_a_failure_is_one_line():
     failure = Failure(fails(reason="x"), "ValueError: one\n\ttwo", "logs/a.log")
     assert str(failure) == "fails(reason='x') failed: ValueError: one two; traceback in logs/a.log"
     assert str(Failure(double(value=1), "no", "")) == "double(value=1) failed: no"
+    assert Failure(double(value=1), "mine.py failed.", "a.log").told == "mine.py failed; traceback in a.log"
 
 
 def test_a_summary_is_complete_without_failures_and_blocked_tasks():

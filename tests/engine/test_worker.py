@@ -15,6 +15,7 @@ from trueness import plugins
 from trueness.engine import Store, StoreError, current_device, task, worker
 from trueness.engine.store import machine
 from trueness.engine.worker import Outcome, Request, execute, part_of_task
+from trueness.errors import UserError
 
 
 @pytest.fixture
@@ -164,6 +165,15 @@ def test_a_failure_tells_its_seconds(store, clock, monkeypatch):
 def test_text_that_is_no_unicode_is_written_as_escapes(store):
     outcome = execute(Request.of(speaks_oddly(), store))
     assert (outcome.status, outcome.error) == ("failed", "ValueError: bad file caf\\udce9")
+
+
+def test_what_a_person_can_mend_is_told_in_its_own_words(store, monkeypatch):
+    def refused():
+        raise UserError("mine.py failed.")
+
+    monkeypatch.setattr(worker, "handles", refused)
+    outcome = execute(Request.of(fails(reason=""), store))
+    assert (outcome.status, outcome.error, outcome.mendable) == ("failed", "mine.py failed.", True)
 
 
 def test_a_task_that_leaves_the_interpreter_has_failed(store):

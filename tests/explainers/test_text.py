@@ -214,3 +214,72 @@ def test_a_function_of_your_own_is_an_explainer():
     tn.explainer("wrong-shape")(lambda model, batch, target: torch.ones(3))
     with pytest.raises(UserError, match="returned scores of shape"):
         TEXT_EXPLAINERS["wrong-shape"].attribute(build(), batch)
+
+
+THEIRS = """
+import torch
+from trueness.explainers import Explainer, Facts
+
+def crash(model, batch, target):
+    return batch.mask / (1 // 0)
+
+def short(model, batch):
+    return batch.mask.float()
+
+def drawn(model, batch, target):
+    return batch.mask.float()
+
+drawn.facts = Facts(random=True)
+
+def array(model, batch, target):
+    return batch.mask.float().numpy()
+
+def nothing(model, batch, target):
+    pass
+
+def shape(model, batch, target):
+    return model(batch, embeddings=torch.ones(2)).logits
+
+class Crash(Explainer):
+    def attribute(self, model, batch, target="predicted"):
+        return crash(model, batch, target)
+
+class Short(Explainer):
+    def attribute(self, model, batch):
+        return batch.mask.float()
+
+class Made(Crash):
+    def __init__(self):
+        raise ValueError("no weights")
+
+class Empty(Explainer):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("crash", r"^theirs\.py:crash failed, theirs\.py line 6: ZeroDivisionError: .*by zero\.$"),
+        ("short", r"^theirs\.py:short must take \(model, batch, target\)\.$"),
+        ("drawn", r"^theirs\.py:drawn must take \(model, batch, target, seed\)\.$"),
+        ("array", "^theirs.py:array returned an object of type ndarray instead of a tensor of scores of shape"),
+        ("nothing", "^theirs.py:nothing returned an object of type NoneType instead of a tensor of scores of shape"),
+        ("shape", r"^theirs\.py:shape failed, theirs\.py line 23: "),
+        ("Crash", r"^Crash failed, theirs\.py line 6: ZeroDivisionError: .*by zero\.$"),
+        ("Short", r"^theirs\.py:Short\.attribute must take \(self, model, batch, target\)\.$"),
+        ("Made", r"^theirs\.py:Made failed, theirs\.py line \d+: ValueError: no weights\.$"),
+        ("Empty", r"^theirs\.py:Empty has no method attribute\.$"),
+    ],
+)
+def test_a_mistake_in_somebody_s_explainer_is_theirs(name, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "theirs.py").write_text(THEIRS)
+    with pytest.raises(UserError, match=told):
+        TEXT_EXPLAINERS[f"theirs.py:{name}"].attribute(build(), batch_of(examples(pairs=False)))
+
+
+def test_a_mistake_in_an_explainer_of_ours_is_ours(monkeypatch):
+    monkeypatch.setattr("trueness.models.network.TextNetwork.embed", lambda *_: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        TEXT_EXPLAINERS["gradient"].attribute(build(), batch_of(examples(pairs=False)))

@@ -9,6 +9,7 @@ from typing import Any
 from trueness.audits.leaderboard import audits_in
 from trueness.audits.verdict import Audit, Cost
 from trueness.engine import Store, Summary, Task, TasksFailedError, walk
+from trueness.errors import UserError
 from trueness.protocols.result import Result
 from trueness.version import __version__
 
@@ -63,7 +64,9 @@ class AuditPlan:
 
 
 def check_done(summary: Summary) -> None:
-    """Refuse a run of which a task failed."""
+    """Refuse a run of which a task failed; what a person can mend is told once, without the tasks it befell."""
+    if summary.failures and all(failure.mendable for failure in summary.failures):
+        raise UserError("\n".join({failure.error: f"{failure.told}." for failure in summary.failures}.values()))
     if not summary.complete:
         raise TasksFailedError(summary)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from trueness.boundary import calling
 from trueness.data.examples import RawExample
 from trueness.data.folder import check_row
 from trueness.data.preparation import Preparation
@@ -50,7 +51,14 @@ def as_source(thing: Any, name: str) -> TextSource:
         raise UserError(
             f"{name} is no dataset: give a TextSource, or a function without arguments that returns {_SPLITS}."
         )
-    return replace(source, read=lambda place: _raw(source.read(place), name))
+    code = source.read if source is thing else thing
+
+    def read(place: Path) -> Raw:
+        with calling(name, code):
+            found = source.read(place)
+        return _raw(found, name)
+
+    return replace(source, read=read)
 
 
 def _takes_nothing(thing: Any) -> bool:

@@ -219,7 +219,7 @@ class _Run:
             self.crowded[task.key] += 1
             self.elsewhere.append((task, time.monotonic() + _ROOM * self.crowded[task.key]))
         elif outcome.status in ("failed", "crowded"):
-            self._fail(Failure(task, outcome.error, outcome.log))
+            self._fail(Failure(task, outcome.error, outcome.log, outcome.mendable))
         else:
             self._finish(task, outcome)
 

@@ -16,10 +16,17 @@ class Failure:
     task: Task
     error: str
     log: str
+    mendable: bool = False
+    """Whether a person can put right what failed: the error says how."""
 
     def __str__(self) -> str:
+        return f"{self.task} failed: {self.told}"
+
+    @property
+    def told(self) -> str:
+        """What failed, whatever the task."""
         where = f"; traceback in {self.log}" if self.log else ""
-        return " ".join(f"{self.task} failed: {self.error}{where}".split())
+        return " ".join(f"{self.error.removesuffix('.')}{where}".split())
 
 
 @dataclass

@@ -17,7 +17,7 @@ from trueness import plugins
 from trueness.engine.files import StoreError, handles
 from trueness.engine.store import Store, machine
 from trueness.engine.task import Task, find_task_type
-from trueness.errors import no_room
+from trueness.errors import UserError, no_room
 
 DEVICE_VARIABLE = "TRUENESS_DEVICE"
 
@@ -60,6 +60,8 @@ class Outcome:
     seconds: float = 0.0
     error: str = ""
     log: str = ""
+    mendable: bool = False
+    """Whether a person can put right what failed: the error says how."""
 
 
 def current_device() -> str:
@@ -128,9 +130,11 @@ def _compute(store: Store, request: Request) -> Outcome:
     except BaseException as error:  # the boundary: whatever ends a task, sys.exit too, is recorded and reported
         text = f"task: {request.shown}\nkey: {request.key}\nparameters: {dict(request.parameters)!r}\n\n"
         log = store.write_log(request.key, text + traceback.format_exc())
-        last = traceback.format_exception_only(error)[-1].strip()
+        mendable = isinstance(error, UserError)
+        last = str(error) if mendable else traceback.format_exception_only(error)[-1].strip()
         status: Literal["crowded", "failed"] = "crowded" if no_room(error) else "failed"
-        return Outcome(status, time.perf_counter() - begin, last.encode(errors="backslashreplace").decode(), str(log))
+        told = last.encode(errors="backslashreplace").decode()
+        return Outcome(status, time.perf_counter() - begin, told, str(log), mendable)
     return Outcome("computed", seconds)
 
 

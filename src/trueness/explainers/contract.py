@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
+from trueness.boundary import calling
 from trueness.errors import Unsupported, UserError
 from trueness.registry import Registry
 
@@ -69,10 +72,18 @@ def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
         name = type(self).__name__
         _check_needs(self.facts, model, name)
-        scores = attribute(self, model, batch, target)
-        if not isinstance(scores, torch.Tensor) or scores.shape != batch.mask.shape:
-            found = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
-            raise UserError(f"{name} returned scores of shape {found}, not {tuple(batch.mask.shape)}.")
+        code = self.function if isinstance(self, _Function) else attribute
+        ours = code.__module__.startswith("trueness.")
+        with contextlib.nullcontext() if ours else calling(name, code):
+            scores = attribute(self, model, batch, target)
+        wanted = tuple(batch.mask.shape)
+        if not isinstance(scores, torch.Tensor):
+            found = f"an object of type {type(scores).__name__}"
+            raise UserError(f"{name} returned {found} instead of a tensor of scores of shape {wanted}.")
+        if scores.shape != wanted:
+            raise UserError(f"{name} returned scores of shape {tuple(scores.shape)}, not {wanted}.")
+        if scores.device != batch.mask.device:
+            raise UserError(f"{name} returned scores on {scores.device}, not on {batch.mask.device}.")
         scores = torch.where(batch.mask, scores.detach(), 0.0)
         if bool((scores * 0).sum() != 0):  # 0 times infinity is not a number; a third of the time of isfinite
             raise UserError(f"{name} returned scores that are not finite.")
@@ -111,18 +122,33 @@ def explainer(name: str, description: str = "", *, version: int = 1, **facts: An
 
 def as_explainer(thing: Any, name: str) -> Explainer:
     """What is found at an address, as an explainer: a function, a class or an instance; UserError for anything else."""
+    if getattr(thing, "attribute", None) is Explainer.attribute:
+        raise UserError(f"{name} has no method attribute.")
     if isinstance(thing, type) and issubclass(thing, Explainer):
+        _check_takes(thing.attribute, f"{name}.attribute", "self", "model", "batch", "target")
         try:
-            return thing()
+            inspect.signature(thing).bind()
         except TypeError as error:
             raise UserError(f"{name} needs settings ({error}): write {name}[key=value].") from error
+        with calling(name, thing):
+            return thing()
     if isinstance(thing, Explainer):
+        _check_takes(type(thing).attribute, f"{name}.attribute", "self", "model", "batch", "target")
         return thing
     if isinstance(thing, types.FunctionType | functools.partial):
         facts = getattr(thing, "facts", Facts())
+        _check_takes(thing, name, "model", "batch", "target", **({"seed": 0} if facts.random else {}))
         made: Explainer = type(name, (_Function,), {"facts": facts})(thing)
         return made
     raise UserError(f"{name} is no explainer: it must be a function of model, batch and target, or an Explainer.")
+
+
+def _check_takes(function: Callable[..., Any], name: str, *given: str, **named: int) -> None:
+    """Refuse a function that cannot be called so."""
+    try:
+        inspect.signature(function).bind(*given, **named)
+    except TypeError as error:
+        raise UserError(f"{name} must take ({', '.join([*given, *named])}).") from error
 
 
 @dataclass(frozen=True)

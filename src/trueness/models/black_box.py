@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from trueness.boundary import first_line, quoted
+from trueness.boundary import calling, first_line, quoted
 from trueness.data.batches import Batch
 from trueness.data.coding import BEGIN, END, MASK, PAD, SPECIAL, Coded
 from trueness.data.examples import TextExample
@@ -42,7 +42,9 @@ class Predictor:
 
     def __call__(self, texts: Sequence[str]) -> Probabilities:
         """(texts, classes); UserError where that is not what the function returns."""
-        found = self.function(list(texts))
+        empty = "" if all(texts) else ", one of them empty"
+        with calling(f"{self.name}, asked about {len(texts)} texts{empty},", self.function):
+            found = self.function(list(texts))
         try:
             array = np.asarray(found.detach().cpu() if isinstance(found, Tensor) else found, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -73,7 +75,8 @@ def as_predictor(thing: Any, name: str) -> Predictor:
             inspect.signature(thing).bind()
         except (TypeError, ValueError) as error:
             raise UserError(f"{name} is a class that needs arguments: give an object of it.") from error
-        made = thing()
+        with calling(name, thing):
+            made = thing()
     function = getattr(made, "predict_proba", made)
     if not callable(function):
         raise UserError(f"{name} is no model: give a function of a list of texts, or an object with predict_proba.")
@@ -115,16 +118,8 @@ def load_black_box(reference: str | Callable[..., Any], classes: Sequence[str] |
         found = as_predictor(reference, str(getattr(reference, "__name__", type(reference).__name__)))
     if classes is not None:
         found = Predictor(found.name, found.function, _names(classes, found.name))
-    try:
-        probe = found(_PROBE)
-        again = np.concatenate([found([text]) for text in _PROBE])
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(
-            f"{found.name} fails on {len(_PROBE)} short texts, one of them empty ({type(error).__name__}: "
-            f"{first_line(error)})."
-        ) from error
+    probe = found(_PROBE)
+    again = np.concatenate([found([text]) for text in _PROBE])
     names = found.classes or tuple(map(str, range(probe.shape[1])))
     change = float(np.abs(probe - again).max())
     note = f"{found.name} gives a text other probabilities when asked again or alone, by up to {change:.2g}"
