@@ -218,6 +218,35 @@ def test_train_and_explain_on_the_command_line(tmp_path):
         assert sentence in failed.stderr
 
 
+def test_a_function_is_explained_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        "def predict(texts):\n    return [[0.9, 0.1] if 'bad' in text else [0.2, 0.8] for text in texts]\n"
+    )
+    (tmp_path / "mine.csv").write_text("text\n" + "".join(f"a bad film of {word}\n" for word in "abcdef"))
+    told = trueness("explain", "mine.py:predict", "--text", "a bad film", "--json")
+    assert told.returncode == 0, told.stderr
+    by_name = {one["explainer"]: one for one in json.loads(told.stdout)}
+    assert list(by_name) == ["occlusion", "lime[n_samples=200]", "leave-one-out"]
+    assert by_name["leave-one-out"]["scores"] == [0, pytest.approx(0.7), 0]
+    agreed = trueness("agreement", "mine.py:predict", "--data", "mine.csv", "--json")
+    assert agreed.returncode == 0, agreed.stderr
+    assert "occlusion and leave-one-out" in agreed.stdout
+    assert tn.faithfulness(tn.load_model("mine.py:predict"), "mine.csv").scores
+    text = ["--text", "a bad film"]
+    for arguments, sentence in (
+        (["explain", "mine.py:predict", *text, "--explainer", "gradient"], "Gradient needs gradients; this model is a"),
+        (["explain", "mine.py:predict", *text, "--explainer", "attention"], "Attention needs attention; this model"),
+        (["explain", "mine.py:predct", *text], "mine.py has no predct."),
+        (["explain", "nosuch.py:predict", *text], "There is no file nosuch.py."),
+        (["adversarial-attention", "mine.py:predict", *text], "a function that can only be called shows none."),
+    ):
+        refused = trueness(*arguments)
+        assert refused.returncode == 2
+        assert sentence in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+
+
 def test_texts_come_as_a_file_a_name_or_one_text(model, tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text("comment;stars\n" + "".join(f"x good y {word};\n" for word in "abcdefgh"))

@@ -12,6 +12,7 @@ from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_datase
 from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
+from trueness.plugins import is_address
 
 if TYPE_CHECKING:
     from trueness.models.classifier import Classifier
@@ -112,12 +113,17 @@ def _with_splits(data: Any, root: str | Path | None, columns: Mapping[str, str] 
 def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> Any:
     """Any classifier from its folder: what `save` wrote, or a transformer as `save_pretrained` leaves it.
 
-    A model of somebody else's `family` is loaded with it given: its name or its class.
+    A model of somebody else's `family` is loaded with it given: its name or its class. Instead of a folder the address
+    of a function from texts to probabilities will do, `mine.py:predict`.
     """
     from trueness.models import families
     from trueness.models.image_families import is_image_model
 
     check_device(device)
+    if is_address(str(path)):
+        from trueness.models.black_box import load_black_box
+
+        return load_black_box(str(path))
     if is_image_model(Path(path)):
         from trueness.models.image_model import load_image_model
 

@@ -157,6 +157,8 @@ def _usual(model: AnyModel) -> list[str]:
     """Explainers to compare, the last one at random."""
     if of_images(model):
         return ["gradient", "grad-cam", "integrated-gradients", "occlusion", "random"]
+    if not model.network.differentiable:  # a function: what hides words
+        return ["occlusion", "kernel-shap[n_samples=200]", "lime[n_samples=200]", "leave-one-out", "random"]
     return ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out", "random"]
 
 

@@ -65,6 +65,9 @@ SecondColumn = Annotated[str | None, typer.Option("--text-b-column", help="Where
 LabelColumn = Annotated[str | None, typer.Option("--label-column", help="Where the labels are.")]
 Split = Annotated[str | None, typer.Option("--split", help="The split to look at; default: test, or the only one.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="The folder of a trained model, or a function, mine.py:predict.")
+]
 Explainers = Annotated[list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")]
 Texts = Annotated[list[str], typer.Option("--text", help="The text; repeatable.")]
 Others = Annotated[list[str] | None, typer.Option("--other", help="The second text of a pair, one per --text.")]

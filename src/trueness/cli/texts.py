@@ -155,7 +155,7 @@ def _no_better(scores: Mapping[str, Mapping[str, float]], data: TextDataset) -> 
 
 
 def explain_command(
-    model: options.ModelFolder,
+    model: options.Model,
     text: options.Texts,
     other: options.Others = None,
     explainer: options.Explainers = None,
@@ -172,7 +172,10 @@ def explain_command(
 
     _same_number(text, other)
     loaded = tn.load_model(model, family=family)
-    names = explainer or ["attention", "input-x-gradient", "leave-one-out"]
+    inside = (
+        ["attention", "input-x-gradient"] if loaded.network.differentiable else ["occlusion", "lime[n_samples=200]"]
+    )
+    names = explainer or [*inside, "leave-one-out"]
     given: dict[str, Any] = {"others": other, "target": target, "precision": precision}
     found = [one for name in names for one in tn.explain(loaded, text, name, **given)]
     _write(html, lambda: heatmap_page(found))
@@ -206,7 +209,7 @@ def adversarial_attention_command(
 
 
 def agreement_command(
-    model: options.ModelFolder,
+    model: options.Model,
     data: options.Data,
     explainer: options.Explainers = None,
     split: options.Split = None,
@@ -227,7 +230,6 @@ def agreement_command(
     from trueness.data import TEXT_DATASETS, load_text, read_texts
     from trueness.data.columns import columns_of as names_of
 
-    names = explainer or ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
     named = columns_of(text_column, second_column, label_column)
     loaded = tn.load_model(model, family=family)
     # Of a dataset that has a name the classes are known, and texts are drawn evenly from them.
@@ -236,7 +238,7 @@ def agreement_command(
         if data in TEXT_DATASETS
         else read_texts(data, split=split, root=root, **named)
     )
-    found = tn.agreement(loaded, texts, names, split=split, instances=instances, repeat=repeat)
+    found = tn.agreement(loaded, texts, explainer, split=split, instances=instances, repeat=repeat)
     put(as_json, found, "measured", lambda result: result.to_json())
 
 

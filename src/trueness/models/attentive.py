@@ -221,10 +221,9 @@ class AttentiveClassifier(TextNetwork):
 def attentive(network: TextNetwork) -> AttentiveClassifier:
     """The network as one whose attention can be looked at and exchanged, or a refusal."""
     if not isinstance(network, AttentiveClassifier) or network.attends != "one":
-        raise Unsupported(
-            "This needs a model with one attention of its own, such as bilstm-additive; the attention of "
-            f"{network.family or type(network).__name__} is: {network.attends}."
-        )
+        has = f"the attention of {network.family or type(network).__name__} is: {network.attends}"
+        has = has if network.differentiable else "a function that can only be called shows none"
+        raise Unsupported(f"This needs a model with one attention of its own, such as bilstm-additive; {has}.")
     return network
 
 
