@@ -130,12 +130,15 @@ def run(
 def dry_run(data: str | Path, **settings: Any) -> StudyRun:
     """Plant evidence in your texts, train models that must use it, and rank explainers by how surely they find it.
 
-    `data` is a dataset's name, a file or a folder; settings as of `run("dry-run")`: `models`, `plantings`,
-    `explainers`, `seeds`, `store`, `workers`, `devices`.
+    `data` is a dataset's name, a file or a folder, whose `columns` name text_column, text_b_column, label_column where
+    they cannot be guessed; settings as of `run("dry-run")`: `models`, `plantings`, `explainers`, `seeds`, `store`,
+    `workers`, `devices`.
     """
     from trueness.data.image_datasets import IMAGE_DATASETS, is_images
 
     of_images = str(data) in IMAGE_DATASETS or is_images(Path(data))
+    if of_images and "columns" in settings:
+        raise UserError(f"A dry run of images reads no columns: leave out {', '.join(sorted(settings['columns']))}.")
     return run("ground-truth-images" if of_images else "dry-run", datasets=str(data), **settings)
 
 

@@ -12,7 +12,7 @@ import typer
 
 import trueness as tn
 from trueness.cli import options
-from trueness.cli.options import columns_of, put, settings_of
+from trueness.cli.options import as_flags, columns_of, put, settings_of
 from trueness.cli.stopping import resumable
 from trueness.errors import UserError
 
@@ -71,6 +71,7 @@ def audit_command(
     text_column: options.TextColumn = None,
     second_column: options.SecondColumn = None,
     label_column: options.LabelColumn = None,
+    no_labels: options.NoLabels = False,
     split: options.Split = None,
     store: options.StorePath = Path("runs"),
     settings: Annotated[
@@ -100,7 +101,8 @@ def audit_command(
     earlier = None if baseline is None else read_audit(baseline)
     if wanted is not None:
         check_names(wanted, explainers_of(model, explainer, family))
-    named = {**columns_of(text_column, second_column, label_column), **({} if split is None else {"split": split})}
+    columns = columns_of(text_column, second_column, label_column, no_labels=no_labels)
+    named = {**columns, **({} if split is None else {"split": split})}
 
     def announce(plan: AuditPlan) -> None:
         if not as_json:
@@ -174,7 +176,7 @@ def _announce(plan: AuditPlan) -> None:
         *(f"  {what}: {duration(seconds)} of work" for what, seconds in plan.parts.items() if seconds >= 1),
         *(f"  not possible: {name}: {why}" for name, why in plan.refused.items()),
         *(f"  left out: {what}" for what in plan.left_out),
-        *(f"  note: {what}" for what in plan.notes),
+        *(f"  note: {as_flags(what)}" for what in plan.notes),
     ]
     for line in lines:
         print(line, file=sys.stderr)

@@ -10,14 +10,14 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import trueness as tn
 from trueness.boundary import printable, warning_line, whole
-from trueness.cli import audit, browse, studies, texts
-from trueness.cli.options import Json, put
+from trueness.cli import audit, browse, data, studies, texts
+from trueness.cli.options import Json, as_flags, put
 from trueness.errors import UserError, no_room
 from trueness.version import __version__
 
@@ -69,8 +69,8 @@ app.command("explain")(texts.explain_command)
 app.command("adversarial-attention")(texts.adversarial_attention_command)
 app.command("agreement")(texts.agreement_command)
 app.command("attefa")(texts.attefa_command)
-data_app.command("check")(texts.data_check_command)
-data_app.command("split")(texts.data_split_command)
+data_app.command("check")(data.check_command)
+data_app.command("split")(data.split_command)
 
 
 @app.command("list")
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _check_arguments(given)
         app(given)
     except UserError as error:
-        _stop(str(error), 2, debug)
+        _stop(as_flags(str(error), _flags(given)), 2, debug)
     except DamagedObjectError as error:
         _stop(f"{error}; run the study again to compute it anew.", 2, debug)
     except TasksFailedError as error:
@@ -117,6 +117,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(error, MemoryError) or no_room(error) or "can't allocate memory" in str(error):
             _stop("The memory does not suffice; take fewer examples, a smaller model or fewer workers.", 2, debug)
         _stop(_unexpected(error, given), UNEXPECTED, debug)
+
+
+def _flags(given: Sequence[str]) -> set[str]:
+    """The options of the command that was given."""
+    command: Any = typer.main.get_command(app)
+    for word in given:
+        command = getattr(command, "commands", {}).get(word, command)
+    return {flag for parameter in command.params for flag in parameter.opts}
 
 
 def _check_arguments(given: Sequence[str]) -> None:

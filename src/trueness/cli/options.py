@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -16,6 +17,9 @@ from trueness.errors import UserError
 T = TypeVar("T")
 _TAKEN = {"store", "workers", "devices", "device", "executor", "listener", "durable", "study", "state", "root"}
 """Arguments of functions behind commands; a setting of that name would be taken for them."""
+
+_FLAGS = ("--text-column", "--text-b-column", "--label-column", "--no-labels")
+_ARGUMENTS = re.compile(r'\blabel_column=""|\b(?:text|text_b|label)_column\b')
 
 
 def complete_study(incomplete: str) -> list[str]:
@@ -63,6 +67,7 @@ Root = Annotated[Path | None, typer.Option("--root", help="Where the papers' cor
 TextColumn = Annotated[str | None, typer.Option("--text-column", help="Where the texts are.")]
 SecondColumn = Annotated[str | None, typer.Option("--text-b-column", help="Where second texts of pairs are.")]
 LabelColumn = Annotated[str | None, typer.Option("--label-column", help="Where the labels are.")]
+NoLabels = Annotated[bool, typer.Option("--no-labels", help="Leave the labels out, also of a column that is known.")]
 Split = Annotated[str | None, typer.Option("--split", help="The split to look at; default: test, or the only one.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")]
 Model = Annotated[
@@ -85,10 +90,22 @@ NoText = Annotated[bool, typer.Option("--no-text", help="Show none of the data's
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 
 
-def columns_of(text: str | None, second: str | None, label: str | None) -> dict[str, str]:
+def columns_of(text: str | None, second: str | None, label: str | None, *, no_labels: bool = False) -> dict[str, str]:
     """The columns that are named, as functions take them."""
-    named = {"text_column": text, "text_b_column": second, "label_column": label}
+    if no_labels and label is not None:
+        raise UserError("--label-column names the labels that --no-labels leaves out: give one of the two.")
+    named = {"text_column": text, "text_b_column": second, "label_column": "" if no_labels else label}
     return {name: value for name, value in named.items() if value is not None}
+
+
+def as_flags(said: str, known: Collection[str] = _FLAGS) -> str:
+    """What is said of the arguments of functions, of those options of a command that are known."""
+
+    def flag(found: re.Match[str]) -> str:
+        name = "--no-labels" if found[0].endswith('""') else f"--{found[0].replace('_', '-')}"
+        return name if name in known else found[0]
+
+    return _ARGUMENTS.sub(flag, said)
 
 
 def settings_of(given: list[str] | None) -> dict[str, Any]:

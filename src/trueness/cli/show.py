@@ -12,6 +12,7 @@ from trueness.api.bar import duration
 from trueness.boundary import printable
 from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
+from trueness.cli.options import as_flags
 from trueness.protocols.result import Result
 from trueness.ratings.analysis import Plausibility
 from trueness.report import Measurement
@@ -185,7 +186,7 @@ def dataset(found: dict[str, Any]) -> None:
         first = ", ".join(map(str, leak["first_rows"]))
         console.print(f"Leakage: {leak['rows']} rows of {leak['into']} are also in {leak['from']} (rows {first}, ...).")
     for note in found.get("notes", ()):
-        console.print(f"{note}.")
+        console.print(f"{as_flags(note)}.")
     if "vocabulary" in found:
         console.print(f"Vocabulary: {found['vocabulary']} entries, special tokens included.")
     for split, labels in found.get("classes_not_in_train", {}).items():
@@ -206,7 +207,7 @@ def trained(summary: dict[str, Any]) -> None:
     rows = ((split, *(number(scores.get(name)) for name in columns)) for split, scores in summary["scores"].items())
     print_rows(console, ("split", *columns), rows, right=columns)
     for note in summary["notes"]:
-        console.print(f"{note}.")
+        console.print(f"{as_flags(note)}.")
     epochs = f"{summary['epochs']} epochs. " if "epochs" in summary else ""
     console.print(f"{epochs}Model: {summary['model']}")
 
@@ -215,7 +216,7 @@ def splits(found: dict[str, Any]) -> None:
     """Where the splits are and how large."""
     console = open_console()
     for note in found["notes"]:
-        console.print(f"{note}.")
+        console.print(f"{as_flags(note)}.")
     sizes = ", ".join(f"{name} {size:,}" for name, size in found["splits"].items())
     console.print(f"{sizes} texts: {found['folder']}")
 

@@ -6,6 +6,7 @@ from trueness.audits.trials import COMPANION
 from trueness.audits.verdict import Audit, Trial
 from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
+from trueness.cli.options import as_flags
 from trueness.report.table import NOTHING
 
 _SIGNS = {"pass": "✓", "fail": "✗", "cannot tell": "?"}
@@ -38,7 +39,7 @@ def audit(found: Audit) -> None:
     for warning in found.warnings:
         console.print(f"Warning: {warning}.")
     for note in found.notes:
-        console.print(f"Note: {note}.")
+        console.print(f"Note: {as_flags(note)}.")
     for what in found.left_out:
         console.print(f"Left out: {what}.")
     console.print("An audit gives evidence; it makes nothing compliant.")

@@ -11,7 +11,7 @@ import typer
 
 import trueness as tn
 from trueness.cli import options
-from trueness.cli.options import put, settings_of
+from trueness.cli.options import columns_of, put, settings_of
 from trueness.cli.stopping import resumable
 
 if TYPE_CHECKING:
@@ -45,13 +45,18 @@ def dry_run_command(
     settings: options.Settings = None,
     workers: options.Workers = None,
     device: options.Devices = None,
+    text_column: options.TextColumn = None,
+    second_column: options.SecondColumn = None,
+    label_column: options.LabelColumn = None,
     as_json: options.Json = False,
 ) -> None:
     """Plant evidence in your texts or pictures, train models that must use it, rank explainers by how they find it.
 
     --set models=transformer --set pretrained=FOLDER takes your own architecture; --set plantings, explainers, seeds.
     """
-    finished = _watched(tn.dry_run, data, settings, store=store, workers=workers, devices=device or ["cpu"])
+    columns = columns_of(text_column, second_column, label_column)
+    how: dict[str, Any] = {"store": store, "workers": workers, "devices": device or ["cpu"]}
+    finished = _watched(tn.dry_run, data, settings, **how, **({"columns": columns} if columns else {}))
     page, *figures = map(str, finished.report(out))
     put(as_json, finished, "dry_run", lambda run: {**run.to_json(), "report": page, "figures": figures})
     if not as_json:

@@ -1,4 +1,4 @@
-"""The commands about datasets and models: train, fine-tune, explain, adversary, agree, attefa, data."""
+"""The commands about models of texts: train, fine-tune, explain, adversarial attention, agreement, attefa."""
 
 from __future__ import annotations
 
@@ -223,6 +223,7 @@ def agreement_command(
     text_column: options.TextColumn = None,
     second_column: options.SecondColumn = None,
     label_column: options.LabelColumn = None,
+    no_labels: options.NoLabels = False,
     family: options.Family = None,
     as_json: options.Json = False,
 ) -> None:
@@ -230,12 +231,12 @@ def agreement_command(
     from trueness.data import TEXT_DATASETS, load_text, read_texts
     from trueness.data.columns import columns_of as names_of
 
-    named = columns_of(text_column, second_column, label_column)
+    named = columns_of(text_column, second_column, label_column, no_labels=no_labels)
     loaded = tn.load_model(model, family=family)
     # Of a dataset that has a name the classes are known, and texts are drawn evenly from them.
     texts: Any = (
         load_text(data, root=root, columns=names_of(named))
-        if data in TEXT_DATASETS
+        if data in TEXT_DATASETS and not no_labels
         else read_texts(data, split=split, root=root, **named)
     )
     found = tn.agreement(loaded, texts, explainer, split=split, instances=instances, repeat=repeat)
@@ -248,12 +249,18 @@ def attefa_command(
     data: options.Data,
     split: options.Split = None,
     root: options.Root = None,
+    text_column: options.TextColumn = None,
+    second_column: options.SecondColumn = None,
+    label_column: options.LabelColumn = None,
     as_json: options.Json = False,
 ) -> None:
     """Do two models predict the same while attending elsewhere? The AtteFa score that they show."""
     from trueness.data import load_text
+    from trueness.data.columns import columns_of as names_of
 
-    found = tn.attefa(tn.load_model(base), tn.load_model(other), load_text(data, root=root), split)
+    columns = names_of(columns_of(text_column, second_column, label_column))
+    texts = load_text(data, root=root, columns=columns)
+    found = tn.attefa(tn.load_model(base), tn.load_model(other), texts, split)
     put(as_json, found, "measured", lambda result: result.to_json())
 
 
@@ -270,32 +277,3 @@ def _write(html: Path | None, page: Callable[[], str]) -> None:
             html.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(html, page().encode())
         print(f"trueness: wrote {html}.", file=sys.stderr)
-
-
-def data_check_command(path: options.DatasetName, root: options.Root = None, as_json: options.Json = False) -> None:
-    """Report rows, classes, lengths, duplicates, leakage between splits, and each bad row by number.
-
-    Exits with 2 if there are bad rows or empty splits.
-    """
-    from trueness.data import check_dataset
-
-    found = check_dataset(path, root=root)
-    put(as_json, found, "dataset")
-    if not found["usable"]:
-        raise typer.Exit(2)
-
-
-def data_split_command(
-    source: options.DatasetName,
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where train, dev and test are written.")],
-    seed: options.Seed = 0,
-    text_column: options.TextColumn = None,
-    second_column: options.SecondColumn = None,
-    label_column: options.LabelColumn = None,
-    as_json: options.Json = False,
-) -> None:
-    """Split one file of labelled texts into train, dev and test: seeded, every class in each, no text in two."""
-    from trueness.data.splitting import write_splits
-
-    columns = columns_of(text_column, second_column, label_column)
-    put(as_json, write_splits(source, out, seed=seed, **columns), "splits")

@@ -13,7 +13,7 @@ from trueness.data.columns import Columns
 from trueness.data.dataset import TextDataset
 from trueness.data.examples import RawExample
 from trueness.data.folder import checked, find_splits, open_rows
-from trueness.data.text_datasets import TEXT_DATASETS, load_text, unknown
+from trueness.data.text_datasets import TEXT_DATASETS, load_text, refuse_columns, unknown
 from trueness.data.vectors import VECTOR_DATASETS, VectorDataset
 
 _Rows = list[tuple[int, RawExample]]
@@ -25,6 +25,8 @@ def check_dataset(source: str, *, root: str | Path | None = None, columns: Colum
 
     The columns of files are guessed unless they are said.
     """
+    if source in VECTOR_DATASETS or source in TEXT_DATASETS:
+        refuse_columns(source, columns)
     if source in VECTOR_DATASETS:
         return _check_vectors(source)
     if source in TEXT_DATASETS:

@@ -55,7 +55,7 @@ def match_labels(labels: Iterable[str | int | None], classes: Sequence[str], or_
     raise UserError(
         f"The labels are {_listed(given)}, and the model's classes are {_listed(classes)}: rename the labels to the "
         f"classes' names{'' if _numbered(classes) == {} else f' or numbers, 0 to {len(classes) - 1}'}, "
-        f"or leave the labels out{or_else}."
+        f'or leave the labels out (label_column=""){or_else}.'
     )
 
 

@@ -113,7 +113,7 @@ def _delimited(path: Path, asked: Columns) -> Table:
     if delimiter == _NOTHING and not known_names(names) and not asked.asked:
         raise UserError(
             f"{where}: {short(names[0])} may be a text: begin the file with the names of its columns, or say in which "
-            "column the texts are (--text-column)."
+            "column the texts are (text_column)."
         )
     form = _Form(encoding, delimiter, delimiter != "\t" or not _stands_alone(head, len(names)))
     notes = _code_note(path, encoding)

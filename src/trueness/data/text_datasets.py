@@ -45,8 +45,7 @@ def load_text(
     of files are guessed unless they are said. `changes` override the preparation.
     """
     if name in TEXT_DATASETS:
-        if columns is not None and columns.asked:
-            raise UserError(f"{name} has no columns to choose from.")
+        refuse_columns(name, columns)
         how = replace(TEXT_DATASETS[name].preparation, **changes)  # type: ignore[arg-type]
         return prepare(name, read_registered(name, root), how)
     if name.startswith("hf:"):
@@ -86,11 +85,19 @@ def reference_to(name: str) -> str:
     return TEXT_DATASETS.reference(name) if name in TEXT_DATASETS else name
 
 
-def check_files(name: str, needed: Sequence[str] = ()) -> None:
-    """Read a file or folder of one's own; UserError for rows, splits or labels that cannot be used."""
+def refuse_columns(name: str, columns: Columns | None) -> None:
+    """UserError where columns are asked of a dataset that has none."""
+    if columns is not None and columns.asked:
+        raise UserError(f"{name} has no columns to choose from.")
+
+
+def check_files(name: str, needed: Sequence[str] = (), columns: Columns | None = None) -> None:
+    """Read a file or folder of one's own; UserError for rows, splits, columns or labels that cannot be used."""
+    if name in TEXT_DATASETS:
+        refuse_columns(name, columns)
     if name in TEXT_DATASETS or name.startswith("hf:"):
         return
-    splits = read_folder(Path(name))
+    splits = read_files(Path(name), columns)[0]
     for split in needed:
         if split not in splits:
             raise UserError(
@@ -134,7 +141,7 @@ def read_files(path: Path, asked: Columns | None = None) -> tuple[Raw, tuple[str
                 raise UserError(f"{file}, row {number}: {example}; see `trueness data check {path}`.")
             splits[split].append(example)
         if unlabelled and not splits[split]:
-            raise UserError(f"{file} has no labels; --label-column names where they are.")
+            raise UserError(f"{file} has no labels; label_column names where they are.")
         if unlabelled:
             notes[f"{file.name}: {unlabelled:,} rows without a label were left out"] = None
     return splits, tuple(notes)

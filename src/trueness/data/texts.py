@@ -18,7 +18,15 @@ from trueness.data.examples import RawExample, Span
 from trueness.data.folder import Row, find_splits, open_rows, problem_of_label, problem_of_text, read_evidence, rows_of
 from trueness.data.source import PLAIN_TEXT, Raw
 from trueness.data.table import SAMPLE, Table
-from trueness.data.text_datasets import HUB_SPLITS, TEXT_DATASETS, check_name, load_text, read_hub, read_registered
+from trueness.data.text_datasets import (
+    HUB_SPLITS,
+    TEXT_DATASETS,
+    check_name,
+    load_text,
+    read_hub,
+    read_registered,
+    refuse_columns,
+)
 from trueness.errors import UserError
 from trueness.registry import nearest
 
@@ -77,7 +85,7 @@ def read_texts(
     """
     asked = Columns(text_column, text_b_column, label_column)
     name, rows, notes = _opened(source, split, asked, root)
-    return _kept(name, rows, notes)
+    return _kept(name, rows if label_column != "" else _without_labels(rows), notes)
 
 
 def as_dataset(
@@ -104,6 +112,10 @@ def as_dataset(
         raw[HUB_SPLITS.get(split, split)] = labelled
     prepared = prepare(found.name, raw, replace(PLAIN_TEXT, **changes))  # type: ignore[arg-type]
     return replace(prepared, notes=(*notes, *prepared.notes))
+
+
+def _without_labels(rows: _Rows) -> _Rows:
+    return ((number, row if isinstance(row, str) else replace(row, label=None, fault="")) for number, row in rows)
 
 
 def _opened(source: Any, split: str | None, asked: Columns, root: str | Path | None) -> tuple[str, _Rows, list[str]]:
@@ -134,9 +146,8 @@ def _named(name: str, split: str | None, asked: Columns, root: str | Path | None
     if name in TEXT_DATASETS or name.startswith("hf:"):
         if name.startswith("hf:"):
             raw, found = read_hub(name, asked)
-        elif asked.asked:
-            raise UserError(f"{name} has no columns to choose from.")
         else:
+            refuse_columns(name, asked)
             raw, found = _relabelled(name, root), ()
         chosen, notes = _split(name, list(raw), split)
         rows = enumerate((Row(**vars(example)) for example in raw[chosen]), start=1)

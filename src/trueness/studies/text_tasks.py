@@ -16,16 +16,22 @@ if TYPE_CHECKING:
     from trueness.data import TextDataset
 
 
-def dataset_task(name: str, vectors: str | None, needed: Sequence[str] = ()) -> Task:
+def dataset_task(
+    name: str, vectors: str | None, needed: Sequence[str] = (), columns: Mapping[str, str] | None = None
+) -> Task:
     """The task that prepares a dataset; its key follows from what the files hold, not from where they lie.
 
-    Files of a user's own are looked at right away: they must have the splits that are `needed`.
+    Files of a user's own are looked at right away: they must have the splits that are `needed`, and the `columns`.
     """
+    from trueness.data.columns import columns_of
     from trueness.data.text_datasets import TEXT_DATASETS, check_files, find_source
 
-    check_files(name, needed)
+    check_files(name, needed, columns_of(columns or {}))
     revision = TEXT_DATASETS[name].revision if name in TEXT_DATASETS else 1
-    later: dict[str, Any] = {} if revision == 1 else {"revision": revision}
+    later: dict[str, Any] = {
+        **({} if revision == 1 else {"revision": revision}),
+        **({"columns": columns} if columns else {}),
+    }
     return dataset(name=name, source=find_source(name)[0], vectors=vectors_for(name, vectors), **later)
 
 
@@ -49,11 +55,14 @@ def dataset(
     source: Path | None,
     vectors: str | Path | None,
     revision: int = 1,  # noqa: ARG001  # it is part of the key
+    columns: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """A prepared dataset, and word vectors for its vocabulary."""
+    from trueness.data.columns import columns_of
     from trueness.data.text_datasets import load_text
 
-    return dataset_payloads(load_text(name, root=None if source is None else source.parent), vectors)
+    root = None if source is None else source.parent
+    return dataset_payloads(load_text(name, root=root, columns=columns_of(columns or {})), vectors)
 
 
 def dataset_payloads(data: TextDataset, vectors: str | Path | None) -> dict[str, Any]:

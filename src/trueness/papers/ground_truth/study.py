@@ -38,6 +38,8 @@ class GroundTruthStudy(ModelsStudy):
     """A study of planted evidence: models are trained until they must have used it, then explained."""
 
     datasets: NamedDatasets
+    columns: dict[str, str] = Field(default_factory=dict)
+    """text_column, text_b_column, label_column of the files: where they cannot be guessed."""
     models: Distinct[AnyModel]
     """May be none where there are rationale models."""
     plantings: Several[Annotated[str, known(PLANTINGS)]]
@@ -77,7 +79,7 @@ def plan(study: GroundTruthStudy) -> Task:
 
     made = Placed("trials")
     for name in study.datasets:
-        source = dataset_task(name, None)
+        source = dataset_task(name, None, columns=study.columns)
         for planting in study.plantings:
             where = f"{Path(name).name} with {planting}"
             data = planted(
