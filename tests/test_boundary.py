@@ -4,7 +4,18 @@ from dataclasses import dataclass
 
 import pytest
 
-from trueness.boundary import calling, check_fields, exists, is_file, printable, quoted, read_json, reading, whole
+from trueness.boundary import (
+    because,
+    calling,
+    check_fields,
+    exists,
+    is_file,
+    printable,
+    quoted,
+    read_json,
+    reading,
+    whole,
+)
 from trueness.errors import UserError
 
 
@@ -78,6 +89,11 @@ def test_messages_stay_short():
     with pytest.raises(UserError) as told, reading("a" * 100_000):
         raise ValueError("b" * 100_000)
     assert len(str(told.value)) < 500
+
+
+def test_notes_end_a_sentence():
+    assert because(["one", "two"]) == " (one; two)"
+    assert because(()) == ""
 
 
 def test_what_steers_a_terminal_is_shown_as_a_sign():

@@ -10,7 +10,7 @@ import re
 import reprlib
 import traceback
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,12 @@ def short(value: object) -> str:
     """A value's text for one line of a message, cut where it is long."""
     text = str(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def because(notes: Iterable[str]) -> str:
+    """Notes in brackets, for the end of a sentence; nothing without any."""
+    told = "; ".join(notes)
+    return f" ({told})" if told else ""
 
 
 def quoted(value: object) -> str:

@@ -21,6 +21,8 @@ def place(tmp_path_factory):
     tiny.write_csv(place / "one-class.csv", [(text, "yes") for text, _ in rows])
     tiny.write_csv(place / "ten.csv", rows[:10])
     tiny.write_csv(place / "other-labels.csv", [(text, {"yes": "up", "no": "down"}[label]) for text, label in rows])
+    tiny.write_csv(place / "same.csv", rows[:1] * 200)
+    (place / "open.csv").write_text('text,label\na film,yes\n"a film,yes\n' + "a dull film,no\n" * 200)
     (place / "no-model").mkdir()
     (place / "broken.toml").write_text("verdict = 7 [")
     return place
@@ -47,6 +49,11 @@ def call(*arguments):
         (["model", "one-class.csv"], "All texts of one-class.csv have the label 'yes'"),
         (["model", "other-labels.csv"], "The labels are down, up, and the model's classes are no, yes"),
         (["model", "ten.csv"], "ten.csv has 10 texts: an audit needs 30 at least."),
+        (
+            ["model", "same.csv"],
+            "has 1 texts: an audit needs 30 at least (199 of 200 rows left out: the text stood in a row before).",
+        ),
+        (["model", "open.csv"], "2 rows left out: a quote in the row that begins in line 3 is left open"),
         (["model", "reviews.csv", "--budget", "1s"], "A budget of 1 s is too small"),
         (["model", "reviews.csv", "--budget", "soon"], "'soon' is no length of time"),
         (["model", "reviews.csv", "--gate", "broken.toml"], "the file is not valid TOML"),

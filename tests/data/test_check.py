@@ -85,8 +85,19 @@ def test_bad_csv(tmp_path):
     ]
     path.write_text('text,label\n"left open,1\nfine,0\n')
     assert list(checked(open_rows(path))) == [
-        (3, "the row has fewer fields than the header (it spans lines 2 to 3: is a quote left open?)")
+        (3, "a quote in the row that begins in line 2 is left open to the end of the file")
     ]
+    path.write_text('label,text\n1,"left open\n0,fine\n')
+    assert [row for _, row in checked(open_rows(path))] == [
+        "a quote in the row that begins in line 2 is left open to the end of the file"
+    ], "also where the row has all its fields"
+    path.write_text('text,label\n"two\nlines",1,"x"\nfine,0\n')
+    assert next(iter(checked(open_rows(path)))) == (
+        3,
+        "the row has more fields than the header (it spans lines 2 to 3: is a quote left open?)",
+    )
+    path.write_text('label,text\n0,fine\n1,"closed\nat the end"')
+    assert [row.text for _, row in checked(open_rows(path))] == ["fine", "closed\nat the end"]
     path.write_text("text,label\nfine,2.5\n")
     assert list(checked(open_rows(path))) == [
         (2, "the label is a number that is not whole, or not written as 7 or -7 are ('2.5')")

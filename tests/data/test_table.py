@@ -121,6 +121,34 @@ def test_one_column_needs_nothing_that_separates(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
+def test_a_txt_file_without_tabs_is_one_text_per_line(tmp_path, suffix):
+    content = b'Great, and long; a | b\n\nIt is, well, "open\n  dull\nGreat, and long; a | b\n'
+    file = write(tmp_path / f"mine{suffix}", gzip.compress(content) if suffix.endswith(".gz") else content)
+    found = read_texts(file)
+    assert [text.text for text in found.texts] == ["Great, and long; a | b", 'It is, well, "open', "  dull"]
+    assert found.notes == (
+        f"mine{suffix}: every line is a text",
+        "1 of 4 rows left out: the text stood in a row before",
+        "the texts have no labels",
+    )
+    with pytest.raises(UserError, match="there is no column label; it has text"):
+        load_text(str(file))
+    with pytest.raises(UserError, match="there is no column nope"):
+        read_texts(file, text_column="nope")
+
+
+def test_a_txt_file_with_names_of_columns_or_tabs_is_a_table(tmp_path):
+    assert pairs(read_texts(write(tmp_path / "a.txt", "Review;Stars\nfine;1\n"))) == [("fine", 1)]
+    assert pairs(read_texts(write(tmp_path / "b.txt", "text\nfine, really\n"))) == [("fine, really", None)]
+    with pytest.raises(UserError, match="there is no column text; it has one, two"):
+        read_texts(write(tmp_path / "c.txt", "one\ttwo\na\tb\n"))
+    found = read_texts(write(tmp_path / "d.txt", "café\nüber\n", "cp1252"))
+    assert [text.text for text in found.texts] == ["café", "über"]
+    mixed = read_texts(write(tmp_path / "e.txt", "über\n".encode() + b"caf\xe9\n"))
+    assert mixed.notes[1] == "1 of 2 rows left out: the line is not UTF-8 (1, first in row 2)"
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -23,6 +23,7 @@ from trueness.audits.probe import probe
 from trueness.audits.study import FOILS, AuditStudy, plan, texts_of
 from trueness.audits.subject import check_labels, default_explainers, kept_data, kept_model, subject, training_of
 from trueness.audits.verdict import Audit
+from trueness.boundary import because
 from trueness.engine import Listener, ProgressFile, Store
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
@@ -87,7 +88,8 @@ def audit(
     kind = subject(place_model, family)
     place_data, texts = kept_data(data, place, columns or {})
     if len(texts.texts) < FEWEST:
-        raise UserError(f"{texts.name} has {len(texts.texts)} texts: an audit needs {FEWEST} at least.")
+        few = f"{texts.name} has {len(texts.texts)} texts: an audit needs {FEWEST} at least"
+        raise UserError(f"{few}{because(texts.notes)}.")
     check_labels(kind, family, texts)
     chosen = _named(explainers or ["default"], default_explainers(kind, family))
     request = {

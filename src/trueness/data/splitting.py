@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness.boundary import exists
+from trueness.boundary import because, exists
 from trueness.data.dataset import TextDataset
 from trueness.data.folder import SPLITS
 from trueness.data.vocabulary import Vocabulary
@@ -63,7 +63,7 @@ def with_splits(data: TextDataset, seed: int = 0) -> TextDataset:
     made = {name: [pool[number] for number in part] for name, part in zip(names, parts, strict=True)}
     for name, examples in made.items():
         if not examples:
-            raise UserError(f"{data.name} has too few texts for a split {name}.")
+            raise UserError(f"{data.name} has too few texts for a split {name}{because(data.notes)}.")
     said = ", ".join(f"{name} {len(some):,}" for name, some in made.items())
     note = f"no split {' and '.join(missing)}: {'all texts' if anew else 'the split train'} split anew ({said})"
     vocabulary = Vocabulary.of(made["train"], min_count=data.preparation.min_count)
@@ -85,7 +85,7 @@ def write_splits(source: str | Path, folder: str | Path, *, seed: int = 0, **col
     parts = deal([(text.text, text.text_b) for text in texts], [text.label for text in texts], seed=seed)
     for name, part in zip(SPLITS, parts, strict=True):
         if not part:
-            raise UserError(f"{found.name} has too few texts for a split {name}.")
+            raise UserError(f"{found.name} has too few texts for a split {name}{because(found.notes)}.")
     with disk(f"the folder {place}", full="free some space", refused="choose another one"):
         place.mkdir(parents=True)
         for name, part in zip(SPLITS, parts, strict=True):

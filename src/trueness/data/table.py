@@ -103,6 +103,9 @@ def _delimited(path: Path, asked: Columns) -> Table:
     where, encoding = f"{path}, line 1", encoding_of(path, last_resort=True)
     head = _head(path, encoding)
     usual = "," if path.name.endswith((".csv", ".csv.gz")) else "\t"
+    if path.name.endswith((".txt", ".txt.gz")) and not asked.asked and not _has_columns(head):
+        notes = (*_code_note(path, encoding), f"{path.name}: every line is a text")
+        return Table(str(path), ("text",), lambda: _read_plain(path, encoding), written=True, notes=notes)
     try:
         delimiter, names = _separation(head, usual, asked)
     except csv.Error as error:
@@ -120,6 +123,21 @@ def _delimited(path: Path, asked: Columns) -> Table:
     if delimiter not in (usual, _NOTHING):
         notes += (f"{path.name}: {_SEPARATORS[delimiter]} separate the columns",)
     return Table(where, names, lambda: _read_delimited(path, form, names), written=True, notes=notes)
+
+
+def _has_columns(head: list[str]) -> bool:
+    """Whether lines without a name of their own are rows: there are tabs, or the first line names known columns."""
+    first = head[0] if head else ""
+    names = [name for sign in _SEPARATORS for name in first.split(sign)]
+    return any("\t" in line for line in head) or known_names(names) > 0
+
+
+def _read_plain(path: Path, encoding: str) -> Records:
+    for number, line in read_lines(path, encoding):
+        if line is None:
+            yield number, "the line is not UTF-8"
+        elif line.strip():
+            yield number, {"text": line.rstrip("\r\n")}
 
 
 def _head(path: Path, encoding: str) -> list[str]:
@@ -177,6 +195,9 @@ def _read_delimited(path: Path, form: _Form, names: list[str]) -> Records:
         begin, last = last + 1, lines.number
         if not cells:
             continue
+        if lines.ended:  # the reader went on for the end of a cell and found none
+            yield last, f"a quote in the row that begins in line {begin} is left open to the end of the file"
+            return
         if len(cells) == len(names):
             yield last, dict(zip(names, cells, strict=True))
         else:
@@ -193,6 +214,7 @@ class _Lines:
     encoding: str
     number: int = 0
     broken: list[int] = field(default_factory=list)
+    ended: bool = False
 
     def __iter__(self) -> Iterator[str]:
         for number, line in read_lines(self.path, self.encoding):
@@ -200,6 +222,7 @@ class _Lines:
             if line is None:
                 self.broken.append(number)
             yield "\n" if line is None else line
+        self.ended = True
 
 
 def _fault(error: csv.Error) -> str:
