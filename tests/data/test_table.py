@@ -63,6 +63,23 @@ def test_the_only_column_of_long_strings_is_the_text():
         read_texts(table.assign(reply=LONG[::-1]))
 
 
+def test_a_question_may_be_the_name_of_the_text(tmp_path):
+    question = "What did you think? (free text)"
+    rows = "".join(f'{number},"{text}, really",good\n' for number, text in enumerate(LONG))
+    found = read_texts(write(tmp_path / "survey.csv", f"id,{question},mood\n{rows}"))
+    assert [text.text for text in found.texts] == [f"{text}, really" for text in LONG]
+    assert f"columns: the text from {question}" in found.notes
+    ticked = pd.DataFrame({"red": ["red", None], "what they said": LONG})
+    assert [text.text for text in read_texts(ticked).texts] == list(LONG), "a short name is one, whatever is beside it"
+
+
+@pytest.mark.parametrize("first", ["a text of many words,good", "a text of many words,1", "a text of many words"])
+def test_a_first_row_without_names_is_none_of_them(tmp_path, first):
+    rows = [first, *(first.replace("many", word) for word in ("some", "few", "no"))]
+    with pytest.raises(UserError, match=r"there is no column text|may be a text"):
+        read_texts(write(tmp_path / "mine.csv", "\n".join(rows) + "\n"))
+
+
 def test_columns_are_chosen(tmp_path):
     file = write(tmp_path / "mine.csv", "review,comment,reply,label,rating\na,b,c,1,5\n")
     (text,) = read_texts(file, text_column="comment", text_b_column="reply", label_column="rating").texts

@@ -136,11 +136,14 @@ def _longest(where: str, names: Sequence[str], sample: Sequence[Mapping[str, Any
     """The only column of long strings; none where the names themselves look like data."""
     if any(_NUMBER.fullmatch(name.strip()) for name in names):
         return None
-    found = []
-    for name in names:
-        cells = [cell for row in sample if isinstance(cell := row.get(name), str) and cell]
-        if name not in taken and cells and 2 * sum(map(_is_long, cells)) >= len(cells) and not _is_long(name):
-            found.append(name)
+    cells = {name: [cell for row in sample if isinstance(cell := row.get(name), str) and cell] for name in names}
+    # A question may be the name of a column; a first row without names has a text too, and beside it what comes again.
+    a_row = all(map(_is_long, names)) or any(name in cells[name] for name in names)
+    found = [
+        name
+        for name, some in cells.items()
+        if name not in taken and some and 2 * sum(map(_is_long, some)) >= len(some) and not (a_row and _is_long(name))
+    ]
     if len(found) > 1:
         raise _ambiguous(where, "text", found)
     return found[0] if found else None
