@@ -9,6 +9,7 @@ import pytest
 from trueness.data import RawExample, check_dataset, load_text, match_labels, read_texts
 from trueness.data.columns import Columns
 from trueness.data.folder import checked, open_rows
+from trueness.data.text_datasets import read_folder
 from trueness.errors import UserError
 
 LONG = ("the first rather long text", "the second rather long text")
@@ -208,6 +209,54 @@ def test_labels_of_pandas_are_whole_numbers_and_may_be_missing(tmp_path):
     assert [row.label for _, row in list(checked(open_rows(tmp_path / "a.csv")))[:2]] == [1, 0]
     assert pairs(read_texts(pd.DataFrame({"text": ["a", "b"], "label": pd.array([1, None], "Int64")})))[1][1] is None
     assert pairs(read_texts(pd.DataFrame({"text": ["a"], "label": [True]}))) == [("a", 1)]
+
+
+GAPS = "text,label\nNaN,pos\n nan ,neg\nNone,pos\nNULL,pos\nnull,neg\nN/A,pos\n"
+
+
+def test_what_other_programs_write_for_nothing_is_missing(tmp_path):
+    rows = "a,nan\nb, NaN \nc,NULL\nd,null\ne,N/A\nf,\ng,None\nNone of it,pos\nNaNs,nano\n"
+    file = write(tmp_path / "a.csv", GAPS + rows)
+    found = read_texts(file)
+    assert pairs(found) == [
+        *((text, None) for text in "abcdef"),
+        ("g", "None"),
+        ("None of it", "pos"),
+        ("NaNs", "nano"),
+    ]
+    assert found.notes == (
+        "6 of 15 rows left out: the text is missing (6, first in row 2)",
+        "6 of 9 texts have no label, 5 of them since it is nan or NaN or NULL or null or N/A",
+    )
+    with pytest.raises(UserError, match=r"a\.csv, row 2: the text is missing \('NaN'\)"):
+        load_text(str(file))
+    assert [bad["row"] for bad in check_dataset(str(file))["bad_rows"][:6]] == [2, 3, 4, 5, 6, 7]
+    write(tmp_path / "b.csv", "text,label\n" + rows)
+    data = load_text(str(tmp_path / "b.csv"))
+    assert data.classes == ("None", "nano", "pos")
+    assert "b.csv: 6 rows without a label were left out, 5 of them since it is nan or NaN or NULL or null or N/A" in (
+        data.notes
+    )
+    write(tmp_path / "c.csv", "text,label\na,nan\nb,nan\n")
+    assert read_texts(tmp_path / "c.csv").notes == ("the texts have no labels, 2 of them since it is nan",)
+    with pytest.raises(UserError, match=r"c\.csv has no labels, 2 of them since it is nan; label_column names"):
+        load_text(str(tmp_path / "c.csv"))
+
+
+def test_a_second_text_may_be_missing_and_other_files_say_what_they_mean(tmp_path):
+    found = read_texts(write(tmp_path / "a.csv", "premise,hypothesis,label\na,b,1\nc,N/A,0\n"))
+    assert found.notes[-1] == "1 of 2 rows left out: the text is missing (1, first in row 3)"
+    rows = [{"text": "NaN", "label": "null"}]
+    assert pairs(read_texts(rows)) == [("NaN", "null")]
+    file = write(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert pairs(read_texts(file)) == [("NaN", "null")]
+
+
+def test_a_paper_s_corpus_keeps_what_its_code_read(tmp_path):
+    write(tmp_path / "train.csv", GAPS + "a,nan\n")
+    texts = ["NaN", " nan ", "None", "NULL", "null", "N/A", "a"]
+    assert [one.text for one in read_folder(tmp_path)["train"]] == texts
+    assert read_folder(tmp_path)["train"][-1].label == "nan"
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import importlib.util
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,10 @@ SUFFIXES = (".jsonl.gz", ".csv.gz", ".jsonl", ".csv", ".parquet")
 SEPARATED = (".tsv", ".tsv.gz", ".txt", ".txt.gz")
 """Files with tabs; in a folder, of splits that are there in no other form."""
 LARGEST_LABEL = 1 << 63
+NO_LABEL = frozenset(("NaN", "nan", "NULL", "null", "N/A"))
+"""What stands in a file of text where a table had no label."""
+NO_TEXT = NO_LABEL | {"None"}
+"""The same of texts; a class may well be called None."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Row:
     evidence: object = None
     fault: str = ""
     """What is wrong with the label as it is written."""
+    gap: str = ""
+    """What stands in the place of a label, such as NaN."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +54,20 @@ class Rows:
     notes: tuple[str, ...]
     """What was found out or guessed."""
     table: Table
+    gaps: bool = True
+    """Whether NaN and the like stand for nothing, where every cell is text."""
 
     def __iter__(self) -> Iterator[tuple[int, Row | str]]:
         for number, record in self.table.read():
-            yield number, record if isinstance(record, str) else self.row(record)
+            yield number, record if isinstance(record, str) else self._missing(record) or self.row(record)
+
+    def _missing(self, record: Mapping[str, Any]) -> str:
+        """What is wrong with a row of which a text is missing; an empty one is found later."""
+        if self.table.written and self.gaps:
+            for name in (self.columns.text, self.columns.text_b):
+                if name is not None and str(record.get(name)).strip() in NO_TEXT:
+                    return f"the text is missing ({quoted(record[name])})"
+        return ""
 
     def row(self, record: Mapping[str, Any]) -> Row:
         """The cells of the chosen columns."""
@@ -62,6 +78,8 @@ class Rows:
         evidence = record.get("evidence")
         if not self.table.written:
             return Row(text, label, text_b, evidence)
+        if self.gaps and str(label).strip() in NO_LABEL:
+            return Row(text, None, text_b or None, evidence, gap=str(label).strip())
         found = read_label(str(label or ""))
         fault = "the label is a number that is not whole, or not written as 7 or -7 are" if found is None else ""
         return Row(text, found, text_b or None, evidence, f"{fault} ({quoted(label)})" if fault else "")
@@ -91,12 +109,12 @@ def _files(path: Path, split: str, suffixes: tuple[str, ...]) -> list[Path]:
     return [path / (split + suffix) for suffix in suffixes if is_file(path / (split + suffix))]
 
 
-def open_rows(path: Path, asked: Columns | None = None, *, labelled: bool = True) -> Rows:
-    """The rows of a file; `asked` are its columns where they are not to be guessed.
+def open_rows(path: Path, asked: Columns | None = None, *, labelled: bool = True, gaps: bool = True) -> Rows:
+    """The rows of a file; `asked` are its columns where they are not to be guessed, and `gaps` as of `Rows`.
 
     UserError where the file as a whole cannot be read, or has no such columns.
     """
-    return rows_of(open_table(path, asked), asked or Columns(), labelled=labelled)
+    return replace(rows_of(open_table(path, asked), asked or Columns(), labelled=labelled), gaps=gaps)
 
 
 def rows_of(table: Table, asked: Columns, *, labelled: bool = False) -> Rows:

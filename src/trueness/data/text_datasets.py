@@ -21,6 +21,7 @@ from trueness.data.beer import as_many_as_beer, read_beer
 from trueness.data.columns import Columns
 from trueness.data.dataset import TextDataset, classes_of, prepare
 from trueness.data.examples import RawExample
+from trueness.data.faults import told_gaps
 from trueness.data.folder import SUFFIXES, check_row, find_splits, is_missing, open_rows, package_folder, rows_of
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
 from trueness.data.preparation import Preparation
@@ -120,30 +121,37 @@ def find_source(name: str, *, root: str | Path | None = None) -> tuple[Path | No
 
 
 def read_folder(path: Path) -> Raw:
-    """The splits of a folder or file; UserError with file and row for what cannot be used."""
-    return read_files(path)[0]
+    """The splits of a paper's corpus; UserError with file and row for what cannot be used.
+
+    Its texts and labels are what the paper's code read, also where one is NaN.
+    """
+    return read_files(path, gaps=False)[0]
 
 
-def read_files(path: Path, asked: Columns | None = None) -> tuple[Raw, tuple[str, ...]]:
-    """The same, and what was found out of how the files are written; `asked` are columns not to be guessed."""
+def read_files(path: Path, asked: Columns | None = None, *, gaps: bool = True) -> tuple[Raw, tuple[str, ...]]:
+    """The splits of a folder or file, and what was found out of how the files are written.
+
+    `asked` are columns not to be guessed; unless `gaps` NaN is a text or label like others. UserError with file and row
+    for what cannot be used.
+    """
     splits: Raw = {}
     notes: dict[str, None] = {}
     for split, file in find_splits(path).items():
-        splits[split], rows = [], open_rows(file, asked)
+        splits[split], rows = [], open_rows(file, asked, gaps=gaps)
         notes |= dict.fromkeys(rows.notes)
-        unlabelled = 0
+        unlabelled: list[str] = []
         for number, row in rows:
             if not isinstance(row, str) and not row.fault and is_missing(row.label):
-                unlabelled += 1
+                unlabelled.append(row.gap)
                 continue
             example = row if isinstance(row, str) else row.fault or check_row(vars(row))
             if isinstance(example, str):
                 raise UserError(f"{file}, row {number}: {example}; see `trueness data check {path}`.")
             splits[split].append(example)
         if unlabelled and not splits[split]:
-            raise UserError(f"{file} has no labels; label_column names where they are.")
+            raise UserError(f"{file} has no labels{told_gaps(unlabelled)}; label_column names where they are.")
         if unlabelled:
-            notes[f"{file.name}: {unlabelled:,} rows without a label were left out"] = None
+            notes[f"{file.name}: {len(unlabelled):,} rows without a label were left out{told_gaps(unlabelled)}"] = None
     return splits, tuple(notes)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from trueness.boundary import short
 from trueness.data.columns import Columns
 from trueness.data.dataset import TextDataset, prepare, renamed
 from trueness.data.examples import RawExample, Span
+from trueness.data.faults import Faults, told_gaps
 from trueness.data.folder import Row, find_splits, open_rows, problem_of_label, problem_of_text, read_evidence, rows_of
 from trueness.data.source import PLAIN_TEXT, Raw
 from trueness.data.table import SAMPLE, Table
@@ -31,8 +30,6 @@ from trueness.errors import UserError
 from trueness.registry import nearest
 
 _WAYS = "a file, a folder, a dataset's name, a pandas DataFrame, a datasets.Dataset, or a list of texts"
-_KINDS = 4
-"""Kinds of faults that a note tells apart."""
 _Rows = Iterable[tuple[int, Row | str]]
 """Numbered rows, or what is wrong with them."""
 
@@ -115,7 +112,9 @@ def as_dataset(
 
 
 def _without_labels(rows: _Rows) -> _Rows:
-    return ((number, row if isinstance(row, str) else replace(row, label=None, fault="")) for number, row in rows)
+    return (
+        (number, row if isinstance(row, str) else replace(row, label=None, fault="", gap="")) for number, row in rows
+    )
 
 
 def _opened(source: Any, split: str | None, asked: Columns, root: str | Path | None) -> tuple[str, _Rows, list[str]]:
@@ -232,7 +231,7 @@ def _listed(items: list[Any], asked: Columns) -> tuple[str, _Rows, list[str]]:
 def _kept(name: str, rows: _Rows, notes: list[str]) -> Texts:
     """The rows that can be used, and how many could not."""
     texts: dict[tuple[str, str | None], Text] = {}
-    faults, labels = _Faults(), _Faults()
+    faults, labels, gaps = Faults(), Faults(), list[str]()
     again = differing = total = 0
     for number, row in rows:
         total += 1
@@ -246,6 +245,7 @@ def _kept(name: str, rows: _Rows, notes: list[str]) -> Texts:
             texts[text.text, text.text_b] = text
             if isinstance(row, Row) and (problem := _label(row)[1]):
                 labels.add(problem, number)
+            gaps += [row.gap] if isinstance(row, Row) else []
     if any(text_b is not None for _, text_b in texts):
         alone = [key for key in texts if key[1] is None]
         faults.add("there is no second text", 0, len(alone))
@@ -258,16 +258,17 @@ def _kept(name: str, rows: _Rows, notes: list[str]) -> Texts:
     if again:
         told = f", {differing:,} of them with another label" if differing else ""
         notes = [*notes, f"{again:,} of {total:,} rows left out: the text stood in a row before{told}"]
-    return Texts(name, tuple(texts.values()), (*notes, *_told_of_labels(list(texts.values()), labels)))
+    about_labels = _told_of_labels(list(texts.values()), labels, told_gaps(gaps))
+    return Texts(name, tuple(texts.values()), (*notes, *about_labels))
 
 
-def _told_of_labels(texts: Sequence[Text], faults: _Faults) -> Iterator[str]:
+def _told_of_labels(texts: Sequence[Text], faults: Faults, gaps: str) -> Iterator[str]:
     missing = sum(text.label is None for text in texts)
     if missing:
         yield (
-            "the texts have no labels"
+            f"the texts have no labels{gaps}"
             if missing == len(texts)
-            else f"{missing:,} of {len(texts):,} texts have no label"
+            else f"{missing:,} of {len(texts):,} texts have no label{gaps}"
         )
     if faults:
         yield f"{faults.count:,} labels count as missing: {faults}"
@@ -300,31 +301,3 @@ def _is_gap(cell: object) -> bool:
     return (
         cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell))
     )
-
-
-class _Faults:
-    """How often rows have which fault, and where it is first."""
-
-    def __init__(self) -> None:
-        self._seen: dict[str, list[int]] = {}
-
-    def add(self, problem: str, number: int, count: int = 1) -> None:
-        """Faults that differ only by what is quoted in brackets are of one kind."""
-        if count:
-            self._seen.setdefault(problem.partition(" (")[0], [number, 0])[1] += count
-
-    @property
-    def count(self) -> int:
-        """Of rows."""
-        return sum(count for _, count in self._seen.values())
-
-    def __bool__(self) -> bool:
-        return bool(self._seen)
-
-    def __str__(self) -> str:
-        kinds = sorted(self._seen.items(), key=lambda kind: -kind[1][1])
-        told = [
-            f"{short(problem)} ({count:,}{f', first in row {first}' if first else ''})"
-            for problem, (first, count) in itertools.islice(kinds, _KINDS)
-        ]
-        return "; ".join([*told, *(["and others"] if len(kinds) > _KINDS else [])])
