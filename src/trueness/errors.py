@@ -1,4 +1,4 @@
-"""The exception types for what a person can fix and for what a model cannot have; and what passes by itself."""
+"""The exception types for what a person can fix and for what a model cannot have; how to install; what passes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ class UserError(Exception):
 
 class Unsupported(UserError):  # noqa: N818  # it is no fault: this model cannot have that
     """What was asked for is not possible for this model; where many things are asked, it becomes an abstention."""
+
+
+def install(extra: str) -> str:
+    """How to install an extra, for the end of a message: the package is on no registry."""
+    return f"in the repository of trueness run pip install --constraint constraints.txt '.[{extra}]'"
 
 
 def no_room(error: BaseException | None) -> bool:

@@ -1,9 +1,12 @@
 """Pages that people read are short; long lists are appendices that a tool makes."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from trueness.errors import install
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [page for page in sorted([*DOCS.rglob("*.md"), DOCS.parent / "README.md"]) if not page.stem.endswith("-cells")]
@@ -27,6 +30,21 @@ def test_pages_are_short(page):
     text = page.read_text(encoding="utf-8")
     assert words(text) <= WORDS
     assert rows(text) <= ROWS
+
+
+ROOT = DOCS.parent
+TOLD = [*PAGES, *sorted((ROOT / "src").rglob("*.py")), *sorted(ROOT.glob("*.md"))]
+
+
+def test_what_is_on_no_registry_is_installed_from_the_repository():
+    there = [file for file in TOLD if re.search(r"pip install '?trueness", file.read_text(encoding="utf-8"))]
+    assert there == []
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = [name for file in TOLD for name in re.findall(r"'\.\[([a-z,]+)\]'", file.read_text(encoding="utf-8"))]
+    assert {name for one in named for name in one.split(",")} <= set(extras)
+    assert install("data") == (
+        "in the repository of trueness run pip install --constraint constraints.txt '.[data]'"
+    ), "as the pages say"
 
 
 def test_lists_are_made_by_the_tool():

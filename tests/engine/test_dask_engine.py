@@ -10,7 +10,7 @@ import pytest
 from tests.engine.fakes import Answers, settled
 from trueness.engine import EngineLostError, cluster_executor, clusters, open_engine
 from trueness.engine.cluster_executor import ClusterExecutor, on_one_thread
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 
 ADDRESS = "tcp://host:8786"
 
@@ -154,7 +154,7 @@ def test_a_scheduler_that_no_longer_answers_is_a_lost_engine(client, error):
 def test_an_engine_that_is_not_installed_is_named(monkeypatch, tmp_path, name):
     for module in ("distributed", "parsl.concurrent"):
         monkeypatch.setitem(sys.modules, module, None)
-    assert refused(f"{name}:{tmp_path}/x:1") == (f"The engine {name} needs a package: pip install 'trueness[{name}]'.")
+    assert refused(f"{name}:{tmp_path}/x:1") == f"The engine {name} needs a package: {install(name)}."
 
 
 def test_a_task_travels_with_all_its_arguments_and_results_are_counted():

@@ -15,7 +15,7 @@ from trueness.boundary import exists
 from trueness.data.image_files import read_image_files
 from trueness.data.images import ImageDataset, Images
 from trueness.data.text_datasets import ROOT_VARIABLE, unknown
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 from trueness.registry import Registry
 
 SIZE = 128
@@ -98,7 +98,7 @@ def _photographs() -> tuple[npt.NDArray[np.uint8], ...]:
 
         return tuple(np.asarray(image) for image in load_sample_images().images)
     except ImportError as error:
-        raise UserError("Photographs need the images extra: pip install 'trueness[images]'.") from error
+        raise UserError(f"Photographs need the images extra: {install('images')}.") from error
 
 
 def _crop(

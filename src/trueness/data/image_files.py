@@ -21,7 +21,7 @@ import numpy.typing as npt
 from trueness.boundary import exists, first_line, is_file, short
 from trueness.data.images import ImageDataset, Images
 from trueness.data.table import open_table
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 
 SPLITS = {"train": "train", "dev": "dev", "val": "dev", "valid": "dev", "validation": "dev", "test": "test"}
 """What people call the splits."""
@@ -188,7 +188,7 @@ def read_picture(
     try:
         from PIL import Image, ImageOps
     except ImportError as error:
-        raise UserError("Pictures need the images extra: pip install 'trueness[images]'.") from error
+        raise UserError(f"Pictures need the images extra: {install('images')}.") from error
     count = Counter[str]() if converted is None else converted
     try:
         with warnings.catch_warnings():

@@ -9,7 +9,7 @@ from typing import Literal
 from trueness.boundary import is_file, reading
 from trueness.data.examples import RawExample
 from trueness.data.folder import package_folder
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 
 FILLER = "something"
 TRAIN, TEST = 8000, 1000
@@ -89,7 +89,7 @@ def _liu(folder: Path) -> tuple[list[str], list[str]]:
 
 def _vader(strength: Strength) -> tuple[list[str], list[str]]:
     """Single alphabetic words of that strength."""
-    missing = "The mock datasets need words: pip install 'trueness[data]', or give a lexicon folder."
+    missing = f"The mock datasets need words: {install('data')}, or give a lexicon folder."
     path = package_folder("vaderSentiment", missing) / "vader_lexicon.txt"
     ratings = [line.split("\t")[:2] for line in path.read_text(encoding="utf-8").splitlines()]
     # Two words are listed twice; the last rating counts.

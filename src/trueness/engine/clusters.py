@@ -15,7 +15,7 @@ from typing import Any
 from trueness.engine.cluster_executor import ClusterExecutor
 from trueness.engine.parsl_engine import open_parsl
 from trueness.engine.summary import EngineLostError
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 
 
 @contextlib.contextmanager
@@ -33,7 +33,7 @@ def _dask(address: str) -> Iterator[ClusterExecutor]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise UserError("The engine dask needs a package: pip install 'trueness[dask]'.") from error
+        raise UserError(f"The engine dask needs a package: {install('dask')}.") from error
     if not re.search(r":\d+$", address):
         raise UserError(f"dask:{address} has no port: give the scheduler's address, such as dask:tcp://HOST:8786.")
     try:

@@ -14,7 +14,7 @@ from typing import Any
 
 from trueness.engine.cluster_executor import ClusterExecutor
 from trueness.engine.summary import EngineLostError
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 
 _UNKNOWN = 64  # slots of an executor that does not tell
 _ANSWER = 10.0  # seconds in which the interchange must tell its managers
@@ -30,7 +30,7 @@ def open_parsl(file: Path) -> Iterator[ClusterExecutor]:
         from parsl.executors.errors import BadStateException
         from parsl.executors.high_throughput.errors import ManagerLost, WorkerLost
     except ImportError as error:
-        raise UserError("The engine parsl needs a package: pip install 'trueness[parsl]'.") from error
+        raise UserError(f"The engine parsl needs a package: {install('parsl')}.") from error
     config = _configuration(file)
     # Parsl starts programs of its own by name; they lie beside this Python, which need not be on the path.
     scripts = sysconfig.get_path("scripts")

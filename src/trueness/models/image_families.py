@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import is_file, read_json
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 from trueness.registry import Registry
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _resnet_34(classes: int) -> nn.Module:
     try:
         from transformers import ResNetConfig, ResNetForImageClassification
     except ImportError as error:
-        raise UserError("resnet-34 needs the transformers extra: pip install 'trueness[transformers]'.") from error
+        raise UserError(f"resnet-34 needs the transformers extra: {install('transformers')}.") from error
     made: Any = ResNetConfig  # its settings are no part of its type
     config = made(
         depths=[3, 4, 6, 3],

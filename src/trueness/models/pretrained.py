@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 from trueness.boundary import first_line, is_file, quoted, read_json, reading
 from trueness.data.folder import package_folder
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 from trueness.models.text_model import check_finite
 from trueness.registry import nearest
 
@@ -59,7 +59,7 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
     try:
         import transformers
     except ImportError as error:
-        raise UserError("Transformers are in an extra: pip install 'trueness[transformers]'.") from error
+        raise UserError(f"Transformers are in an extra: {install('transformers')}.") from error
     _check_saved(path)
     files = sorted(path.glob("*.safetensors"))
     if not files:

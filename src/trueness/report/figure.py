@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.engine import disk, write_atomically
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ def converter() -> Any:
     try:
         import vl_convert
     except ImportError as error:
-        raise UserError("Reports need the report extra: pip install 'trueness[report]'.") from error
+        raise UserError(f"Reports need the report extra: {install('report')}.") from error
     return vl_convert
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trueness.engine import Stored, disk, write_atomically
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 from trueness.protocols.result import Result
 from trueness.report import vectors
 from trueness.report.compare import compare
@@ -63,7 +63,7 @@ def environment(*packages: str) -> Any:
         from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
     except ImportError as error:
-        raise UserError("Pages need the report extra: pip install 'trueness[report]'.") from error
+        raise UserError(f"Pages need the report extra: {install('report')}.") from error
     made = Environment(
         loader=ChoiceLoader([PackageLoader(name, "templates") for name in (*packages, "trueness.report")]),
         autoescape=True,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from trueness.browser.site import Site
 from trueness.engine import Store
-from trueness.errors import UserError
+from trueness.errors import UserError, install
 
 if TYPE_CHECKING:
     import uvicorn
@@ -28,7 +28,7 @@ def _needed() -> None:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise UserError("The browser needs the serve extra: pip install 'trueness[report,serve]'.") from error
+        raise UserError(f"The browser needs the serve extra: {install('report,serve')}.") from error
 
 
 def application(site: Site, token: str, session: Session | None = None) -> Starlette:
