@@ -96,9 +96,8 @@ def check_labels(model: Path | str, family: str | None, texts: Texts) -> None:
     if classes is not None:
         match_labels(texts.labels, classes, way)
     if len(texts.labels) == 1 and all(one.label is not None for one in texts.texts):
-        raise UserError(
-            f"All texts of {texts.name} have the label {texts.labels[0]!r}: give texts of two classes, or no labels."
-        )
+        same = f"All texts of {texts.name} have the label {texts.labels[0]!r}"
+        raise UserError(f'{same}: give texts of two classes, or leave the labels out (label_column="").')
 
 
 def default_explainers(model: Path | str, family: str | None) -> list[str]:

@@ -16,7 +16,7 @@ from trueness.explainers import TEXT_EXPLAINERS
 from trueness.studies.text_tasks import small
 
 
-@task("audit/texts", version=1)
+@task("audit/texts", version=2)
 def texts(
     inputs: Mapping[str, Any],  # noqa: ARG001  # every task takes its inputs; this one has none
     *,
