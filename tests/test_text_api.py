@@ -1,6 +1,7 @@
 import copy
 import json
 import re
+import shutil
 from dataclasses import replace
 
 import pandas as pd
@@ -260,6 +261,21 @@ def test_texts_come_as_a_file_a_name_or_one_text(model, tmp_path):
     with pytest.raises(UserError, match=r"There is no dataset, file or folder 'nosuch\.csv'"):
         tn.agreement(model, "nosuch.csv", ["attention", "gradient"])
     assert tn.explain(model, "x good y") == tn.explain(model, ["x good y"])
+
+
+def test_a_folder_is_never_taken_for_a_function(model, tmp_path, monkeypatch):
+    """Whatever its name: only an address that is text, and names nothing on the disk, is code to run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.py").write_text("raise SystemError('run')\n")
+    folder = tmp_path / "evil.py:predict"
+    model.save(folder)
+    for path in (folder, str(folder), "evil.py:predict"):
+        assert tn.load_model(path).classes == model.classes
+    shutil.rmtree(folder)
+    with pytest.raises(UserError, match="There is no model"):
+        tn.load_model(folder)
+    with pytest.raises(UserError, match="leave out family"):
+        tn.load_model("evil.py:predict", family="transformer")
 
 
 def test_rows_without_a_label_are_left_out_and_counted(tmp_path):

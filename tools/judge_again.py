@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trueness.report.compare import SCHEMA, beside, judged, summary
+from trueness.report.compare import SCHEMA, beside, judged, numbers, summary
 from trueness.studies import KINDS, load_study
 
 
@@ -20,7 +20,10 @@ def again(content: dict[str, Any]) -> dict[str, Any]:
     """The same comparison with today's outcomes."""
     kind = KINDS[load_study(content["study"]).kind]
     published = kind.published()
-    rows = [row if row["compared_with"] is not None else beside(row, published) for row in content["rows"]]
+    rows = [
+        beside(row, published) if row["compared_with"] is None else {**row, **numbers(row, published)}
+        for row in content["rows"]
+    ]
     rows = judged(rows, published, kind.margins())
     return {**content, "schema": SCHEMA, "rows": rows, "agreement": summary(rows, published, kind.margins())}
 

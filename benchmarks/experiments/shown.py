@@ -180,7 +180,6 @@ def _babi(rows: pd.DataFrame) -> pd.DataFrame:
 
 VIEWS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "twin-grid": _twins,
-    "twin-grid-1q": _twins,
     "norms-sst": lengths,
     "norms-agnews": lengths,
     "norms-imdb": lengths,

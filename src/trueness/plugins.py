@@ -86,6 +86,11 @@ def is_address(name: str) -> bool:
     return _ADDRESS.fullmatch(name) is not None and not name.startswith("hf:")
 
 
+def is_function(model: str | Path) -> bool:
+    """Whether a model is named by the address of a function; what lies on the disk under that name is no address."""
+    return isinstance(model, str) and is_address(model) and not Path(model).exists()
+
+
 @contextlib.contextmanager
 def looking_beside(folder: Path | None) -> Iterator[None]:
     """Files that are not in the working folder are looked for there too, as beside a study file."""

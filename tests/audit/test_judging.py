@@ -20,16 +20,14 @@ def test_it_is_said_of_the_check_that_is_open_with_its_own_texts():
     assert found.decision == "cannot tell"
     assert "“open” with about" in found.settle
     assert "texts instead of 100 would settle it" in found.settle
-    assert "(--set texts=" in found.settle
 
 
-def test_the_setting_that_gives_a_check_more_texts_is_named():
-    of_the_companion = replace(check("open", 100, 0.2), size="companion")
-    found = judge({"mine": [Line("removal costs", (check("sure", 500, 1e-9), of_the_companion))]}, ())["mine"]
-    assert "(--set companion=" in found.settle
+def test_more_models_than_were_trained_may_settle_what_is_planted():
     few = Measured("planted words", "a measure", None, reason="1 of the models used the evidence, two are needed")
-    found = judge({"mine": [Line("finds planted evidence", (few,), models=1)]}, ())["mine"]
-    assert "--set seeds=4" in found.settle
+    found = judge({"mine": [Line("finds planted evidence", (few,), models=4)]}, ())["mine"]
+    assert "--set seeds=8" in found.settle
+    silent = judge({"mine": [Line("finds planted evidence", (replace(few, reason="nothing to explain"),))]}, ())["mine"]
+    assert silent.settle == "“finds planted evidence”: Nothing to explain."
 
 
 def test_a_reason_tells_what_other_checks_of_its_trial_say():

@@ -64,6 +64,7 @@ def test_arguments_as_options():
     )
     assert as_flags('label_column="" or text_column', {"--text-column"}) == 'label_column="" or --text-column'
     assert as_flags("my_text_column, text_columns") == "my_text_column, text_columns"
+    assert as_flags("my/label_column.csv: label_column.") == "my/label_column.csv: --label-column."
 
 
 def test_a_file_is_checked_with_the_columns_that_are_named(survey):

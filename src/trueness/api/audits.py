@@ -29,7 +29,7 @@ from trueness.engine.encoding import digest
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.image_families import is_image_model
-from trueness.plugins import is_address
+from trueness.plugins import is_function
 from trueness.registry import nearest
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def audit(
     done; `planned` hears of it before the work starts. Other keywords are sizes of the study: `texts=300`, `seeds=4`.
     Running again continues.
     """
-    if isinstance(model, str | Path) and not is_address(str(model)) and is_image_model(Path(model)):
+    if isinstance(model, str | Path) and not is_function(model) and is_image_model(Path(model)):
         from trueness.api.image_audits import audit_images
 
         if columns:

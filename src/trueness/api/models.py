@@ -12,7 +12,7 @@ from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_datase
 from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
-from trueness.plugins import is_address
+from trueness.plugins import is_function
 
 if TYPE_CHECKING:
     from trueness.models.classifier import Classifier
@@ -120,9 +120,11 @@ def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> 
     from trueness.models.image_families import is_image_model
 
     check_device(device)
-    if is_address(str(path)):
+    if is_function(path):
         from trueness.models.black_box import load_black_box
 
+        if family is not None:
+            raise UserError(f"{path} is a function: leave out family.")
         return load_black_box(str(path))
     if is_image_model(Path(path)):
         from trueness.models.image_model import load_image_model

@@ -90,7 +90,13 @@ def gather(
     }
     if inputs["trials"] and not detection:
         missing_planted = "no model of this architecture learned to use the planted evidence: give more texts"
-    lines = lines_of(found, foils, missing_planted=missing_planted, planted_required=planted_required)
+    lines = lines_of(
+        found,
+        foils,
+        missing_planted=missing_planted,
+        planted_required=planted_required,
+        trained=len(inputs["trials"]),
+    )
     impossible = dict.fromkeys(
         f"{line.trial}: {line.missing}"
         for some in lines.values()
@@ -118,7 +124,7 @@ def gather(
             *([constant] if constant else []),
             *(f"{name}: {why.rstrip('.')}" for name in asked for why in said[name].read("told")["warnings"]),
             *_no_better(texts, told["accuracy"]),
-            *_warnings(judged, found, len(inputs["trials"])),
+            *([] if constant else _warnings(judged, found, len(inputs["trials"]))),
         ),
         notes=tuple(told["notes"]),
         curves=tuple(curve_of(name, one, levels) for name, one in removed.items()),
@@ -192,7 +198,7 @@ def _companion(stored: Sequence[Stored], place: int, asked: Sequence[str], at: M
 
 
 def _silent(line: Line, reason: str) -> Line:
-    return replace(line, checks=[replace(check, found=None, reason=reason) for check in line.checks])
+    return replace(line, models=0, checks=[replace(check, found=None, reason=reason) for check in line.checks])
 
 
 def _constant(texts: Stored) -> str:

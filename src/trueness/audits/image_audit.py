@@ -204,7 +204,7 @@ def verdict(
     missing = "no model of this kind learned to use what was planted; more epochs may help, --set epochs=60"
     if not inputs["planted"]:
         missing = "no model with a planted artefact was trained; --set planted=3 does"
-    lines = lines_of(facts, foils, missing_planted=missing)
+    lines = lines_of(facts, foils, missing_planted=missing, trained=len(inputs["planted"]))
     judged, ties = in_order(judge(lines, foils), facts)
     data = images.read("about")
     sizes = {"images": told["images"], "planted": len(inputs["planted"]), "epochs": about["epochs"]}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from trueness.audits.trials import PLANTED, REMOVAL, Line, Measured, Measurements
+from trueness.audits.trials import REMOVAL, Line, Measured, Measurements
 from trueness.audits.verdict import Answer, Check, Decision, Judged, Trial
 from trueness.stats import holm
 from trueness.stats.ties import LEVEL, in_groups
@@ -140,12 +140,12 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
     for check, answer in zip(line.checks, [_by_name(trial, check.name).answer for check in line.checks], strict=True):
         if answer != "cannot tell":
             continue
-        if check.found is None and trial.name != PLANTED:
+        if check.found is None and not line.models:
             return _sentence(check.reason or "more texts are needed")
         if check.found is not None:
             wanted.append((_texts_needed(check, tests), check.found.n, check))
-    if trial.name == PLANTED:
-        return f"more models may settle it, --set seeds={2 * max(line.models, 2)}."
+    if line.models:
+        return f"more models may settle it, --set seeds={2 * line.models}."
     # One check that passes is enough where any will do.
     hardly = "the value lies so close to its mark that more texts would hardly settle it."
     if not wanted:
@@ -156,7 +156,7 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
     about = (
         f"“{check.name}” with about {most:,} texts instead of {n:,}" if most > n else f"“{check.name}” with more texts"
     )
-    return f"{about} would settle it, if the value stays where it is (--set {check.size}={max(most, n + 1)})."
+    return f"{about} would settle it, if the value stays where it is."
 
 
 def _by_name(trial: Trial, name: str) -> Check:

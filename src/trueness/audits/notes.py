@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trueness.audits.trials import ALIKE, COST, best_found, learned
+from trueness.audits.trials import ALIKE, COST, best_found
 from trueness.engine import Stored
 from trueness.protocols.faithfulness import Removal
 from trueness.protocols.result import Result
@@ -17,15 +17,13 @@ from trueness.stats.marks import ratio_against
 
 def companion(stored: Sequence[Stored]) -> tuple[bool, tuple[str, ...]]:
     """Whether the model trained with hidden words learned what the audited one says, and how much of it."""
-    told = [one.read("removal") for one in stored if one.holds("removal")]
-    if not told:
+    told = next((one.read("learned") for one in stored if one.holds("learned")), None)
+    if told is None:
         return True, ()
-    most = max(told, key=lambda one: len(one["audited"]))
-    enough, right, guessed = learned(most["audited"], most["predicted"])
-    says = f"it names the class that your model names in {right:.0%} of {len(most['audited'])} texts"
-    if enough:
+    says = f"it names the class that your model names in {told['right']:.0%} of {told['texts']} texts that it never saw"
+    if told["enough"]:
         return True, (f"The companion, a model trained with words hidden, has learned your task: {says}.",)
-    guess = f"always the most frequent class would do so in {guessed:.0%}"
+    guess = f"always the most frequent class would do so in {told['guessed']:.0%}"
     return False, (
         f"The companion, a model trained with words hidden, learned too little to be asked: {says}, {guess}.",
     )

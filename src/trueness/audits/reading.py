@@ -60,7 +60,7 @@ def warned() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield told
-    told += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning))
+    told += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning | RuntimeWarning))
 
 
 def split_of(classifier: Classifier, examples: Sequence[TextExample]) -> EncodedSplit:

@@ -160,7 +160,7 @@ def _relatives(
         for each in ("predicted", "random")
     }
     for kin, each in labels.items():
-        number = study.companion if kin == "companion" else study.relatives
+        number = min(study.companion if kin == "companion" else study.relatives, study.texts)
         if not number:
             continue
         trained = trained_tasks.relative({"dataset": data[each]}, kin=kin, like=like["model"], **how, **common)

@@ -26,7 +26,7 @@ def subject(model: str | Path, family: str | None = None) -> Path | str:
     """The model as a parameter of tasks: its folder, or the function that is the model; UserError for neither."""
     from trueness.models.families import recognise
 
-    if plugins.is_address(str(model)):
+    if plugins.is_function(model):
         from trueness.models.black_box import BLACK_BOXES  # loads torch
 
         return BLACK_BOXES.reference(str(model))
@@ -117,7 +117,7 @@ def default_explainers(model: Path | str, family: str | None) -> list[str]:
 def kept_model(model: Any, store: Path) -> str | Path:
     """Where workers find a model: its folder or address; a classifier at hand is saved beside the store's objects."""
     if isinstance(model, str | Path):
-        return model if plugins.is_address(str(model)) else Path(model)
+        return model if plugins.is_function(model) else Path(model)
     from trueness.models.black_box import BLACK_BOXES  # loads torch, which no refusal of a path needs
 
     if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):

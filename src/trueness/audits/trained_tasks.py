@@ -99,14 +99,17 @@ def relative(
             with randomised(layers_of(classifier.network), 0):
                 pretrained = classifier.save(Path(folder) / "model")
         (trained,) = kind.train(data, [_SEEDS[kin]], pretrained=pretrained, **how)
-        if kin != STRANGER and recipe in _LONGER and not _learned(trained, data["dev"]):
+        if kin != STRANGER and recipe in _LONGER and not _learned(trained, data["dev"])["enough"]:
             (trained,) = kind.train(data, [_SEEDS[kin]], pretrained=pretrained, **{**how, "recipe": _LONGER[recipe]})
-    return {**kind.pack({"0": trained}), **({} if kind.built_in else {"family": {"name": like}})}
+        told = {} if kin == STRANGER else {"learned": _learned(trained, data["test"])}
+    return {**kind.pack({"0": trained}), **told, **({} if kind.built_in else {"family": {"name": like}})}
 
 
-def _learned(trained: Classifier, examples: Sequence[TextExample]) -> bool:
+def _learned(trained: Classifier, examples: Sequence[TextExample]) -> dict[str, Any]:
+    """Whether it names the classes of texts that it was not trained on."""
     said = probabilities(trained, list(examples)).argmax(axis=1)
-    return learned([one.label for one in examples], said)[0]
+    enough, right, guessed = learned([one.label for one in examples], said)
+    return {"enough": enough, "right": right, "guessed": guessed, "texts": len(examples)}
 
 
 @task("audit/companion-removed", version=5)
@@ -120,15 +123,12 @@ def companion_removed(
     levels: Sequence[float],
 ) -> dict[str, Any]:
     """What hiding words by one method's scores costs the companion, each explained by itself."""
-    import numpy as np
-
     from trueness.protocols.faithfulness import removal
     from trueness.protocols.randomisation import explained as explain
     from trueness.studies.model_tasks import read_model
 
     classifier = read_model(inputs["companion"], 0)
     examples = judged(inputs["texts"], opened(model, family, current_device()), texts)
-    audited = np.array([one.label for one in examples])
     predicted = probabilities(classifier, examples).argmax(axis=1)
     labelled = [replace(one, label=int(label)) for one, label in zip(examples, predicted, strict=True)]
     split = split_of(classifier, labelled)
@@ -138,7 +138,7 @@ def companion_removed(
     except Unsupported:
         return {}
     found = removal(classifier.network, split, scores, mask, levels=levels, shares=())
-    return {"removal": {"cost": found.cost, "audited": audited, "predicted": predicted}}
+    return {"removal": {"cost": found.cost}, "learned": inputs["companion"].read("learned")}
 
 
 @task("audit/compared", version=2)

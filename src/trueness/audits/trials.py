@@ -46,7 +46,7 @@ NEEDED = 0.05
 UNIQUE = 0.5
 """Of the texts: those in which no clearly different attention gives the same output."""
 LEARNED = 0.5
-"""Of what guessing the most frequent class leaves wrong: so much a companion has to get right, or it is not asked."""
+"""Of the mistakes of always the most frequent class: a companion that makes more than this share is not asked."""
 DIFFERENT = 0.5 * math.log(2)
 """Divergence of two attentions that clearly differ: half of the largest there is."""
 
@@ -65,8 +65,6 @@ class Measured:
     unit: str = "texts"
     fewest: int = 30
     """Below so many nothing is decided."""
-    size: str = "texts"
-    """The setting that says how many texts are asked."""
     reason: str = ""
     """Why there is no number, where there is none."""
 
@@ -84,7 +82,7 @@ class Line:
     missing: str = ""
     """Why it was not held, where it was not."""
     models: int = 0
-    """Of planted evidence: how many were trained."""
+    """Of planted evidence: how many were trained; 0 where more would tell nothing."""
 
 
 @dataclass(frozen=True)
@@ -128,20 +126,20 @@ def depends(facts: Measurements) -> Line:
     fall = "fall of the correlation with itself when the model"
     about = f"{fall}'s weights are put into random order"
     shuffled = mean_against(facts.change, CHANGE)
-    checks = [Measured("all weights at once", about, shuffled, null=0.0, size="randomised")]
+    checks = [Measured("all weights at once", about, shuffled, null=0.0)]
     if facts.stranger is not None:
         about = f"{fall} was trained on labels dealt out at random"
         found = mean_against(facts.stranger, CHANGE)
-        checks.append(Measured("random labels", about, found, null=0.0, size="relatives"))
+        checks.append(Measured("random labels", about, found, null=0.0))
     return Line(DEPENDS, checks, notes=facts.notes.get(DEPENDS, ()))
 
 
-def planted(facts: Measurements, missing: str = "", *, required: bool = True) -> Line:
+def planted(facts: Measurements, missing: str = "", *, required: bool = True, trained: int = 0) -> Line:
     """Does it find evidence that models of this architecture had to use?"""
     if facts.detection is None:
         return Line(PLANTED, missing=missing or "it was not held", required=required)
     found = crossed_against(facts.detection, FOUND)
-    models = len(facts.detection)
+    models = len(facts.detection)  # those that used the evidence
     check = Measured(
         "planted words",
         "chance that a planted word outranks another word of its text (AUROC)",
@@ -151,9 +149,8 @@ def planted(facts: Measurements, missing: str = "", *, required: bool = True) ->
         best=1.0,
         unit=f"texts, and {models} models",
         reason="" if found is not None else f"{models} of the models used the evidence, two are needed",
-        size="found",
     )
-    return Line(PLANTED, [check], required=required, notes=facts.notes.get(PLANTED, ()), models=models)
+    return Line(PLANTED, [check], required=required, notes=facts.notes.get(PLANTED, ()), models=max(trained, models))
 
 
 def removal(facts: Measurements, best: Floats) -> Line:
@@ -180,7 +177,6 @@ def removal(facts: Measurements, best: Floats) -> Line:
                 null=0.0,
                 best=1.0,
                 reason=nothing,
-                size="companion",
             )
         )
     return Line(REMOVAL, checks, notes=facts.notes.get(REMOVAL, ()))
@@ -193,7 +189,7 @@ def repeats(facts: Measurements) -> Line:
     if facts.random:
         about = f"{again} when the method draws anew"
         found = mean_against(facts.ceiling, ALIKE)
-        checks.append(Measured("another draw", about, found, null=0.0, best=1.0, size="again"))
+        checks.append(Measured("another draw", about, found, null=0.0, best=1.0))
     checks += [
         Measured(
             "after a harmless edit",
@@ -204,7 +200,6 @@ def repeats(facts: Measurements) -> Line:
             reason="the method does not even repeat itself on the same text"
             if facts.random
             else "no text could be edited without changing what the model says",
-            size="edits",
         ),
         Measured(
             "alone or in a batch",
@@ -213,7 +208,6 @@ def repeats(facts: Measurements) -> Line:
             null=0.0,
             best=1.0,
             fewest=10,
-            size="single",
         ),
     ]
     return Line(REPEATS, checks, notes=facts.notes.get(REPEATS, ()))
@@ -237,7 +231,7 @@ def attention(facts: Measurements) -> Line | None:
 
 def _share(name: str, about: str, found: Against | None) -> Measured:
     """What lies between 0 and 1, of the texts that are explained under random weights."""
-    return Measured(name, about, found, null=0.0, least=0.0, best=1.0, size="randomised")
+    return Measured(name, about, found, null=0.0, least=0.0, best=1.0)
 
 
 def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[str], best: Mapping[str, Floats]) -> Line:
@@ -264,7 +258,7 @@ def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[st
         rival = max(known, key=lambda values: float(np.nanmean(values)))
         found = crossed_against(own.detection - rival, APART)
         about = f"lead over the better of {' and '.join(foils)} in finding planted words (AUROC)"
-        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models", size="found"))
+        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models"))
     return Line(INFORMATIVE, checks, rule="any", notes=own.notes.get(INFORMATIVE, ()))
 
 
@@ -286,16 +280,21 @@ def best_found(costs: Sequence[Floats]) -> Floats:
 
 
 def lines_of(
-    facts: Mapping[str, Measurements], foils: Sequence[str], *, missing_planted: str = "", planted_required: bool = True
+    facts: Mapping[str, Measurements],
+    foils: Sequence[str],
+    *,
+    missing_planted: str = "",
+    planted_required: bool = True,
+    trained: int = 0,
 ) -> dict[str, list[Line]]:
-    """All trials of every explainer."""
+    """All trials of every explainer; so many models were `trained` with planted evidence."""
     best = {name: best_found([getattr(one, name) for one in facts.values()]) for name in ("cost", "soft_cost")}
     blunt = [foil for foil in foils if foil in facts]
     found: dict[str, list[Line]] = {}
     for name, own in facts.items():
         lines = [
             depends(own),
-            planted(own, missing_planted, required=planted_required),
+            planted(own, missing_planted, required=planted_required, trained=trained),
             removal(own, best["cost"]),
             repeats(own),
             attention(own),

@@ -19,7 +19,7 @@ _TAKEN = {"store", "workers", "devices", "device", "executor", "listener", "dura
 """Arguments of functions behind commands; a setting of that name would be taken for them."""
 
 _FLAGS = ("--text-column", "--text-b-column", "--label-column", "--no-labels")
-_ARGUMENTS = re.compile(r'\blabel_column=""|\b(?:text|text_b|label)_column\b')
+_ARGUMENTS = re.compile(r'(?<![\w./\\-])(?:label_column=""|(?:text|text_b|label)_column(?![\w./\\-]*\w))')
 
 
 def complete_study(incomplete: str) -> list[str]:

@@ -171,7 +171,7 @@ def explain_command(
     from trueness.report.heatmap import heatmap_page
 
     _same_number(text, other)
-    loaded = tn.load_model(model, family=family)
+    loaded = tn.load_model(str(model), family=family)
     inside = (
         ["attention", "input-x-gradient"] if loaded.network.differentiable else ["occlusion", "lime[n_samples=200]"]
     )
@@ -196,7 +196,7 @@ def adversarial_attention_command(
     from trueness.report.heatmap import adversary_page
 
     _same_number(text, other)
-    found = tn.adversarial_attention(tn.load_model(model), text, others=other, epsilon=epsilon)
+    found = tn.adversarial_attention(tn.load_model(str(model)), text, others=other, epsilon=epsilon)
     _write(html, lambda: adversary_page(found))
     rows = json.loads(found.records.to_json(orient="records"))
     put(
@@ -232,7 +232,7 @@ def agreement_command(
     from trueness.data.columns import columns_of as names_of
 
     named = columns_of(text_column, second_column, label_column, no_labels=no_labels)
-    loaded = tn.load_model(model, family=family)
+    loaded = tn.load_model(str(model), family=family)
     # Of a dataset that has a name the classes are known, and texts are drawn evenly from them.
     texts: Any = (
         load_text(data, root=root, columns=names_of(named))
@@ -260,7 +260,7 @@ def attefa_command(
 
     columns = names_of(columns_of(text_column, second_column, label_column))
     texts = load_text(data, root=root, columns=columns)
-    found = tn.attefa(tn.load_model(base), tn.load_model(other), texts, split)
+    found = tn.attefa(tn.load_model(str(base)), tn.load_model(str(other)), texts, split)
     put(as_json, found, "measured", lambda result: result.to_json())
 
 

@@ -142,7 +142,10 @@ def _longest(where: str, names: Sequence[str], sample: Sequence[Mapping[str, Any
     found = [
         name
         for name, some in cells.items()
-        if name not in taken and some and 2 * sum(map(_is_long, some)) >= len(some) and not (a_row and _is_long(name))
+        if name not in taken
+        and some
+        and 2 * sum(map(_is_long, some)) >= len(some)
+        and not (_is_long(name) and (a_row or "?" not in name))
     ]
     if len(found) > 1:
         raise _ambiguous(where, "text", found)

@@ -25,6 +25,7 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical ba
 _NOTHING = "\x1f"  # separates the columns of a table that has one
 _CODES = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 _LOOKED_AT = 1000  # lines, to tell what separates columns
+_ROWS, _SHORT = 10, 20  # lines, and letters of a label, by which lines of texts are taken for rows
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,11 @@ def _delimited(path: Path, asked: Columns) -> Table:
     head = _head(path, encoding)
     usual = "," if path.name.endswith((".csv", ".csv.gz")) else "\t"
     if path.name.endswith((".txt", ".txt.gz")) and not asked.asked and not _has_columns(head):
+        if (sign := _repeated(head)) is not None:
+            raise UserError(
+                f"{where}: {_SEPARATORS[sign]} divide every line alike: begin the file with the names of its columns, "
+                "or say in which column the texts are (text_column)."
+            )
         notes = (*_code_note(path, encoding), f"{path.name}: every line is a text")
         return Table(str(path), ("text",), lambda: _read_plain(path, encoding), written=True, notes=notes)
     try:
@@ -130,6 +136,18 @@ def _has_columns(head: list[str]) -> bool:
     first = head[0] if head else ""
     names = [name for sign in _SEPARATORS for name in first.split(sign)]
     return any("\t" in line for line in head) or known_names(names) > 0
+
+
+def _repeated(head: list[str]) -> str | None:
+    """What separates cells in lines that seem to be rows: as often in each, and few short words at their ends."""
+    lines = [line.rstrip("\r\n") for line in head if line.strip()]
+    for sign in _SEPARATORS:
+        counts = {line.count(sign) for line in lines}
+        ends = {line.rpartition(sign)[2].strip() for line in lines[1:]}
+        labels = 3 * len(ends) <= len(lines) and all(len(end) < _SHORT for end in ends)
+        if len(lines) >= _ROWS and len(counts) == 1 and counts != {0} and labels:
+            return sign
+    return None
 
 
 def _read_plain(path: Path, encoding: str) -> Records:

@@ -152,17 +152,17 @@ def _margin(fact: Mapping[str, Any], margins: Sequence[Margin]) -> Margin | None
 
 def beside(row: Mapping[str, Any], published: Published) -> dict[str, Any]:
     """A row of ours with what was published of it; its note becomes that of both."""
+    fact, found = published.get(_key(row), {}), numbers(row, published)
+    only = found["published"] is None and found["second_run"]
+    notes = (fact.get("note", ""), "their second run only" if only else "", row["note"])
+    return {**row, **found, "note": "; ".join(text for text in notes if text)}
+
+
+def numbers(row: Mapping[str, Any], published: Published) -> dict[str, float | None]:
+    """What was published of a row, and which of it the row is compared with."""
     fact = published.get(_key(row), {})
-    value, low, high, again = (
-        _number(fact.get(name)) for name in ("published", "published_low", "published_high", "second_run")
-    )
-    notes = (fact.get("note", ""), "their second run only" if value is None and again else "", row["note"])
-    return {
-        **row,
-        **{"published": value, "published_low": low, "published_high": high, "second_run": again},
-        "compared_with": again if value is None else value,
-        "note": "; ".join(text for text in notes if text),
-    }
+    found = {name: _number(fact.get(name)) for name in ("published", "published_low", "published_high", "second_run")}
+    return {**found, "compared_with": found["second_run"] if found["published"] is None else found["published"]}
 
 
 def _row(score: Score, published: Published) -> dict[str, Any]:
