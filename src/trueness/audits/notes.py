@@ -17,12 +17,13 @@ from trueness.stats.marks import ratio_against
 
 def companion(stored: Sequence[Stored]) -> tuple[bool, tuple[str, ...]]:
     """Whether the model trained with hidden words learned what the audited one says, and how much of it."""
-    told = next((one.read("learned") for one in stored if one.holds("learned")), None)
-    if told is None:
+    every = [one.read("learned") for one in stored if one.holds("learned")]
+    if not every:
         return True, ()
-    says = f"it names the class that your model names in {told['right']:.0%} of {told['texts']} texts that it never saw"
+    told = max(every, key=lambda one: int(one["texts"]))
+    says = f"it names the class that your model names in {told['right']:.0%} of {told['texts']} texts explained on it"
     if told["enough"]:
-        return True, (f"The companion, a model trained with words hidden, has learned your task: {says}.",)
+        return True, (f"The companion, a model trained with words hidden, says what your model says: {says}.",)
     guess = f"always the most frequent class would do so in {told['guessed']:.0%}"
     return False, (
         f"The companion, a model trained with words hidden, learned too little to be asked: {says}, {guess}.",
