@@ -25,7 +25,7 @@ DEPENDS, PLANTED, REMOVAL, REPEATS, ATTENTION, INFORMATIVE = TRIALS = (
     "attention matters",
     "informative",
 )
-COMPANION = "on a model trained with hidden words"
+ON_COMPANION = "on a model trained with hidden words"
 """The check of `REMOVAL` that is not of the audited model."""
 CHANGE = 0.25
 """The correlation with the explanation of a model with random weights lies at least this much below the ceiling."""
@@ -125,12 +125,10 @@ def depends(facts: Measurements) -> Line:
         return Line(DEPENDS, missing="this model says nearly the same with random weights, so that nothing can be told")
     fall = "fall of the correlation with itself when the model"
     about = f"{fall}'s weights are put into random order"
-    shuffled = mean_against(facts.change, CHANGE)
-    checks = [Measured("all weights at once", about, shuffled, null=0.0)]
+    checks = [Measured("all weights at once", about, mean_against(facts.change, CHANGE), null=0.0)]
     if facts.stranger is not None:
         about = f"{fall} was trained on labels dealt out at random"
-        found = mean_against(facts.stranger, CHANGE)
-        checks.append(Measured("random labels", about, found, null=0.0))
+        checks.append(Measured("random labels", about, mean_against(facts.stranger, CHANGE), null=0.0))
     return Line(DEPENDS, checks, notes=facts.notes.get(DEPENDS, ()))
 
 
@@ -170,7 +168,7 @@ def removal(facts: Measurements, best: Floats) -> Line:
     if facts.companion is not None and facts.companion_best is not None:
         checks.append(
             Measured(
-                COMPANION,
+                ON_COMPANION,
                 "what hiding important words first costs the companion (a model trained with words hidden), as a share "
                 f"{share}",
                 ratio_against(facts.companion, facts.companion_best, COST),
@@ -188,8 +186,7 @@ def repeats(facts: Measurements) -> Line:
     checks = []
     if facts.random:
         about = f"{again} when the method draws anew"
-        found = mean_against(facts.ceiling, ALIKE)
-        checks.append(Measured("another draw", about, found, null=0.0, best=1.0))
+        checks.append(Measured("another draw", about, mean_against(facts.ceiling, ALIKE), null=0.0, best=1.0))
     checks += [
         Measured(
             "after a harmless edit",
@@ -201,14 +198,7 @@ def repeats(facts: Measurements) -> Line:
             if facts.random
             else "no text could be edited without changing what the model says",
         ),
-        Measured(
-            "alone or in a batch",
-            again,
-            mean_against(facts.alone, SAME),
-            null=0.0,
-            best=1.0,
-            fewest=10,
-        ),
+        Measured("alone or in a batch", again, mean_against(facts.alone, SAME), null=0.0, best=1.0, fewest=10),
     ]
     return Line(REPEATS, checks, notes=facts.notes.get(REPEATS, ()))
 
@@ -230,7 +220,7 @@ def attention(facts: Measurements) -> Line | None:
 
 
 def _share(name: str, about: str, found: Against | None) -> Measured:
-    """What lies between 0 and 1, of the texts that are explained under random weights."""
+    """What lies between 0 and 1."""
     return Measured(name, about, found, null=0.0, least=0.0, best=1.0)
 
 

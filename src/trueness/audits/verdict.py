@@ -69,6 +69,11 @@ class Trial(_Frozen):
     notes: tuple[str, ...] = ()
     """What else was seen; nothing depends on it."""
 
+    @property
+    def possible(self) -> bool:
+        """Whether it could be held: one that nothing depends on and that measured nothing could not."""
+        return self.required or any(check.value is not None for check in self.checks)
+
 
 class Judged(_Frozen):
     """One explainer, and what became of it."""

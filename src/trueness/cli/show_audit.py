@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trueness.audits.trials import COMPANION
+from trueness.audits.trials import ON_COMPANION
 from trueness.audits.verdict import Audit, Trial
 from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
@@ -63,10 +63,10 @@ def _foil(decision: str) -> str:
 def _answer(trial: Trial | None) -> str:
     if trial is None:
         return NOTHING
-    value = _value(trial)
-    if value is None and not trial.required:
+    if not trial.possible:
         return f"{NOTHING} not possible"
-    of_another = " (companion)" if trial.checks and trial.checks[0].name == COMPANION else ""
+    value = _value(trial)
+    of_another = " (companion)" if trial.checks and trial.checks[0].name == ON_COMPANION else ""
     return f"{_SIGNS[trial.answer]} {trial.answer}" + ("" if value is None else f" {value:.2f}{of_another}")
 
 
