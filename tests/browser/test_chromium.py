@@ -1,6 +1,7 @@
 """The pages in a real browser: filtered, sorted, compared, copied; by keyboard, on small screens, hostile texts."""
 
 import itertools
+import re
 import time
 
 import numpy as np
@@ -37,27 +38,29 @@ def test_from_the_list_to_one_text(page, running, small):
     page.get_by_role("link", name="Audit of a model").click()
     page.get_by_role("link", name="60 texts").click()
     page.wait_for_selector(".instances[data-ready]")
-    assert page.get_by_role("status").inner_text() == "60 of 60 texts."
-    assert page.locator("article").count() == 25
+    status, articles = page.get_by_role("status"), page.locator("article")
+    expect(status).to_have_text("60 of 60 texts.")
+    expect(articles).to_have_count(25)
     page.get_by_label("predicted").select_option("yes")
     page.get_by_label("search in texts").fill("openly")
-    few = page.locator("article").count()
+    expect(status).not_to_have_text("60 of 60 texts.")
+    few = articles.count()
     assert 0 < few < 25
-    assert all("openly" in text for text in page.locator("article").all_inner_texts())
+    assert all("openly" in text for text in articles.all_inner_texts())
     page.get_by_label("show").select_option("integrated-gradients")
     page.get_by_label("beside it").select_option("lime")
     page.get_by_label("order").select_option("methods disagree most")
-    assert page.locator("article").first.locator("h4").all_inner_texts() == ["integrated-gradients", "lime"]
+    expect(articles.first.locator("h4")).to_have_text(["integrated-gradients", "lime"])
     address = page.url
     page.reload()
     page.wait_for_selector(".instances[data-ready]")
     assert page.url == address
-    assert page.locator("article").count() == few
-    page.locator("article a").first.click()
-    assert page.locator("article").count() == 1
-    assert page.get_by_role("status").inner_text() == "One text, by its address."
+    expect(articles).to_have_count(few)
+    articles.locator("a").first.click()  # a new address: drawn when the browser has told the page of it
+    expect(articles).to_have_count(1)
+    expect(status).to_have_text("One text, by its address.")
     page.get_by_role("button", name="All texts").click()
-    assert page.locator("article").count() == 25
+    expect(articles).to_have_count(25)
 
 
 def test_disagreement_sorts_as_computed(page, running, small):
@@ -79,25 +82,25 @@ def test_plots_are_filtered_pinned_and_compared(page, running, small):
     page.wait_for_selector(".plots[data-ready]")
     page.get_by_label("method").select_option("lime")
     grid = page.locator(".plots > .grid-of-plots")
-    assert grid.locator(".plot").count() == 7
+    expect(grid.locator(".plot")).to_have_count(7)
     for place in (0, 1):
         grid.locator("input").nth(place).check()
-    assert page.locator(".pinned .plot").count() == 2
-    assert page.locator(".pinned tbody tr").count() == 2
+    expect(page.locator(".pinned .plot")).to_have_count(2)
+    expect(page.locator(".pinned tbody tr")).to_have_count(2)
     page.reload()
     page.wait_for_selector(".plots[data-ready]")
-    assert page.locator(".pinned .plot").count() == 2
+    expect(page.locator(".pinned .plot")).to_have_count(2)
     page.get_by_role("button", name="Unpin all").click()
-    assert page.locator(".pinned").is_hidden()
+    expect(page.locator(".pinned")).to_be_hidden()
     page.locator(".plot a").first.click()
-    assert page.get_by_role("status").inner_text() == "One cell, by its address."
+    expect(page.get_by_role("status")).to_have_text("One cell, by its address.")
 
 
 def test_a_table_is_sorted_and_copied(page, running, small):
     enter(page, running, f"small/{small[1]}/index.html")
     head = page.locator("#matrix-table thead th").nth(1)
     head.get_by_role("button").click()
-    assert head.get_attribute("aria-sort") == "descending"
+    expect(head).to_have_attribute("aria-sort", "descending")
     cells = page.locator("#matrix-table tbody tr td:nth-child(2)")
     values = [float(one.get_attribute("data-sort") or "-inf") for one in cells.all()]
     assert values == sorted(values, reverse=True)
@@ -120,7 +123,7 @@ def test_the_keyboard_alone_suffices(page, running, small):
     assert 0 < found <= 25
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowDown")  # predicted: the first class
-    assert "predicted=" in page.url
+    expect(page).to_have_url(re.compile("predicted="))
     for _ in range(80):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.tagName") == "A" and "text=" in page.evaluate(
@@ -181,7 +184,7 @@ def test_the_report_has_the_same_browser_and_stands_alone(page, report):
     assert 0 < page.locator("article").count() <= 25
     page.get_by_label("order").select_option("methods disagree most")
     page.locator("#matrix-table thead button").nth(1).click()
-    assert page.locator("#matrix-table thead th").nth(1).get_attribute("aria-sort") == "descending"
+    expect(page.locator("#matrix-table thead th").nth(1)).to_have_attribute("aria-sort", "descending")
     page.locator("button[data-copy=csv][data-table=matrix-table]").click()
     page.get_by_role("button", name="Copied").wait_for()
     assert "trueness verify" in page.locator("footer").inner_text()
@@ -189,7 +192,7 @@ def test_the_report_has_the_same_browser_and_stands_alone(page, report):
     assert not wide(page)
     assert faults_of(page) == []
     page.emulate_media(media="print")
-    assert page.locator("button[data-copy]").first.is_hidden()
+    expect(page.locator("button[data-copy]").first).to_be_hidden()
 
 
 def test_a_report_without_texts_holds_none(small, tmp_path):
