@@ -22,7 +22,8 @@ from trueness.audits.judging import FEWEST
 from trueness.audits.probe import probe
 from trueness.audits.study import FOILS, AuditStudy, plan, texts_of
 from trueness.audits.subject import check_labels, default_explainers, kept_data, kept_model, subject, training_of
-from trueness.audits.verdict import Audit
+from trueness.audits.trials import INFORMATIVE
+from trueness.audits.verdict import Audit, Judged
 from trueness.boundary import because
 from trueness.engine import Listener, ProgressFile, Store
 from trueness.engine.encoding import digest
@@ -31,10 +32,13 @@ from trueness.explainers import TEXT_EXPLAINERS
 from trueness.models.image_families import is_image_model
 from trueness.plugins import is_function
 from trueness.registry import nearest
+from trueness.stats.ties import LEVEL
 
 if TYPE_CHECKING:
     from trueness.api.texts import AnyExplainer
 
+_TO_COME = 4
+"""Checks of an explainer for which models have to be trained."""
 _PROBED = 6
 """Texts that costs are measured on."""
 _SHOWN = (
@@ -121,7 +125,7 @@ def audit(
         stored = Store.open(store, create=True, durable=durable)
         watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], listener))
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
-        known = _recorded(stored, common["asked"])
+        known = _recorded(stored, common, chosen)
         if known is None:
             known = _sized(stored, pool, kind, common, chosen, texts, seconds, slots, asked, planned)
         study, left_out = known
@@ -171,11 +175,29 @@ def _cheap_first(
     cheap = study.model_copy(update={"trained": False})
     target = plan(cheap)
     check_done(engine.run([target], store, pool, listener=listener))
-    found = read_audit(store, target)
-    if any(not one.foil and one.decision != "must not be shown" for one in found.explainers):
+    found = [one for one in read_audit(store, target).explainers if not one.foil]
+    if not all(_failed_for_good(one, _TO_COME * len(found)) for one in found):
         return study, left_out
     why = "no models were trained: every explainer failed a trial that needs none, and no other could change that"
     return cheap, (*left_out, why)
+
+
+def _failed_for_good(one: Judged, to_come: int) -> bool:
+    """Whether it failed a trial that all checks have to pass, also if so many checks more are corrected for.
+
+    Holm's correction multiplies a p-value by at most 1 + `to_come` more then. *Informative* needs one check of several,
+    which may be one to come.
+    """
+    return any(
+        trial.required
+        and trial.name != INFORMATIVE
+        and trial.answer == "fail"
+        and check.answer == "fail"
+        and check.p_value is not None
+        and check.p_value * (1 + to_come) < LEVEL
+        for trial in one.trials
+        for check in trial.checks
+    )
 
 
 def texts_key(texts: Any) -> str:
@@ -187,14 +209,20 @@ def _name(model: str | Path) -> str:
     return Path(model).name if isinstance(model, Path) else str(model)
 
 
-def _recorded(store: Store, asked: str) -> tuple[AuditStudy, tuple[str, ...]] | None:
-    """The study of a finished audit that was asked for in the same words: its sizes are not chosen anew."""
+def _recorded(
+    store: Store, common: Mapping[str, Any], chosen: Sequence[str]
+) -> tuple[AuditStudy, tuple[str, ...]] | None:
+    """The study of a finished audit of the same things: its sizes are not chosen anew.
+
+    Things are the same if they hold the same; where they lie and what they are called is as in `common` and `chosen`.
+    """
     for record in reversed(store.runs("audit")):
         found = dict(record["study"])
-        if found.get("asked") == asked:
+        if found.get("asked") == common["asked"]:
             left_out = tuple(found.pop("left_out", ()))
+            able = [name for name in chosen if name in found.get("explainers", ())]
             try:
-                return AuditStudy.model_validate(found), left_out
+                return AuditStudy.model_validate({**found, **common, "explainers": able}), left_out
             except ValueError:  # of another version
                 return None
     return None

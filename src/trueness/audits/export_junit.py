@@ -34,7 +34,7 @@ def junit(audit: Audit, outcome: GateOutcome | None = None) -> str:
 
 def _foil(suite: Element, one: Judged) -> None:
     answer = {"must not be shown": "pass", "may be shown": "fail"}.get(one.decision, "cannot tell")
-    found = ", ".join(f"{trial.name}: {trial.answer}" for trial in one.trials)
+    found = ", ".join(f"{trial.name}: {trial.answer}" for trial in one.trials if trial.possible)
     _case(
         suite, one.explainer, "the foil fails", answer, f"the verdict is {one.decision!r}; a foil must fail ({found})"
     )
@@ -43,7 +43,9 @@ def _foil(suite: Element, one: Judged) -> None:
 def _trial(suite: Element, explainer: str, trial: Trial, *, gated: bool) -> None:
     """With a gate its conditions alone fail a build: what it does not ask for is told."""
     found = f"{trial.reason} {value(trial)} {interval(trial)}"
-    if gated and trial.answer == "fail":
+    if not trial.possible:
+        _case(suite, explainer, trial.name, "not possible", found)
+    elif gated and trial.answer == "fail":
         _case(suite, explainer, trial.name, "pass", f"fail, and the gate decides whether that matters: {found}")
     else:
         _case(suite, explainer, trial.name, trial.answer, found)
@@ -53,8 +55,8 @@ def _case(suite: Element, group: str, name: str, answer: str, reason: str) -> No
     case = SubElement(suite, "testcase", classname=clean(group), name=clean(name))
     if answer == "fail":
         SubElement(case, "failure", message=clean(reason), type="fail").text = clean(reason)
-    elif answer == "cannot tell":
-        SubElement(case, "skipped", message=clean(f"cannot tell: {reason}"))
+    elif answer != "pass":
+        SubElement(case, "skipped", message=clean(f"{answer}: {reason}"))
     else:
         SubElement(case, "system-out").text = clean(reason)
 

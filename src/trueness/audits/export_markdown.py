@@ -107,7 +107,7 @@ def _table(audit: Audit, *, foils: bool = True) -> Iterator[str]:
             name = _code(one.explainer) + (" (foil)" if one.foil else "")
             yield _row(name, f"{VERDICTS[one.decision]} {one.decision}", *(_cell(one, name) for name in trials))
     yield ""
-    yield f"✓ pass, ✗ fail, ? cannot tell, {NOTHING} not tried; then the value with its interval ({levels(audit)})."
+    yield f"✓ pass, ✗ fail, ? cannot tell, {NOTHING} not possible; then the value with its interval ({levels(audit)})."
 
 
 def _row(*cells: str) -> str:
@@ -116,13 +116,20 @@ def _row(*cells: str) -> str:
 
 def _cell(one: Judged, name: str) -> str:
     trial = one.trial(name)
-    return NOTHING if trial is None else f"{SIGNS[trial.answer]} {value(trial)} {interval(trial)}".rstrip()
+    return (
+        NOTHING
+        if trial is None or not trial.possible
+        else f"{SIGNS[trial.answer]} {value(trial)} {interval(trial)}".rstrip()
+    )
 
 
 def _details(audit: Audit) -> Iterator[list[str]]:
     for one in audit.explainers:
         lines = [f"**{_code(one.explainer)}**: {one.decision}, decided by {escape(one.decided_by)}.", ""]
-        lines += [f"- {SIGNS[trial.answer]} {escape(trial.name)}: {escape(trial.reason)}" for trial in one.trials]
+        lines += [
+            f"- {SIGNS[trial.answer] if trial.possible else NOTHING} {escape(trial.name)}: {escape(trial.reason)}"
+            for trial in one.trials
+        ]
         lines += [f"- {escape(one.settle)}"] if one.settle else []
         yield [*lines, ""]
     for word, notes in (("Left out", audit.left_out), ("Warnings", audit.warnings)):

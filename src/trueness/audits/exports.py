@@ -78,7 +78,7 @@ def _latex_row(one: Judged, trials: list[str]) -> str:
     cells = []
     for name in trials:
         trial = one.trial(name)
-        if trial is None:
+        if trial is None or not trial.possible:
             cells.append("--")
             continue
         number = f" ${value(trial)}$" if value(trial) else ""

@@ -103,7 +103,7 @@ def gather(
         for line in some
         if line.missing and not line.required
     )
-    constant = _constant(texts)
+    constant = _constant(texts, removed)
     if constant:  # whatever is measured of such a model is rounding
         lines = {name: [_silent(line, constant) for line in some] for name, some in lines.items()}
     judged, ties = in_order(judge(lines, foils), found)
@@ -122,6 +122,7 @@ def gather(
         ),
         warnings=(
             *([constant] if constant else []),
+            *told["warnings"],
             *(f"{name}: {why.rstrip('.')}" for name in asked for why in said[name].read("told")["warnings"]),
             *_no_better(texts, told["accuracy"]),
             *([] if constant else _warnings(judged, found, len(inputs["trials"]))),
@@ -201,10 +202,13 @@ def _silent(line: Line, reason: str) -> Line:
     return replace(line, models=0, checks=[replace(check, found=None, reason=reason) for check in line.checks])
 
 
-def _constant(texts: Stored) -> str:
-    """What is to be said of a model whose output is the same for all texts; nothing of others."""
+def _constant(texts: Stored, removed: Mapping[str, Removal]) -> str:
+    """What is to be said of a model whose output is the same for all texts, whatever is hidden; nothing of others."""
     spread = float(np.ptp(texts.read("said")["probability"], axis=0).max())
-    return "" if spread > ROUNDING else "the model says the same of every text, so that there is nothing to explain"
+    falls = [abs(one.whole[:, None] - left) for one in removed.values() for left in (one.important, one.unimportant)]
+    if max([spread, *(float(fall.max(initial=0)) for fall in falls)]) > ROUNDING:
+        return ""
+    return "the model says the same of every text, with and without hidden words, so that there is nothing to explain"
 
 
 def _no_better(texts: Stored, accuracy: float | None) -> list[str]:
@@ -227,7 +231,8 @@ def _warnings(judged: Sequence[Any], found: Mapping[str, Measurements], models: 
     ]
     if shown:
         told.append(
-            f"{', '.join(shown)} passed every trial it could: this audit tells nothing apart, trust no verdict of it"
+            f"{', '.join(shown)}, which sees no model, passed every required trial but “{INFORMATIVE}”: on these texts "
+            "what passed the others may know as little"
         )
     if 0 < models < _FEW_MODELS:
         told.append(f"evidence was planted for {models} models: with fewer than {_FEW_MODELS} its interval is wide")

@@ -17,6 +17,7 @@ from trueness.audits.study import summary
 from trueness.audits.trials import PLANTED, Measurements, lines_of
 from trueness.audits.verdict import Audit, Curve
 from trueness.engine import Stored, Task, task
+from trueness.engine.encoding import path_digest
 from trueness.engine.worker import current_device
 from trueness.errors import Unsupported, UserError
 from trueness.explainers.images import IMAGE_EXPLAINERS
@@ -30,7 +31,7 @@ USUAL = ("gradient", "smooth-gradient", "grad-cam", "integrated-gradients", "gra
 FOILS = ("random", "edges")
 _ARTEFACTS = ("brightness", "noise", "hue")
 """What is planted, in turn, at its highest visibility."""
-_SINGLE = 10
+_SINGLE = 30
 """Images that are also explained alone."""
 _REPEATED = ("change", "ceiling", "edited", "alone")
 _COSTS = ("cost", "soft_cost")
@@ -60,15 +61,19 @@ def plan_images(
     return summary({"audits": [judged]}, at=[at])
 
 
-@functools.lru_cache(maxsize=1)
 def _opened(model: Path, family: str | None, device: str) -> ImageModel:
-    """A worker opens the classifier once for all its tasks."""
+    """A worker opens the classifier once for all its tasks, and again when it has changed."""
+    return _opened_as(model, family, device, path_digest(model))
+
+
+@functools.lru_cache(maxsize=1)
+def _opened_as(model: Path, family: str | None, device: str, content: str) -> ImageModel:  # noqa: ARG001
     from trueness.models.image_model import load_image_model
 
     return load_image_model(model, device, family=family)
 
 
-@task("audit-images/explained", version=2)
+@task("audit-images/explained", version=3)
 def explained(
     inputs: Mapping[str, Stored], *, model: Path, family: str | None, explainer: str, shown: int
 ) -> dict[str, Any]:
@@ -177,7 +182,7 @@ def planted_model(
     return {"about": about, "arrays": found}
 
 
-@task("audit-images/verdict", version=3, light=True)
+@task("audit-images/verdict", version=4, light=True)
 def verdict(
     inputs: Mapping[str, list[Stored]], *, explainers: Sequence[str], about: Mapping[str, Any]
 ) -> dict[str, Any]:

@@ -58,10 +58,12 @@ def _decided(check: Measured, p_value: float | None) -> Check:
     reason = ""
     if found.n < check.fewest:
         reason = f"{found.n} texts are too few to decide anything; {check.fewest} are needed"
+    elif found.carriers < min(FEWEST, found.n / 2):
+        reason = f"about {found.carriers:.0f} of {found.n} texts carry nearly all of it, too few to decide anything"
     elif p_value < LEVEL:
         answer = "pass" if found.above else "fail"
     elif not found.low <= found.mark <= found.high:
-        reason = "beyond the mark before the correction for many comparisons, not after it"
+        reason = "beyond the mark before the corrections for many comparisons and for skewness, not after them"
     return Check(
         answer=answer, mark=found.mark, n=found.n, level=found.level, p_value=p_value, reason=reason, **known, **about
     )
@@ -156,7 +158,7 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
     about = (
         f"“{check.name}” with about {most:,} texts instead of {n:,}" if most > n else f"“{check.name}” with more texts"
     )
-    return f"{about} would settle it, if the value stays where it is."
+    return f"{about} would settle it, if the value stays where it is, --set {check.size}={most}."
 
 
 def _by_name(trial: Trial, name: str) -> Check:
@@ -171,7 +173,8 @@ def _texts_needed(check: Measured, tests: int) -> int:
     assert found is not None
     now = abs(float(ndtri(max(found.p_value, 1e-300) / 2)))
     wanted = abs(float(ndtri(LEVEL / max(tests, 1) / 2)))
-    return max(FEWEST, math.ceil(found.n * (wanted / max(now, 1e-3)) ** 2 / 10) * 10)
+    carried = found.n * min(FEWEST, found.n / 2) / found.carriers
+    return max(FEWEST, math.ceil(max(found.n * (wanted / max(now, 1e-3)) ** 2, carried) / 10) * 10)
 
 
 def in_order(

@@ -140,7 +140,9 @@ def agreement(name: str, said: Mapping[str, Stored], asked: Sequence[str], foils
         beside = said[other].read("scores")
         part = tuple(slice(min(sizes)) for sizes in zip(own["mask"].shape, beside["mask"].shape, strict=True))
         both = [np.abs(one["scores"][part].astype(np.float64)) for one in (own, beside)]
-        alike[other] = float(np.nanmean(similarity(both[0], both[1], own["mask"][part])))
+        found = similarity(both[0], both[1], own["mask"][part])
+        if np.isfinite(found).any():  # texts of one word have none
+            alike[other] = float(np.nanmean(found))
     if not alike:
         return ()
     most, least = max(alike, key=alike.__getitem__), min(alike, key=alike.__getitem__)

@@ -28,9 +28,11 @@ RETRAINED = (0.25, 0.5, 0.75)
 """Shares of words that are hidden before a model is trained again."""
 _SLOW = 0.25
 """Of all explaining: a method that would take a larger share is asked about fewer texts."""
+_PATIENCE = 20.0
+"""Seconds of work that all texts may take a method, whatever its share."""
 
 _RICH = {"some": 100, "single": 30, "draws": 2, "found": 100, "levels": list(LEVELS), "slow": 60}
-_POOR = {"some": 30, "single": 16, "draws": 1, "found": 30, "levels": [0.2, 0.5], "slow": 30}
+_POOR = {"some": 30, "single": 30, "draws": 1, "found": 30, "levels": [0.2, 0.5], "slow": 30}
 _NOTHING = {"companion": 0, "relatives": 0, "retrained": 0, "layerwise": 0, "smooth": 0, "bounded": 0}
 _MORE = {**_RICH, "relatives": 60, "retrained": 0}
 _MOST = {"texts": 500, "seeds": 5, "pool": 1500, "companion": 150, "layerwise": 20, "smooth": 3, "bounded": 10}
@@ -109,7 +111,7 @@ def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], *, trains: bool
         found["explaining"] += each * (texts + repeated)
         layers = 2 * costs["layers"] + 2 * settings["smooth"]
         shaken = min(settings["randomised"], texts) * settings["draws"] + settings["layerwise"] * layers
-        found["random weights"] += each * shaken
+        found["random weights"] += each * shaken if costs["layers"] else 0.0
         found["hiding words"] += look * texts * hidden
         found["planted evidence"] += models * each * settings["found"]
         if models:
@@ -140,6 +142,8 @@ def choose(
     costs: Mapping[str, Any], rows: int, workers: int, *, trains: bool, budget: float | None, asked: Mapping[str, Any]
 ) -> Sizes:
     """The most that fits into the budget; without one, what is usual. `asked` are sizes that were given."""
+    asked = {**asked, **{name: min(asked[name], rows) for name in ("texts", "pool") if name in asked}}
+    trains = trains and asked.get("trained", True)
     rungs = RUNGS if budget is not None else RUNGS[USUAL : USUAL + 1]
     least = 0.0
     for rung in rungs:
@@ -149,7 +153,8 @@ def choose(
         settings["fewer"] = {**_fewer(settings, costs, rung["slow"]), **asked.get("fewer", {})}
         least = estimate(settings, costs, workers, trains=trains)
         if budget is None or least <= _SPARE * budget:
-            return Sizes(settings, least, tuple(_left_out(settings, rows, trains=trains, budget=budget, asked=asked)))
+            told = _left_out(settings, rows, trains=trains, budget=budget, asked=asked)
+            return Sizes(settings, least, tuple(told))
     sizes = " with these sizes" if asked else ""
     raise UserError(
         f"A budget of {budget:g} s is too small: the smallest audit of this model{sizes} takes about "
@@ -165,33 +170,38 @@ def _fewer(settings: Mapping[str, Any], costs: Mapping[str, Any], least: int) ->
     return {
         name: max(least, int(texts * _SLOW * total / cost))
         for name, cost in each.items()
-        if cost > _SLOW * total and len(each) > 4 and texts > least
+        if cost > _SLOW * total and len(each) > 4 and texts > least and cost * texts > _PATIENCE
     }
 
 
 def _left_out(
     settings: Mapping[str, Any], rows: int, *, trains: bool, budget: float | None, asked: Mapping[str, Any]
 ) -> Sequence[str]:
-    why = "the budget" if budget is not None else "the usual size"
+    usual = "the budget" if budget is not None else "the usual size"
+
+    def why(name: str, enough: int = 0) -> str:
+        return "as asked" if name in asked else "there are too few texts" if rows < enough else usual
+
     notes = []
     if settings["texts"] < rows:
-        reason = "as asked" if "texts" in asked else why
-        notes.append(f"{rows - settings['texts']:,} of {rows:,} texts were not explained ({reason})")
+        notes.append(f"{rows - settings['texts']:,} of {rows:,} texts were not explained ({why('texts')})")
     for name, number in settings.get("fewer", {}).items():
         if number < settings["texts"]:
             notes.append(f"{name} is slow and was asked about {number} texts")
-    if trains and settings["pool"] < 100:
-        few = "there are too few texts" if rows < 100 else why
-        notes.append(f"no models were trained on planted evidence ({few})")
-    if trains and not settings["companion"]:
-        few = "there are too few texts" if rows < ENOUGH else why
-        notes.append(f"no companion was trained with hidden words ({few})")
-    if trains and not settings["relatives"]:
-        few = "there are too few texts" if rows < ENOUGH else why
-        notes.append(f"no model was trained from another seed, nor on random labels ({few})")
+    if "trained" in asked and not asked["trained"]:
+        notes.append("no model was trained: neither with planted evidence, nor with hidden words, nor again (as asked)")
+    few = settings["pool"] < 100  # of which all models would be trained
+    if trains and few:
+        notes.append(f"no models were trained on planted evidence ({why('pool', 100)})")
+    if trains and (few or not settings["companion"]):
+        reason = why("pool" if few else "companion", ENOUGH)
+        notes.append(f"no companion was trained with hidden words ({reason})")
+    if trains and (few or not settings["relatives"]):
+        reason = why("pool" if few else "relatives", ENOUGH)
+        notes.append(f"no model was trained from another seed, nor on random labels ({reason})")
     if not settings["layerwise"]:
-        notes.append(f"weights were randomised all at once, not layer by layer ({why})")
-    if trains and not settings["retrained"]:
+        notes.append(f"weights were randomised all at once, not layer by layer ({why('layerwise')})")
+    if trains and not few and not settings["retrained"]:
         more = "--set retrained=3 does, and takes long"
         notes.append(f"no model was trained again without the words called important (Recursive ROAR): {more}")
     return notes

@@ -18,7 +18,7 @@ from trueness.papers.recursive_roar.study import retraining
 from trueness.protocols.levels import LEVELS
 from trueness.studies.model_tasks import base_models
 from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import Distinct, Ratio, Several, Study, TextExplainerName, refused
+from trueness.studies.schema import Distinct, Several, Study, TextExplainerName, refused
 
 FOILS = ("random", "blurred[leave-one-out]", "token-number")
 """What knows nothing, what points less exactly than it could, and what looks at the words alone: all must fail."""
@@ -59,7 +59,7 @@ class AuditStudy(Study):
     layerwise: int = Field(default=10, ge=0)
     """Texts explained while layers are randomised one after another."""
     smooth: int = Field(default=3, ge=0)
-    levels: list[Ratio] = Field(default_factory=lambda: list(LEVELS))
+    levels: Several[Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=lambda: list(LEVELS))
     """Shares of words that are hidden."""
     pool: int = Field(default=1000, ge=0)
     """Texts that evidence is planted in; with fewer than 100 none is."""
@@ -127,7 +127,10 @@ def audit_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
     foils = [name for name in names if name in study.foils]
     made.add("examples", tasks.examples(all_said, explainers=names, foils=foils, shown=study.shown, **common))
     about = {"model": model if isinstance(model, str) else model.name, "data": Path(dataset).name}
-    why = "a function has no weights to train" if like is None else "no models were trained with planted evidence"
+    why = "a function has no weights to train"
+    if like is not None:
+        why = "no models were trained with planted evidence"
+        why += "" if study.pool >= 100 else ": that takes 100 texts, and a larger budget or none"
     return verdict(
         {"texts": [texts], **made.inputs},
         explainers=names,
@@ -198,7 +201,7 @@ def texts_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
     )
 
 
-@task("audit/verdict", version=5, light=True)
+@task("audit/verdict", version=6, light=True)
 def verdict(inputs: Mapping[str, list[Stored]], **how: Any) -> dict[str, Any]:
     """Every explainer judged; what can be said is in `gather`."""
     from trueness.audits.gathering import gather

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueness import plugins
 from trueness.engine import Store, write_atomically
-from trueness.engine.encoding import bytes_digest
+from trueness.engine.encoding import bytes_digest, path_digest
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,18 +36,18 @@ def subject(model: str | Path, family: str | None = None) -> Path | str:
 
 
 def opened(model: Path | str, family: str | None, device: str) -> Classifier:
-    """The classifier; a worker opens it once for all its tasks."""
-    return _opened(str(model), family, device, isinstance(model, Path))
+    """The classifier; a worker opens it once for all its tasks, and again when it has changed."""
+    from trueness.models.black_box import BLACK_BOXES
+
+    return _opened(model, family, device, path_digest(model) if isinstance(model, Path) else BLACK_BOXES[model])
 
 
 @functools.lru_cache(maxsize=1)
-def _opened(model: str, family: str | None, device: str, folder: bool) -> Classifier:
+def _opened(model: Path | str, family: str | None, device: str, content: object) -> Classifier:  # noqa: ARG001
     from trueness.models.black_box import load_black_box
     from trueness.models.families import load_model
 
-    if folder:
-        return load_model(Path(model), device, family)
-    return load_black_box(model)
+    return load_model(model, device, family) if isinstance(model, Path) else load_black_box(model)
 
 
 def training_of(model: Path | str, family: str | None) -> dict[str, Any] | None:
@@ -128,8 +128,6 @@ def kept_model(model: Any, store: Path) -> str | Path:
         names = tuple(str(network.config.id2label[number]) for number in range(network.config.num_labels))
         model = TransformerModel(Transformer(network), Subwords(tokenizer, longest_text(network, tokenizer)), names)
     if hasattr(model, "save") and hasattr(model, "network"):
-        from trueness.engine.encoding import path_digest
-
         Store.open(store, create=True)
         with tempfile.TemporaryDirectory(dir=make_inputs(store)) as folder:
             saved: Path = model.save(Path(folder) / "model")

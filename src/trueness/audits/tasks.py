@@ -16,7 +16,7 @@ from trueness.explainers import TEXT_EXPLAINERS
 from trueness.studies.text_tasks import small
 
 
-@task("audit/texts", version=2)
+@task("audit/texts", version=3)
 def texts(
     inputs: Mapping[str, Any],  # noqa: ARG001  # every task takes its inputs; this one has none
     *,
@@ -72,6 +72,7 @@ def texts(
         "accuracy": accuracy,
         "labelled": int(known.sum()),
         "rows": len(given.texts),
+        "warnings": [note.rstrip(".") for note in getattr(classifier, "notes", ())],
     }
     said = {"probability": before.astype(np.float32), "harmless": harmless}
     return {"texts": table, "about": about, "said": said}

@@ -110,7 +110,7 @@ def _learned(trained: Classifier, examples: Sequence[TextExample]) -> bool:
     return learned([one.label for one in examples], said)[0]
 
 
-@task("audit/companion-removed", version=6)
+@task("audit/companion-removed", version=7)
 def companion_removed(
     inputs: Mapping[str, Stored],
     *,

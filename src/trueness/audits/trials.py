@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from trueness.stats.marks import Against, crossed_against, mean_against, ratio_against
+from trueness.stats.marks import SMALL, Against, crossed_against, mean_against, ratio_against, share_against
 from trueness.stats.undefined import Floats
 
 DEPENDS, PLANTED, REMOVAL, REPEATS, ATTENTION, INFORMATIVE = TRIALS = (
@@ -36,9 +36,13 @@ FOUND = 0.75
 ALIKE = math.sqrt(0.5)
 """Correlation: more than half of the picture (of its variance) comes back."""
 SAME = 0.99
-"""Correlation: alone or in a batch, the same picture."""
+"""Correlation: the same picture."""
+MOST = 0.75
+"""Of the texts: explained alike alone and in a batch."""
 APART = 0.05
 """Of the distance between a random order and the best order found: what tells a method from a foil."""
+CROWDED = 1 - 2 * APART
+"""A foil that reaches more of the best order found counts for so much: a method within `APART` of it passes."""
 MOVED = 0.01
 """Total variation of the model's own output under random weights, below which these tell nothing."""
 NEEDED = 0.05
@@ -63,6 +67,8 @@ class Measured:
     least: float = -math.inf
     """The least that the number can be."""
     unit: str = "texts"
+    size: str = "texts"
+    """The size of an audit that says how many."""
     fewest: int = 30
     """Below so many nothing is decided."""
     reason: str = ""
@@ -102,8 +108,6 @@ class Measurements:
     edited: Floats
     random: bool = False
     """Whether the method draws at random."""
-    searched: Floats = field(default_factory=lambda: np.zeros(0))
-    """Of some texts: where its comprehensiveness lies between the worst and the best order there is, 0 to 1."""
     stranger: Floats | None = None
     """How much less the explanation of a model trained on random labels is like it than it is like itself."""
     detection: Floats | None = None
@@ -125,10 +129,11 @@ def depends(facts: Measurements) -> Line:
         return Line(DEPENDS, missing="this model says nearly the same with random weights, so that nothing can be told")
     fall = "fall of the correlation with itself when the model"
     about = f"{fall}'s weights are put into random order"
-    checks = [Measured("all weights at once", about, mean_against(facts.change, CHANGE), null=0.0)]
+    checks = [Measured("all weights at once", about, mean_against(facts.change, CHANGE), null=0.0, size="randomised")]
     if facts.stranger is not None:
         about = f"{fall} was trained on labels dealt out at random"
-        checks.append(Measured("random labels", about, mean_against(facts.stranger, CHANGE), null=0.0))
+        found = mean_against(facts.stranger, CHANGE)
+        checks.append(Measured("random labels", about, found, null=0.0, size="relatives"))
     return Line(DEPENDS, checks, notes=facts.notes.get(DEPENDS, ()))
 
 
@@ -145,6 +150,7 @@ def planted(facts: Measurements, missing: str = "", *, required: bool = True, tr
         null=0.5,
         least=0.0,
         best=1.0,
+        size="found",
         unit=f"texts, and {models} models",
         reason="" if found is not None else f"{models} of the models used the evidence, two are needed",
     )
@@ -153,7 +159,7 @@ def planted(facts: Measurements, missing: str = "", *, required: bool = True, tr
 
 def removal(facts: Measurements, best: Floats) -> Line:
     """Does it cost the model more to hide what is called important than what is not?"""
-    nothing = "hiding words hardly changes what this model says, in whatever order"
+    nothing = "hiding words hardly changes what {} says, in whatever order"
     share = "of what the best order found costs; a random order costs 0"
     checks = [
         Measured(
@@ -162,7 +168,7 @@ def removal(facts: Measurements, best: Floats) -> Line:
             ratio_against(facts.cost, best[: len(facts.cost)], COST),
             null=0.0,
             best=1.0,
-            reason=nothing,
+            reason=nothing.format("this model"),
         )
     ]
     if facts.companion is not None and facts.companion_best is not None:
@@ -174,7 +180,8 @@ def removal(facts: Measurements, best: Floats) -> Line:
                 ratio_against(facts.companion, facts.companion_best, COST),
                 null=0.0,
                 best=1.0,
-                reason=nothing,
+                size="companion",
+                reason=nothing.format("the companion"),
             )
         )
     return Line(REMOVAL, checks, notes=facts.notes.get(REMOVAL, ()))
@@ -186,7 +193,8 @@ def repeats(facts: Measurements) -> Line:
     checks = []
     if facts.random:
         about = f"{again} when the method draws anew"
-        checks.append(Measured("another draw", about, mean_against(facts.ceiling, ALIKE), null=0.0, best=1.0))
+        found = mean_against(facts.ceiling, ALIKE)
+        checks.append(Measured("another draw", about, found, null=0.0, best=1.0, size="again"))
     checks += [
         Measured(
             "after a harmless edit",
@@ -194,11 +202,20 @@ def repeats(facts: Measurements) -> Line:
             ratio_against(facts.edited, facts.ceiling[: len(facts.edited)], ALIKE),
             null=0.0,
             best=1.0,
+            size="edits",
             reason="the method does not even repeat itself on the same text"
             if facts.random
             else "no text could be edited without changing what the model says",
         ),
-        Measured("alone or in a batch", again, mean_against(facts.alone, SAME), null=0.0, best=1.0, fewest=10),
+        Measured(
+            "alone or in a batch",
+            f"share of the texts that are explained alike alone and in a batch (correlation above {SAME})",
+            share_against(np.where(np.isfinite(facts.alone), facts.alone > SAME, np.nan), MOST),
+            null=0.0,
+            least=0.0,
+            best=1.0,
+            size="single",
+        ),
     ]
     return Line(REPEATS, checks, notes=facts.notes.get(REPEATS, ()))
 
@@ -213,15 +230,15 @@ def attention(facts: Measurements) -> Line | None:
         about = "change of the output when the weights are dealt out to other words"
         checks.append(_share("permuted", about, mean_against(facts.need["permuted"], NEEDED)))
     if "divergence" in facts.need:
-        alone = (facts.need["divergence"] < DIFFERENT).astype(np.float64)
+        alone = np.where(np.isfinite(facts.need["divergence"]), facts.need["divergence"] < DIFFERENT, np.nan)
         about = "share of the texts in which no clearly different attention gives the same output"
-        checks.append(_share("no other attention does", about, mean_against(alone, UNIQUE)))
+        checks.append(_share("no other attention does", about, share_against(alone, UNIQUE)))
     return Line(ATTENTION, checks, notes=facts.notes.get(ATTENTION, ())) if checks else None
 
 
 def _share(name: str, about: str, found: Against | None) -> Measured:
     """What lies between 0 and 1."""
-    return Measured(name, about, found, null=0.0, least=0.0, best=1.0)
+    return Measured(name, about, found, null=0.0, least=0.0, best=1.0, size="randomised")
 
 
 def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[str], best: Mapping[str, Floats]) -> Line:
@@ -238,8 +255,12 @@ def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[st
             continue
         rival = max(rivals, key=lambda values: float(values.mean()))
         n = min(len(read(own)), len(rival))
-        found = ratio_against(read(own)[:n] - rival[:n], best[scale][:n], APART)
+        rival, most = rival[:n], best[scale][:n]
         about = f"lead over the better of {' and '.join(foils)} by {what}, as a share of the best order found"
+        if name not in foils and most.sum() > SMALL and rival.sum() > CROWDED * most.sum():
+            rival = rival * (CROWDED * most.sum() / rival.sum())
+            about += f", of which a foil counts for {CROWDED:.2f} at most: there is no room for a lead beyond"
+        found = ratio_against(read(own)[:n] - rival, most, APART)
         reason = "hiding words hardly changes what this model says, in whatever order"
         checks.append(Measured(what, about, found, null=0.0, reason=reason))
     beside = [facts[foil].detection for foil in foils if foil in facts]
@@ -248,15 +269,18 @@ def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[st
         rival = max(known, key=lambda values: float(np.nanmean(values)))
         found = crossed_against(own.detection - rival, APART)
         about = f"lead over the better of {' and '.join(foils)} in finding planted words (AUROC)"
-        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models"))
+        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models", size="found"))
     return Line(INFORMATIVE, checks, rule="any", notes=own.notes.get(INFORMATIVE, ()))
 
 
 def learned(wanted: npt.ArrayLike, said: npt.ArrayLike) -> tuple[bool, float, float]:
-    """Whether a model names the classes that it was to learn: how often it does, and how often guessing would."""
+    """Whether a model names the classes that it was to learn: how often it does, and how often guessing would.
+
+    Where there is one class only, guessing is right as well, and nothing shows that anything was learned.
+    """
     classes, named = np.asarray(wanted), np.asarray(said)
-    right, guessed = float((classes == named).mean()), float(np.bincount(classes).max()) / len(classes)
-    return right - guessed >= LEARNED * (1 - guessed), right, guessed
+    wrong, others = int((classes != named).sum()), len(classes) - int(np.bincount(classes).max())
+    return others > 0 and wrong <= LEARNED * others, 1 - wrong / len(classes), 1 - others / len(classes)
 
 
 def best_found(costs: Sequence[Floats]) -> Floats:

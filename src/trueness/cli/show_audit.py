@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trueness.audits.trials import ON_COMPANION
-from trueness.audits.verdict import Audit, Trial
+from trueness.audits.verdict import Audit, Judged, Trial
 from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
 from trueness.cli.options import as_flags
@@ -30,8 +30,9 @@ def audit(found: Audit) -> None:
         if not one.foil:
             trial = one.trial(one.decided_by)
             why = trial.reason if trial is not None else "It passed all required trials."
-            more = one.settle.replace(f"“{one.decided_by}”: {why}", "").strip()  # not twice
-            console.print(f"{one.explainer}: {one.decision}. {why} {more}".rstrip())
+            more = "" if why.rstrip(".") in one.settle and len(_open(one)) == 1 else one.settle
+            why = "" if why.rstrip(".") in one.settle and more else why  # not twice
+            console.print(" ".join(said for said in (f"{one.explainer}: {one.decision}.", why, more) if said))
     for (trial_name, why), names_of in _left_open(found).items():
         console.print(f"{trial_name}, {', '.join(names_of)}: {why}")
     for group in found.ties:
@@ -43,6 +44,10 @@ def audit(found: Audit) -> None:
     for what in found.left_out:
         console.print(f"Left out: {what}.")
     console.print("An audit gives evidence; it makes nothing compliant.")
+
+
+def _open(one: Judged) -> list[Trial]:
+    return [trial for trial in one.trials if trial.required and trial.answer == "cannot tell"]
 
 
 def _left_open(found: Audit) -> dict[tuple[str, str], list[str]]:

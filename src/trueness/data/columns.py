@@ -21,6 +21,8 @@ PARTNERS = {
     "question1": ("question2",),
 }
 """Names of a first text, and of the second that goes with it."""
+_LONGEST = 40
+"""Characters of a name that a message shows; where a line of names is missing they are whole texts."""
 _TEXTS: tuple[Sequence[str], ...] = (
     ("text",),
     (
@@ -104,15 +106,19 @@ def choose_columns(
         what for what, name in (("label", label), ("text", text)) if name is None and (labelled or what == "text")
     ]
     if missing:
-        have = f"it has {', '.join(names)}" if names else "it is empty"
+        have = f"it has {', '.join(map(_shortened, names))}" if names else "it is empty"
         way = " and ".join("text_column" if what == "text" else "label_column" for what in missing)
         raise UserError(
             f"{where}: there is no column {' and no column '.join(missing)}; {have}"
-            f"{f' (rename it, or choose it with {way})' if names else ''}."
+            f"{f' (rename it, or choose it with {way}; a table begins with a line of names)' if names else ''}."
         )
     assert text is not None
     text_b = asked.text_b if asked.text_b is not None else _partner(text, names, [label or ""])
     return Columns(text, text_b or None, label or None)
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
 
 
 def _plain(name: str) -> str:

@@ -82,7 +82,8 @@ def read_texts(
     """
     asked = Columns(text_column, text_b_column, label_column)
     name, rows, notes = _opened(source, split, asked, root)
-    return _kept(name, rows if label_column != "" else _without_labels(rows), notes)
+    unread = label_column == ""
+    return _kept(name, _without_labels(rows) if unread else rows, notes, unread=unread)
 
 
 def as_dataset(
@@ -228,8 +229,8 @@ def _listed(items: list[Any], asked: Columns) -> tuple[str, _Rows, list[str]]:
     return name, found, notes
 
 
-def _kept(name: str, rows: _Rows, notes: list[str]) -> Texts:
-    """The rows that can be used, and how many could not."""
+def _kept(name: str, rows: _Rows, notes: list[str], *, unread: bool = False) -> Texts:
+    """The rows that can be used, and how many could not; labels may be `unread`."""
     texts: dict[tuple[str, str | None], Text] = {}
     faults, labels, gaps = Faults(), Faults(), list[str]()
     again = differing = total = 0
@@ -259,6 +260,8 @@ def _kept(name: str, rows: _Rows, notes: list[str]) -> Texts:
         told = f", {differing:,} of them with another label" if differing else ""
         notes = [*notes, f"{again:,} of {total:,} rows left out: the text stood in a row before{told}"]
     about_labels = _told_of_labels(list(texts.values()), labels, told_gaps(gaps))
+    if unread:
+        about_labels = iter(["labels were not read, as asked"])
     return Texts(name, tuple(texts.values()), (*notes, *about_labels))
 
 

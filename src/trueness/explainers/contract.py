@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from trueness.boundary import calling
 from trueness.errors import Unsupported, UserError
+from trueness.explainers.untouched import untouched
 from trueness.registry import Registry
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
         _check_needs(self.facts, model, name)
         code = self.function if isinstance(self, _Function) else attribute
         ours = code.__module__.startswith("trueness.")
-        with contextlib.nullcontext() if ours else calling(name, code):
+        with contextlib.nullcontext() if ours else _guarded(model, name, code):
             scores = attribute(self, model, batch, target)
         wanted = tuple(batch.mask.shape)
         if not isinstance(scores, torch.Tensor):
@@ -90,6 +92,13 @@ def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return scores
 
     return checked
+
+
+@contextlib.contextmanager
+def _guarded(model: Network, name: str, code: Callable[..., Any]) -> Iterator[None]:
+    """For somebody else's code: its mistakes are told as its own, and the model is what it was."""
+    with untouched(model, name), calling(name, code):
+        yield
 
 
 def _check_needs(facts: Facts, model: Network, name: str) -> None:
@@ -130,9 +139,13 @@ def as_explainer(thing: Any, name: str) -> Explainer:
             inspect.signature(thing).bind()
         except TypeError as error:
             raise UserError(f"{name} needs settings ({error}): write {name}[key=value].") from error
+        if thing.facts.random:
+            _check_seed(thing, name)
         with calling(name, thing):
             return thing()
     if isinstance(thing, Explainer):
+        if thing.facts.random:
+            _check_seed(type(thing), name)
         _check_takes(type(thing).attribute, f"{name}.attribute", "self", "model", "batch", "target")
         return thing
     if isinstance(thing, types.FunctionType | functools.partial):
@@ -141,6 +154,16 @@ def as_explainer(thing: Any, name: str) -> Explainer:
         made: Explainer = type(name, (_Function,), {"facts": facts})(thing)
         return made
     raise UserError(f"{name} is no explainer: it must be a function of model, batch and target, or an Explainer.")
+
+
+def _check_seed(kind: type[Explainer], name: str) -> None:
+    """Refuse what draws at random and cannot be made to draw anew."""
+    if not (
+        dataclasses.is_dataclass(kind) and any(one.name == "seed" and one.init for one in dataclasses.fields(kind))
+    ):
+        raise UserError(
+            f"{name} declares random=True: make it a dataclass with a field seed, as other draws are made by."
+        )
 
 
 def _check_takes(function: Callable[..., Any], name: str, *given: str, **named: int) -> None:

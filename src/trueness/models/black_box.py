@@ -32,7 +32,7 @@ _REMEMBERED = 1 << 18
 _HIDDEN = frozenset((PAD, BEGIN, END, MASK))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Predictor:
     """A function from texts to probabilities, what it is called, and its classes where it says them."""
 
