@@ -1,25 +1,30 @@
 """Whole audits of tiny models, in one thread; the rule by hand; sizes; models whose right explanation is known."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import trueness as tn
 from tests.audit import repetitions, tiny
 from tests.audit.small_audits import audit as by_hand
 from tests.audit.small_audits import judged as verdict_by_hand
+from trueness.api.audits import failed_for_good
 from trueness.audits import sizes
 from trueness.audits.judging import FEWEST, in_order, judge
 from trueness.audits.leaderboard import audits_in, leaderboard
 from trueness.audits.study import FOILS
 from trueness.audits.trials import PLANTED, REMOVAL, TRIALS, Line, Measured, Measurements
+from trueness.audits.verdict import Check, Judged, Trial
 from trueness.engine import Store
 from trueness.errors import UserError
 from trueness.models.black_box import load_black_box
 from trueness.models.families import load_model
+from trueness.models.recipes import Recipe
 from trueness.stats import holm
 from trueness.stats.marks import Against
 
@@ -87,6 +92,159 @@ def test_report(first, tmp_path):
     assert [one["explainer"] for one in plain["explainers"]] == [one.explainer for one in first.explainers]
     with pytest.raises(UserError, match=r"ends in \.html"):
         first.report(tmp_path / "audit.txt")
+
+
+def test_it_is_asked_about_what_is_named_not_about_what_lay_there_before(place, tmp_path):
+    """Model and texts are renamed, and others take their places: an audit of the renamed ones is about them."""
+    how = {"explainers": ["leave-one-out"], "store": tmp_path / "store"}
+    shutil.copytree(place / "model", tmp_path / "model")
+    tiny.write_csv(tmp_path / "now.csv", tiny.make_rows(40))
+    before = run(tmp_path / "model", tmp_path / "now.csv", **how)
+    (tmp_path / "model").rename(tmp_path / "kept")
+    (tmp_path / "now.csv").rename(tmp_path / "old.csv")
+    other = tn.train("average-additive", str(place / "data"), recipe=Recipe(epochs=0), hidden=4, embedding=8, seed=5)
+    other.save(tmp_path / "model")
+    tiny.write_csv(tmp_path / "now.csv", tiny.make_rows(50, seed=9))
+    renamed = run(tmp_path / "kept", tmp_path / "old.csv", **how)
+    assert (renamed.model, renamed.data) == ("kept", "old.csv")
+    assert renamed.accuracy == before.accuracy
+    assert renamed.explainers == tuple(
+        one.model_copy(update={"seconds": mine.seconds})
+        for one, mine in zip(before.explainers, renamed.explainers, strict=True)
+    )
+    (tmp_path / "now.csv").unlink()
+    assert run(tmp_path / "kept", tmp_path / "old.csv", **how).examples == renamed.examples
+
+
+def test_a_model_that_changed_in_one_session_is_opened_again(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = tiny.PREDICT
+    (tmp_path / "swap.py").write_text(text)
+    tiny.write_csv(tmp_path / "texts.csv", tiny.make_rows(60))
+    how = {"explainers": ["leave-one-out"], "store": tmp_path / "store"}
+    assert run("swap.py:predict", "texts.csv", **how).accuracy == 1.0
+    (tmp_path / "swap.py").write_text(text.replace("[bad / (good + bad), good /", "[good / (good + bad), bad /"))
+    assert run("swap.py:predict", "texts.csv", **how).accuracy == 0.0
+    (tmp_path / "swap.py").write_text(
+        text.replace("('no', 'yes')", "('n', 'y')").replace('("no", "yes")', '("n", "y")')
+    )
+    with pytest.raises(UserError, match="name the classes of swap\\.py:predict"):
+        run("swap.py:predict", "texts.csv", **how)
+    (tmp_path / "swap.py").write_text(text)
+    assert run("swap.py:predict", "texts.csv", **how).accuracy == 1.0
+    shutil.copytree(place / "model", tmp_path / "model")
+    first = run(tmp_path / "model", "texts.csv", **how).accuracy
+    weights = tmp_path / "model" / "weights.safetensors"
+    turned = {name: -tensor if "output" in name else tensor for name, tensor in load_file(weights).items()}
+    assert turned != {}
+    save_file(turned, weights)
+    assert run(tmp_path / "model", "texts.csv", **how).accuracy < first
+
+
+def test_an_explainer_that_changes_the_model_is_refused_and_spoils_nothing(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.py").write_text(
+        "import torch\n\n"
+        "def scaled(model, batch, target):\n"
+        "    for one in model.parameters():\n        one.data.mul_(3)\n"
+        "    return torch.zeros(batch.mask.shape)\n\n"
+        "def hooked(model, batch, target):\n"
+        "    model.register_forward_hook(lambda *_: None)\n    return torch.zeros(batch.mask.shape)\n\n"
+        "def trains(model, batch, target):\n    model.train()\n    return torch.zeros(batch.mask.shape)\n"
+    )
+    tiny.write_csv(tmp_path / "texts.csv", tiny.make_rows(40))
+    how = {"store": tmp_path / "store"}
+    for name, what in (("scaled", "the numbers of"), ("hooked", "a hook of"), ("trains", "whether it is in training")):
+        with pytest.raises(UserError, match=f"bad.py:{name} changed the model that it explains \\({what}"):
+            run(place / "model", "texts.csv", explainers=[f"bad.py:{name}", "leave-one-out"], **how)
+    alone = run(place / "model", "texts.csv", explainers=["leave-one-out"], **how)
+    clean = run(place / "model", "texts.csv", explainers=["leave-one-out"], store=tmp_path / "clean")
+    assert without_cost(alone) == without_cost(clean)
+
+
+def test_a_function_that_answers_at_random_is_warned_of(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dice.py").write_text(
+        "import random\n\ndef predict(texts):\n    return [[p, 1 - p] for p in (random.random() for _ in texts)]\n"
+    )
+    tiny.write_csv(tmp_path / "texts.csv", [(text,) for text, _ in tiny.make_rows(40)], names=("text",))
+    found = run("dice.py:predict", "texts.csv", tmp_path / "store", explainers=["leave-one-out"])
+    assert [one for one in found.warnings if "dice.py:predict gives a text other probabilities when asked again" in one]
+
+
+def test_a_right_explanation_of_one_word_among_many_may_be_shown(tmp_path, monkeypatch):
+    """A blurred copy ranks that word first as well: it leaves no room for a lead, and refuses nobody."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "key.py").write_text(tiny.PREDICT)
+    rng = np.random.default_rng(3)
+    rows = []
+    for index in range(150):
+        words = rng.choice(tiny.FILLER, rng.integers(15, 31)).tolist()
+        words[rng.integers(len(words))] = ("bad", "good")[index % 2]
+        rows.append((" ".join(words), ("no", "yes")[index % 2]))
+    tiny.write_csv(tmp_path / "long.csv", rows)
+    sizes_of = {"texts": 150, "levels": [0.1, 0.2, 0.5]}
+    found = run("key.py:predict", "long.csv", tmp_path / "store", explainers=["leave-one-out"], **sizes_of)
+    assert found.may_be_shown == ["leave-one-out"]
+    (lead,) = [one for one in found["leave-one-out"].trial("informative").checks if one.name == "hiding words"]
+    assert lead.value == pytest.approx(0.1, abs=0.02)
+    assert "of which a foil counts for 0.90 at most" in lead.measure
+    assert {one.decision for one in found.explainers if one.foil} == {"must not be shown"}
+
+
+def test_a_function_that_is_sure_of_everything_is_explained_where_hiding_words_moves_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sure.py").write_text(
+        "def predict(texts):\n    return [[0.05, 0.95] if 'good' in text.split() else [0.5, 0.5] for text in texts]\n"
+    )
+    rows = [(text.replace("bad", "good"),) for text, _ in tiny.make_rows(60)]
+    tiny.write_csv(tmp_path / "texts.csv", rows, names=("text",))
+    found = run("sure.py:predict", "texts.csv", tmp_path / "store", explainers=["leave-one-out"])
+    assert not [one for one in found.warnings if "says the same" in one]
+    assert found["leave-one-out"].trial(REMOVAL).answer == "pass"
+
+
+def test_a_budget_trains_no_model_only_where_all_failed_for_good():
+    def failed(trial, p_value, answer="fail"):
+        check = Check(name="one", measure="m", answer=answer, value=0.0, low=0.0, high=0.0, mark=0.25, p_value=p_value)
+        told = Trial(name=trial, answer=answer, reason="r", checks=(check,))
+        return Judged(explainer="mine", decision="must not be shown", decided_by=trial, trials=(told,))
+
+    assert failed_for_good(failed(REMOVAL, 0.001), 24)
+    assert not failed_for_good(failed(REMOVAL, 0.003), 24), "more checks would be corrected for"
+    assert not failed_for_good(failed("informative", 1e-9), 24), "a check that is to come may pass"
+    assert not failed_for_good(failed(REMOVAL, 1e-9, "pass"), 24)
+
+
+def test_sizes_that_were_asked_for_are_told_as_such_and_end_where_the_texts_do():
+    costs = {"open": 1.0, "look": 1e-3, "learn": 1e-3, "layers": 3, "explainers": {"gradient": 1e-3, "random": 1e-4}}
+
+    def told(rows=500, trains=True, **asked):
+        found = sizes.choose(costs, rows, 2, trains=trains, budget=None, asked=asked)
+        return found, " ".join(found.left_out)
+
+    found, _ = told(texts=100_000)
+    assert found.settings["texts"] == 500
+    _, text = told(companion=0)
+    assert "no companion was trained with hidden words (as asked)" in text
+    _, text = told(pool=50)
+    assert "no companion was trained with hidden words (as asked)" in text
+    assert "no models were trained on planted evidence (as asked)" in text
+    found, text = told(trained=False)
+    assert "no model was trained: neither with planted evidence, nor with hidden words, nor again (as asked)" in text
+    assert "retrained=3" not in text
+    assert found.seconds < told()[0].seconds
+    function = {**costs, "layers": 0}
+    assert sizes.parts(found.settings, function, trains=False)["random weights"] == 0
+
+
+def test_methods_are_slow_only_where_they_take_long():
+    quick = {"lime": 1e-3, "gradient": 1e-4, "random": 1e-4, "occlusion": 1e-4, "attention": 1e-4}
+    costs = {"open": 1.0, "look": 1e-3, "learn": 1e-3, "layers": 3, "explainers": quick}
+    how = {"trains": False, "budget": None, "asked": {}}
+    assert sizes.choose(costs, 500, 2, **how).settings["fewer"] == {}
+    slow = {name: 1000 * seconds for name, seconds in quick.items()}
+    assert list(sizes.choose({**costs, "explainers": slow}, 500, 2, **how).settings["fewer"]) == ["lime"]
 
 
 def test_a_black_box(place, tmp_path, monkeypatch):

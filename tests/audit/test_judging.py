@@ -48,6 +48,35 @@ def test_an_interval_ends_where_the_scale_does_unless_the_value_is_beyond_it(val
     assert judged.trials[0].checks[0].high == pytest.approx(high)
 
 
+def test_what_few_texts_carry_is_not_decided_and_the_size_to_raise_is_named():
+    few = Against(0.9, 0.8, 1.0, 0.25, 1e-9, 100, 0.95, carriers=10.0)
+    line = Line("removal costs", (Measured("hidden", "cost", few, size="companion"),))
+    found = judge({"mine": [line]}, ())["mine"]
+    assert found.decision == "cannot tell"
+    assert "about 10 of 100 texts carry nearly all of it" in found.trials[0].reason
+    assert "--set companion=300" in found.settle
+    enough = replace(few, carriers=30.0)
+    line = Line("removal costs", (Measured("hidden", "cost", enough),))
+    assert judge({"mine": [line]}, ())["mine"].decision == "may be shown"
+
+
+def test_what_no_verdict_depends_on_and_nothing_was_measured_of_was_not_possible():
+    line = Line("removal costs", (check("one", 500, 1e-9),))
+    away = Line("depends on the model", missing="a function has no weights", required=False)
+    found = judge({"mine": [line, away]}, ())["mine"]
+    assert found.decision == "may be shown"
+    assert [trial.possible for trial in found.trials] == [True, False]
+    needed = judge({"mine": [line, replace(away, required=True)]}, ())["mine"]
+    assert needed.decision == "cannot tell"
+    assert [trial.possible for trial in needed.trials] == [True, True]
+
+
+def test_of_checks_of_which_one_suffices_the_nearest_is_advised():
+    line = Line("informative", (check("far", 100, 0.9), check("near", 100, 0.2)), rule="any")
+    assert "“near” with about" in judge({"mine": [line]}, ())["mine"].settle
+    assert "“far” with" not in judge({"mine": [line]}, ())["mine"].settle
+
+
 def test_a_value_at_its_mark_is_not_to_be_settled():
     found = judge({"mine": [Line("removal costs", (check("open", 100, 0.95),))]}, ())["mine"]
     assert "more texts would hardly settle it" in found.settle

@@ -176,13 +176,13 @@ def _cheap_first(
     target = plan(cheap)
     check_done(engine.run([target], store, pool, listener=listener))
     found = [one for one in read_audit(store, target).explainers if not one.foil]
-    if not all(_failed_for_good(one, _TO_COME * len(found)) for one in found):
+    if not all(failed_for_good(one, _TO_COME * len(found)) for one in found):
         return study, left_out
     why = "no models were trained: every explainer failed a trial that needs none, and no other could change that"
     return cheap, (*left_out, why)
 
 
-def _failed_for_good(one: Judged, to_come: int) -> bool:
+def failed_for_good(one: Judged, to_come: int) -> bool:
     """Whether it failed a trial that all checks have to pass, also if so many checks more are corrected for.
 
     Holm's correction multiplies a p-value by at most 1 + `to_come` more then. *Informative* needs one check of several,

@@ -24,10 +24,13 @@ def companion(stored: Sequence[Stored]) -> tuple[bool, tuple[str, ...]]:
     says = f"it names the class that your model names in {told['right']:.0%} of {told['texts']} texts explained on it"
     if told["enough"]:
         return True, (f"The companion, a model trained with words hidden, says what your model says: {says}.",)
-    guess = f"always the most frequent class would do so in {told['guessed']:.0%}"
-    return False, (
-        f"The companion, a model trained with words hidden, learned too little to be asked: {says}, {guess}.",
-    )
+    if told["guessed"] == 1:
+        one = f"your model names one class in all {told['texts']} texts explained on it"
+        why = f"cannot be asked: {one}, so that nothing shows whether it learned anything"
+    else:
+        guess = f"always the most frequent class would do so in {told['guessed']:.0%}"
+        why = f"learned too little to be asked: {says}, {guess}"
+    return False, (f"The companion, a model trained with words hidden, {why}.",)
 
 
 def alike_twin(stored: Sequence[Stored], place: int) -> tuple[str, ...]:
