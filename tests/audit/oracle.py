@@ -59,6 +59,24 @@ def make_texts(rng, number, low=8, high=16):
     ]
 
 
+def make_sparse_model():
+    """Two words alone weigh anything, one for each class."""
+    model = make_model(np.random.default_rng(0), scale=0.0)
+    with torch.no_grad():
+        model.network.embedding.weight[-WORDS : -WORDS + 2, 0] = torch.tensor([3.0, -3.0])
+    return model
+
+
+def make_sparse_texts(rng, number, low=15, high=31):
+    """One word that decides among many that weigh nothing, at any place."""
+    texts = []
+    for _ in range(number):
+        words = [f"w{word}" for word in rng.integers(2, WORDS, rng.integers(low, high))]
+        words[rng.integers(len(words))] = f"w{rng.integers(2)}"
+        texts.append(TextExample(tuple(words), 0))
+    return texts
+
+
 class Right(Explainer):
     """The weight of each word, for or against the class."""
 

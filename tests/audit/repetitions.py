@@ -8,6 +8,7 @@ import collections
 import json
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ from tests.audit.oracle import (
     WeightIndependent,
     audit,
     make_model,
+    make_sparse_model,
+    make_sparse_texts,
     make_texts,
 )
 from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS
@@ -38,11 +41,15 @@ MEANT = {
 """The trial that each wrong explanation is to fail."""
 
 
-def one_of_each(seed):
-    """Whether the right explanation may be shown, and each wrong one fails at its trial and is refused."""
+def one_of_each(seed, *, sparse=False):
+    """Whether the right explanation may be shown, and each wrong one fails at its trial and is refused.
+
+    In `sparse` texts one word decides. A blurred copy ranks it first as well there: nothing is wrong with that order.
+    """
     torch.set_num_threads(1)
-    rng = np.random.default_rng([seed, 1])
-    model, texts = make_model(rng), make_texts(rng, TEXTS)
+    rng = np.random.default_rng([seed, 4 if sparse else 1])
+    model = make_sparse_model() if sparse else make_model(rng)
+    texts = (make_sparse_texts if sparse else make_texts)(rng, TEXTS)
     table = model.network.embedding.weight.detach()[:, 0].clone()
     methods = {
         "right": Right(),
@@ -57,6 +64,8 @@ def one_of_each(seed):
     named = {"random": "my-random", "blurred": "my-blurred"}
     result = {"right": found["right"].decision == "may be shown"}
     for name, trial in MEANT.items():
+        if sparse and name == "blurred":
+            continue
         one = found[named.get(name, name)]
         result[name] = one.decision == "must not be shown" and one.trial(trial).answer == "fail"
     return result
@@ -90,6 +99,7 @@ def main():
     given = parser.parse_args()
     with ProcessPoolExecutor(given.workers) as pool:
         each = list(pool.map(one_of_each, range(given.repetitions), chunksize=2))
+        few = list(pool.map(partial(one_of_each, sparse=True), range(given.repetitions), chunksize=2))
         many = list(pool.map(random_explainers, range(given.audits), chunksize=8))
         flat = list(pool.map(nothing_to_tell, range(min(given.repetitions, 100)), chunksize=4))
     verdicts = collections.Counter(decision for one in many for decision in one["random"])
@@ -98,6 +108,7 @@ def main():
         "texts": TEXTS,
         "repetitions": given.repetitions,
         "right_in": {name: sum(one[name] for one in each) for name in each[0]},
+        "right_where_one_word_decides_in": {name: sum(one[name] for one in few) for name in few[0]},
         "audits": given.audits,
         "random_explainers": dict(verdicts),
         "audits_with_a_false_verdict": sum("may be shown" in one["random"] for one in many),

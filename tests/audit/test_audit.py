@@ -571,6 +571,7 @@ def test_ties_by_hand():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_right_one_passes_and_each_wrong_one_fails_at_its_trial(seed):
     assert set(repetitions.one_of_each(seed).values()) == {True}
+    assert set(repetitions.one_of_each(seed, sparse=True).values()) == {True}
 
 
 def test_random_explainers_are_never_to_be_shown():

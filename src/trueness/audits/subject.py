@@ -27,6 +27,8 @@ def subject(model: str | Path, family: str | None = None) -> Path | str:
     from trueness.models.families import recognise
 
     if plugins.is_function(model):
+        if family is not None:
+            raise UserError(f"{model} is a function: leave out family.")
         from trueness.models.black_box import BLACK_BOXES  # loads torch
 
         return BLACK_BOXES.reference(str(model))
