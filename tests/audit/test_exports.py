@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.audit.small_audits import FOIL, audit, check, judged, trial
+from trueness.audits.export_cells import NOTHING
 from trueness.audits.exports import csv, junit, latex, markdown, model_card
 from trueness.audits.gate import Condition, Gate, GateOutcome, apply
 
@@ -301,6 +302,17 @@ def test_latex_rows_have_the_same_cells_and_closed_braces(made):
             depth += {"{": 1, "}": -1}.get(sign, 0)
             assert depth >= 0
         assert depth == 0
+
+
+def test_what_was_not_possible_is_no_open_trial_in_any_export():
+    away = trial("depends on the model", "cannot tell", required=False, reason="A function has no weights.")
+    away = away.model_copy(update={"checks": ()})
+    made = audit(judged("lime", "may be shown", trial(), away))
+    assert f"| {NOTHING} |" in markdown(made)
+    assert f"- {NOTHING} depends on the model: A function has no weights." in markdown(made)
+    assert "& -- &" in latex(made)
+    assert "not possible: A function has no weights." in junit(made)
+    assert "cannot tell: A function" not in junit(made)
 
 
 def test_csv_has_a_row_per_check_and_for_trials_without_one():

@@ -119,4 +119,4 @@ def test_labels_are_left_out(survey, tmp_path):
 def test_whatever_has_labels_can_be_read_without(source):
     found = read_texts(source, label_column="")
     assert found.labels == ()
-    assert "the texts have no labels" in found.notes
+    assert "labels were not read, as asked" in found.notes

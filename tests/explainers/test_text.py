@@ -254,6 +254,9 @@ class Made(Crash):
 
 class Empty(Explainer):
     pass
+
+class Seedless(Crash):
+    facts = Facts(random=True)
 """
 
 
@@ -270,6 +273,7 @@ class Empty(Explainer):
         ("Short", r"^theirs\.py:Short\.attribute must take \(self, model, batch, target\)\.$"),
         ("Made", r"^theirs\.py:Made failed, theirs\.py line \d+: ValueError: no weights\.$"),
         ("Empty", r"^theirs\.py:Empty has no method attribute\.$"),
+        ("Seedless", r"^theirs\.py:Seedless declares random=True: make it a dataclass with a field seed"),
     ],
 )
 def test_a_mistake_in_somebody_s_explainer_is_theirs(name, told, tmp_path, monkeypatch):
