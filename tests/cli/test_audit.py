@@ -41,6 +41,10 @@ def call(*arguments):
     ("arguments", "sentence"),
     [
         (["no-model", "reviews.csv"], "no-model is not a model: it has no config.json."),
+        (
+            ["mine.py", "reviews.csv"],
+            "mine.py is not a model: it has no config.json; a function in it is named mine.py:NAME.",
+        ),
         (["gone", "reviews.csv"], "There is no model gone."),
         (["gone.py:predict", "reviews.csv"], "There is no file gone.py."),
         (["model", "revews.csv"], "There is no dataset, file or folder 'revews.csv'; did you mean reviews.csv"),

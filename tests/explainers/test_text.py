@@ -255,6 +255,11 @@ class Made(Crash):
 class Empty(Explainer):
     pass
 
+def below(model, batch, target):
+    return -batch.mask.float()
+
+below.facts = Facts(signed=False)
+
 class Seedless(Crash):
     facts = Facts(random=True)
 """
@@ -273,6 +278,7 @@ class Seedless(Crash):
         ("Short", r"^theirs\.py:Short\.attribute must take \(self, model, batch, target\)\.$"),
         ("Made", r"^theirs\.py:Made failed, theirs\.py line \d+: ValueError: no weights\.$"),
         ("Empty", r"^theirs\.py:Empty has no method attribute\.$"),
+        ("below", r"^theirs\.py:below declares signed=False and returned scores below 0\.$"),
         ("Seedless", r"^theirs\.py:Seedless declares random=True: make it a dataclass with a field seed"),
     ],
 )

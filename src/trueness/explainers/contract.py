@@ -89,6 +89,8 @@ def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
         scores = torch.where(batch.mask, scores.detach(), 0.0)
         if bool((scores * 0).sum() != 0):  # 0 times infinity is not a number; a third of the time of isfinite
             raise UserError(f"{name} returned scores that are not finite.")
+        if not ours and not self.facts.signed and bool((scores < 0).any()):
+            raise UserError(f"{name} declares signed=False and returned scores below 0.")
         return scores
 
     return checked
