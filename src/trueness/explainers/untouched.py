@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueness.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
@@ -43,10 +46,15 @@ def untouched(model: Any, name: str) -> Iterator[None]:
             if tensor.requires_grad != learns[at]:
                 tensor.requires_grad_(learns[at])
                 wrong.append(f"whether {at} has gradients")
-            if not torch.equal(tensor, kept[at]):
+            if not torch.equal(tensor, kept[at]) and not _same(tensor, kept[at]):
                 with torch.no_grad():
                     tensor.data.copy_(kept[at])
                 wrong.append(f"the numbers of {at}")
     if wrong:
         some = ", ".join(list(dict.fromkeys(wrong))[:3])
         raise UserError(f"{name} changed the model that it explains ({some}): an explainer leaves it as it was.")
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    """Also where both are not a number."""
+    return bool(((one == other) | (one.isnan() & other.isnan())).all())

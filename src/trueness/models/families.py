@@ -295,7 +295,11 @@ def recognise(folder: str | Path, family: Any = None) -> tuple[Family, dict[str,
     if not exists(Path(folder)):
         raise UserError(f"There is no model {folder}.")
     if not is_file(path):
-        way = f"; a function in it is named {folder}:NAME" if folder.suffix == ".py" and folder.is_file() else ""
+        way = (
+            f"; a function in it is named {folder}:NAME"
+            if Path(folder).suffix == ".py" and Path(folder).is_file()
+            else ""
+        )
         raise UserError(f"{folder} is not a model: it has no config.json{way}.")
     config = read_json(path)
     if not isinstance(config, dict):

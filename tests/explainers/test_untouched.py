@@ -1,0 +1,84 @@
+"""What an explainer of somebody else changes is put back and told; what it does not change is no fault."""
+
+import pytest
+import torch
+from torch import nn
+
+from trueness.errors import UserError
+from trueness.explainers.untouched import untouched
+
+
+def build():
+    network = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 3, bias=False))
+    network[2].weight = nn.Parameter(torch.zeros(3, 4))
+    network.register_buffer("gap", torch.tensor([float("nan"), 1.0]))
+    network.register_forward_hook(lambda *_: None)
+    return network.eval()
+
+
+def state(network):
+    hooks = [list(module._forward_hooks) for module in network.modules()]
+    modes = [module.training for module in network.modules()]
+    learns = [one.requires_grad for one in network.parameters()]
+    return (
+        {name: tensor.tolist() for name, tensor in network.state_dict().items() if name != "gap"},
+        hooks,
+        modes,
+        learns,
+    )
+
+
+def scale(network):
+    for one in network.parameters():
+        one.data.mul_(2)
+
+
+def normalise(network):
+    network.train()(torch.randn(5, 3))
+    network.eval()
+
+
+CHANGES = {
+    "the numbers of 0.weight": scale,
+    "the numbers of 1.running_mean": normalise,
+    "a hook of Linear": lambda network: network[0].register_forward_hook(lambda *_: None),
+    "whether it is in training": lambda network: network.train(),
+    "whether 0.weight has gradients": lambda network: network[0].weight.requires_grad_(False),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_is_changed_is_told_and_put_back(what):
+    network = build()
+    before = state(network)
+    with (
+        pytest.raises(UserError, match=rf"^mine changed the model that it explains \({what}"),
+        untouched(network, "mine"),
+    ):
+        CHANGES[what](network)
+    assert state(network) == before
+
+
+def test_what_an_explainer_raises_comes_first_and_the_model_is_put_back():
+    network = build()
+    before = state(network)
+    with pytest.raises(ZeroDivisionError), untouched(network, "mine"):
+        scale(network)
+        1 // 0  # noqa: B018
+    assert state(network) == before
+
+
+def test_what_is_put_back_by_itself_is_no_fault():
+    network = build()
+    kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    with untouched(network, "mine"):
+        scale(network)
+        network.load_state_dict(kept)
+        hook = network[0].register_forward_hook(lambda *_: None)
+        network(torch.randn(2, 3)).sum().backward()
+        hook.remove()
+
+
+def test_what_is_no_network_is_left_alone():
+    with untouched(object(), "mine"):
+        pass
