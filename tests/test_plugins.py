@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -210,3 +211,11 @@ def test_what_a_decorator_registers_is_found_again_after_a_change(file):
 
 
 LATEST = [None]
+
+
+def test_what_lies_on_the_disk_is_no_function(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert plugins.is_function("mine.py:predict")
+    assert not plugins.is_function(Path("mine.py:predict"))
+    (tmp_path / "mine.py:predict").mkdir()
+    assert not plugins.is_function("mine.py:predict")

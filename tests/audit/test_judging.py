@@ -89,3 +89,10 @@ def test_a_model_that_the_most_frequent_class_equals_is_named():
     assert no_better(0.76, labels) == []
     assert no_better(0.0, labels[:20]) == [], "few texts"
     assert no_better(1.0, np.zeros(40, dtype=int)) == [], "one class tells nothing of the other"
+
+
+@pytest.mark.parametrize(("low", "told"), [(0.26, True), (0.24, False)])
+def test_an_interval_clear_of_the_mark_that_is_not_enough_is_explained(low, told):
+    found = Against(0.3, low, 0.34, 0.25, 0.06, 100, 0.95)
+    (trial,) = judge({"mine": [Line("removal costs", (Measured("one", "cost", found),))]}, ())["mine"].trials
+    assert ("beyond the mark before the corrections" in trial.reason) is told
