@@ -1,5 +1,6 @@
 """Whole audits of tiny models, in one thread; the rule by hand; sizes; models whose right explanation is known."""
 
+import contextlib
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -234,8 +235,31 @@ def test_sizes_that_were_asked_for_are_told_as_such_and_end_where_the_texts_do()
     assert "no model was trained: neither with planted evidence, nor with hidden words, nor again (as asked)" in text
     assert "retrained=3" not in text
     assert found.seconds < told()[0].seconds
+    _, text = told(rows=80, pool=1000)
+    assert "no models were trained on planted evidence (there are too few texts)" in text
     function = {**costs, "layers": 0}
+    alone = sizes.choose(function, 500, 2, trains=False, budget=60, asked={"layerwise": 0})
+    assert not [one for one in alone.left_out if "layer by layer" in one]
     assert sizes.parts(found.settings, function, trains=False)["random weights"] == 0
+
+
+def test_the_smallest_audit_is_no_dearer_without_training():
+    costs = {"open": 1.0, "look": 4e-3, "learn": 1e-2, "layers": 3, "explainers": {"gradient": 4e-2, "random": 1e-3}}
+
+    def least(**asked):
+        for budget in range(20, 400):
+            with contextlib.suppress(UserError):
+                return sizes.choose(costs, 500, 1, trains=True, budget=budget, asked=asked).seconds
+        raise AssertionError
+
+    assert least(trained=False) == least()
+
+
+def test_sizes_are_read_as_the_study_reads_them(place, tmp_path):
+    how = {"explainers": ["leave-one-out"], "store": tmp_path / "store", "pool": 600}
+    found = run(place / "model", place / "many.csv", trained="no", texts="40", **how)
+    assert found.settings["texts"] == 40
+    assert [one for one in found.left_out if one.startswith("no model was trained: neither with planted evidence")]
 
 
 def test_methods_are_slow_only_where_they_take_long():

@@ -27,7 +27,7 @@ def test_more_models_than_were_trained_may_settle_what_is_planted():
     found = judge({"mine": [Line("finds planted evidence", (few,), models=4)]}, ())["mine"]
     assert "--set seeds=8" in found.settle
     silent = judge({"mine": [Line("finds planted evidence", (replace(few, reason="nothing to explain"),))]}, ())["mine"]
-    assert silent.settle == "“finds planted evidence”: Nothing to explain."
+    assert silent.settle == "“finds planted evidence”: Planted words: nothing to explain."
 
 
 def test_a_reason_tells_what_other_checks_of_its_trial_say():
@@ -54,7 +54,9 @@ def test_what_few_texts_carry_is_not_decided_and_the_size_to_raise_is_named():
     found = judge({"mine": [line]}, ())["mine"]
     assert found.decision == "cannot tell"
     assert "about 10 of 100 texts carry nearly all of it" in found.trials[0].reason
-    assert "--set companion=300" in found.settle
+    assert "--set companion=300, of at least as many texts" in found.settle
+    fewer = Measured("hidden", "cost", replace(few, n=50))
+    assert "with about 150 texts instead of 50" in judge({"mine": [Line("removal costs", (fewer,))]}, ())["mine"].settle
     enough = replace(few, carriers=30.0)
     line = Line("removal costs", (Measured("hidden", "cost", enough),))
     assert judge({"mine": [line]}, ())["mine"].decision == "may be shown"

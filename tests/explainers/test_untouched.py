@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+import torch.nn.utils.parametrizations
+import torch.nn.utils.prune
 from torch import nn
 
 from trueness.errors import UserError
@@ -38,10 +40,32 @@ def normalise(network):
     network.eval()
 
 
+def shortened(network):
+    network[0].weight.data = torch.ones(1, 3)
+
+
+def parametrized(network):
+    torch.nn.utils.parametrizations.weight_norm(network[0])
+
+
+def prune_one(network):
+    torch.nn.utils.prune.l1_unstructured(network[0], "weight", 2)
+
+
+def patched(network):
+    network[2].forward = lambda x: x
+
+
 CHANGES = {
     "the numbers of 0.weight": scale,
     "the numbers of 1.running_mean": normalise,
     "a hook of Linear": lambda network: network[0].register_forward_hook(lambda *_: None),
+    "a hook of Sequential": lambda network: network._forward_hooks.clear(),
+    "a part of Sequential": lambda network: setattr(network, "2", nn.Linear(4, 3)),
+    "a part of Linear": lambda network: setattr(network[0], "weight", nn.Parameter(torch.ones(4, 3))),
+    "a part of BatchNorm1d": lambda network: setattr(network[1], "running_mean", torch.ones(4)),
+    "the class of Linear": parametrized,
+    "what Linear computes": patched,
     "whether it is in training": lambda network: network.train(),
     "whether 0.weight has gradients": lambda network: network[0].weight.requires_grad_(False),
 }
@@ -57,6 +81,21 @@ def test_what_is_changed_is_told_and_put_back(what):
     ):
         CHANGES[what](network)
     assert state(network) == before
+
+
+@pytest.mark.parametrize("change", [shortened, lambda network: network.double(), prune_one])
+def test_numbers_of_another_kind_are_put_back(change):
+    network = build()
+    before = network(torch.ones(2, 3))
+    with pytest.raises(UserError, match="changed the model"), untouched(network, "mine"):
+        change(network)
+    assert torch.equal(network(torch.ones(2, 3)), before)
+
+
+def test_numbers_that_are_nowhere_yet_are_left_alone():
+    for network in (nn.LazyLinear(3), nn.Linear(2, 2, device="meta")):
+        with untouched(network, "mine"):
+            pass
 
 
 def test_what_an_explainer_raises_comes_first_and_the_model_is_put_back():

@@ -104,7 +104,7 @@ def audit(
         "columns": dict(columns or {}),
         "budget": seconds,
         "asked": asked,
-        "version": 1,
+        "version": 2,
     }
     common: dict[str, Any] = {
         "kind": "audit",
@@ -119,7 +119,7 @@ def audit(
         "foils": [foil for foil in FOILS if foil not in chosen],
         "asked": digest(request),
     }
-    _check_sizes(common, chosen, len(texts.texts), asked)
+    sizes = _checked_sizes(common, chosen, len(texts.texts), asked)
     with contextlib.ExitStack() as stack:
         pool = stack.enter_context(open_executor(executor, workers, devices))
         stored = Store.open(store, create=True, durable=durable)
@@ -127,7 +127,7 @@ def audit(
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
         known = _recorded(stored, common, chosen)
         if known is None:
-            known = _sized(stored, pool, kind, common, chosen, texts, seconds, slots, asked, planned)
+            known = _sized(stored, pool, kind, common, chosen, texts, seconds, slots, sizes, planned)
         study, left_out = known
         if seconds is not None and study.trained:
             study, left_out = _cheap_first(study, left_out, stored, pool, watched)
@@ -139,18 +139,21 @@ def audit(
     return read_audit(stored, target, left_out).model_copy(update=took)
 
 
-def _check_sizes(common: Mapping[str, Any], chosen: Sequence[str], rows: int, asked: Mapping[str, Any]) -> None:
-    """Refuse sizes that no study takes, before any work."""
+def _checked_sizes(
+    common: Mapping[str, Any], chosen: Sequence[str], rows: int, asked: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What was asked for, as the study reads it; what no study takes is refused before any work."""
     for name in asked:
         if name not in _SETTABLE:
             raise UserError(f"An audit has no size {name!r}; {nearest(name, list(_SETTABLE))}")
     sizes = {**sizing.settings_of(sizing.RUNGS[sizing.USUAL], max(rows, FEWEST)), **asked}
     try:
-        AuditStudy(**{**common, **sizes, "explainers": chosen})
+        study = AuditStudy(**{**common, **sizes, "explainers": chosen})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UserError(f"The size {where} of an audit is not {first['input']!r}: {first['msg']}.") from error
+    return {name: getattr(study, name) for name in asked}
 
 
 def explainers_of(model: Any, explainers: Sequence[AnyExplainer] | None, family: str | None = None) -> list[str]:

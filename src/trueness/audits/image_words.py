@@ -10,7 +10,7 @@ _SAID = (
     ("a full stop is added or taken away", "every pixel becomes one level brighter"),
     ("full stop", "level of brightness"),
     ("set seeds", "set planted"),
-    (r"set (?:texts|again|edits|single|randomised)", "set images"),
+    ("set randomised", "set images"),
     ("a text", "an image"),
     ("texts", "images"),
     ("text", "image"),

@@ -143,7 +143,7 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
         if answer != "cannot tell":
             continue
         if check.found is None and not line.models:
-            return _sentence(check.reason or "more texts are needed")
+            return trial.reason
         if check.found is not None:
             wanted.append((_texts_needed(check, tests), check.found.n, check))
     if line.models:
@@ -155,10 +155,11 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
     most, n, check = (min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1])
     if most > _HOPELESS * n:
         return hardly
+    way = f" (--set {check.size}={most}, of at least as many texts)" if check.size and most > n else ""
     about = (
         f"“{check.name}” with about {most:,} texts instead of {n:,}" if most > n else f"“{check.name}” with more texts"
     )
-    return f"{about} would settle it, if the value stays where it is, --set {check.size}={most}."
+    return f"{about} would settle it, if the value stays where it is{way}."
 
 
 def _by_name(trial: Trial, name: str) -> Check:
@@ -173,7 +174,7 @@ def _texts_needed(check: Measured, tests: int) -> int:
     assert found is not None
     now = abs(float(ndtri(max(found.p_value, 1e-300) / 2)))
     wanted = abs(float(ndtri(LEVEL / max(tests, 1) / 2)))
-    carried = found.n * min(FEWEST, found.n / 2) / found.carriers
+    carried = found.n * FEWEST / found.carriers if found.carriers < min(FEWEST, found.n / 2) else 0.0
     return max(FEWEST, math.ceil(max(found.n * (wanted / max(now, 1e-3)) ** 2, carried) / 10) * 10)
 
 

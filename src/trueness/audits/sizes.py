@@ -147,13 +147,11 @@ def choose(
     rungs = RUNGS if budget is not None else RUNGS[USUAL : USUAL + 1]
     least = 0.0
     for rung in rungs:
-        if rung["pool"] == 0 and rung["seeds"] == 1 and not trains:
-            continue
         settings = {**settings_of(rung, rows), **asked}
         settings["fewer"] = {**_fewer(settings, costs, rung["slow"]), **asked.get("fewer", {})}
         least = estimate(settings, costs, workers, trains=trains)
         if budget is None or least <= _SPARE * budget:
-            told = _left_out(settings, rows, trains=trains, budget=budget, asked=asked)
+            told = _left_out(settings, rows, trains=trains, layered=costs["layers"] > 0, budget=budget, asked=asked)
             return Sizes(settings, least, tuple(told))
     sizes = " with these sizes" if asked else ""
     raise UserError(
@@ -175,12 +173,18 @@ def _fewer(settings: Mapping[str, Any], costs: Mapping[str, Any], least: int) ->
 
 
 def _left_out(
-    settings: Mapping[str, Any], rows: int, *, trains: bool, budget: float | None, asked: Mapping[str, Any]
+    settings: Mapping[str, Any],
+    rows: int,
+    *,
+    trains: bool,
+    layered: bool,
+    budget: float | None,
+    asked: Mapping[str, Any],
 ) -> Sequence[str]:
     usual = "the budget" if budget is not None else "the usual size"
 
     def why(name: str, enough: int = 0) -> str:
-        return "as asked" if name in asked else "there are too few texts" if rows < enough else usual
+        return "there are too few texts" if rows < enough else "as asked" if name in asked else usual
 
     notes = []
     if settings["texts"] < rows:
@@ -199,7 +203,7 @@ def _left_out(
     if trains and (few or not settings["relatives"]):
         reason = why("pool" if few else "relatives", ENOUGH)
         notes.append(f"no model was trained from another seed, nor on random labels ({reason})")
-    if not settings["layerwise"]:
+    if layered and not settings["layerwise"]:
         notes.append(f"weights were randomised all at once, not layer by layer ({why('layerwise')})")
     if trains and not few and not settings["retrained"]:
         more = "--set retrained=3 does, and takes long"

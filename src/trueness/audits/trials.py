@@ -67,8 +67,8 @@ class Measured:
     least: float = -math.inf
     """The least that the number can be."""
     unit: str = "texts"
-    size: str = "texts"
-    """The size of an audit that says how many."""
+    size: str = ""
+    """The setting that says how many, where it does so alone."""
     fewest: int = 30
     """Below so many nothing is decided."""
     reason: str = ""
@@ -150,7 +150,6 @@ def planted(facts: Measurements, missing: str = "", *, required: bool = True, tr
         null=0.5,
         least=0.0,
         best=1.0,
-        size="found",
         unit=f"texts, and {models} models",
         reason="" if found is not None else f"{models} of the models used the evidence, two are needed",
     )
@@ -194,7 +193,7 @@ def repeats(facts: Measurements) -> Line:
     if facts.random:
         about = f"{again} when the method draws anew"
         found = mean_against(facts.ceiling, ALIKE)
-        checks.append(Measured("another draw", about, found, null=0.0, best=1.0, size="again"))
+        checks.append(Measured("another draw", about, found, null=0.0, best=1.0))
     checks += [
         Measured(
             "after a harmless edit",
@@ -202,7 +201,6 @@ def repeats(facts: Measurements) -> Line:
             ratio_against(facts.edited, facts.ceiling[: len(facts.edited)], ALIKE),
             null=0.0,
             best=1.0,
-            size="edits",
             reason="the method does not even repeat itself on the same text"
             if facts.random
             else "no text could be edited without changing what the model says",
@@ -214,7 +212,7 @@ def repeats(facts: Measurements) -> Line:
             null=0.0,
             least=0.0,
             best=1.0,
-            size="single",
+            fewest=16,
         ),
     ]
     return Line(REPEATS, checks, notes=facts.notes.get(REPEATS, ()))
@@ -264,12 +262,12 @@ def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[st
         reason = "hiding words hardly changes what this model says, in whatever order"
         checks.append(Measured(what, about, found, null=0.0, reason=reason))
     beside = [facts[foil].detection for foil in foils if foil in facts]
-    known = [values for values in beside if values is not None]
+    known = [values for values in beside if values is not None and np.isfinite(values).any()]
     if own.detection is not None and known:
         rival = max(known, key=lambda values: float(np.nanmean(values)))
         found = crossed_against(own.detection - rival, APART)
         about = f"lead over the better of {' and '.join(foils)} in finding planted words (AUROC)"
-        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models", size="found"))
+        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models"))
     return Line(INFORMATIVE, checks, rule="any", notes=own.notes.get(INFORMATIVE, ()))
 
 

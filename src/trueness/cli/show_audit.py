@@ -55,7 +55,8 @@ def _left_open(found: Audit) -> dict[tuple[str, str], list[str]]:
     silent: dict[tuple[str, str], list[str]] = {}
     for one in found.explainers:
         for trial in one.trials:
-            if trial.answer == "cannot tell" and _value(trial) is None and trial.name != one.decided_by:
+            told = not one.foil and (trial.name == one.decided_by or trial.reason.rstrip(".") in one.settle)
+            if trial.answer == "cannot tell" and _value(trial) is None and not told:
                 name = f"{one.explainer} (foil)" if one.foil else one.explainer
                 silent.setdefault((trial.name, trial.reason), []).append(name)
     return silent
