@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from trueness.audits.judging import in_order, judge
-from trueness.audits.trials import Measurements, lines_of
+from trueness.audits.measured import Measurements
+from trueness.audits.trials import lines_of
 from trueness.data.batches import EncodedSplit
 from trueness.data.coding import SPECIAL
 from trueness.data.examples import TextExample

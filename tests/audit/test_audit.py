@@ -18,8 +18,9 @@ from trueness.api.audits import failed_for_good
 from trueness.audits import sizes
 from trueness.audits.judging import FEWEST, in_order, judge
 from trueness.audits.leaderboard import audits_in, leaderboard
+from trueness.audits.measured import Line, Measured, Measurements
 from trueness.audits.study import FOILS
-from trueness.audits.trials import PLANTED, REMOVAL, TRIALS, Line, Measured, Measurements
+from trueness.audits.trials import PLANTED, REMOVAL, TRIALS
 from trueness.audits.verdict import Check, Judged, Trial
 from trueness.engine import Store
 from trueness.errors import UserError

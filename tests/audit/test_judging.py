@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trueness.audits.judging import judge, no_better
-from trueness.audits.trials import Line, Measured
+from trueness.audits.measured import Line, Measured
 from trueness.stats.marks import Against
 
 

@@ -94,8 +94,10 @@ def test_numbers_of_another_kind_are_put_back(change):
 
 def test_numbers_that_are_nowhere_yet_are_left_alone():
     for network in (nn.LazyLinear(3), nn.Linear(2, 2, device="meta")):
+        weight = network.weight
         with untouched(network, "mine"):
             pass
+        assert network.weight is weight
 
 
 def test_what_an_explainer_raises_comes_first_and_the_model_is_put_back():
@@ -121,8 +123,12 @@ def test_what_is_put_back_by_itself_is_no_fault():
         hook = network[0].register_forward_hook(lambda *_: None)
         network(torch.randn(2, 3)).sum().backward()
         hook.remove()
+    assert all(torch.equal(tensor, kept[name]) for name, tensor in network.state_dict().items() if name != "gap")
+    assert network[0].weight.grad is None
 
 
 def test_what_is_no_network_is_left_alone():
-    with untouched(object(), "mine"):
-        pass
+    function = [1]
+    with untouched(function, "mine"):
+        function.append(2)
+    assert function == [1, 2]

@@ -21,6 +21,11 @@ def clean(text: str) -> str:
     return " ".join(_NO_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", printable(text)).split())
 
 
+def sign(trial: Trial | None) -> str:
+    """Of a trial's answer; of one that was not held, or could not be, that there is nothing."""
+    return NOTHING if trial is None or not trial.possible else SIGNS[trial.answer]
+
+
 def trial_names(audit: Audit) -> list[str]:
     """Of all explainers, in order of appearance."""
     return list(dict.fromkeys(trial.name for one in audit.explainers for trial in one.trials))

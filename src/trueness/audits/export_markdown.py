@@ -10,13 +10,13 @@ from pathlib import PurePath
 
 from trueness.audits.export_cells import (
     NOTHING,
-    SIGNS,
     VERDICTS,
     clean,
     decided,
     interval,
     levels,
     not_required,
+    sign,
     trial_names,
     value,
 )
@@ -116,20 +116,13 @@ def _row(*cells: str) -> str:
 
 def _cell(one: Judged, name: str) -> str:
     trial = one.trial(name)
-    return (
-        NOTHING
-        if trial is None or not trial.possible
-        else f"{SIGNS[trial.answer]} {value(trial)} {interval(trial)}".rstrip()
-    )
+    return f"{sign(trial)} {value(trial)} {interval(trial)}".rstrip()
 
 
 def _details(audit: Audit) -> Iterator[list[str]]:
     for one in audit.explainers:
         lines = [f"**{_code(one.explainer)}**: {one.decision}, decided by {escape(one.decided_by)}.", ""]
-        lines += [
-            f"- {SIGNS[trial.answer] if trial.possible else NOTHING} {escape(trial.name)}: {escape(trial.reason)}"
-            for trial in one.trials
-        ]
+        lines += [f"- {sign(trial)} {escape(trial.name)}: {escape(trial.reason)}" for trial in one.trials]
         lines += [f"- {escape(one.settle)}"] if one.settle else []
         yield [*lines, ""]
     for word, notes in (("Left out", audit.left_out), ("Warnings", audit.warnings)):

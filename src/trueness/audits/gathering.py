@@ -10,6 +10,7 @@ import numpy as np
 
 from trueness.audits import notes
 from trueness.audits.judging import in_order, judge, no_better
+from trueness.audits.measured import Line, Measurements
 from trueness.audits.trials import (
     ATTENTION,
     DEPENDS,
@@ -18,8 +19,6 @@ from trueness.audits.trials import (
     PLANTED,
     REMOVAL,
     REPEATS,
-    Line,
-    Measurements,
     best_found,
     lines_of,
 )

@@ -13,8 +13,9 @@ import numpy as np
 from trueness.audits.gathering import curve_of
 from trueness.audits.image_words import fields_of_images
 from trueness.audits.judging import in_order, judge, no_better
+from trueness.audits.measured import Measurements
 from trueness.audits.study import summary
-from trueness.audits.trials import PLANTED, Measurements, lines_of
+from trueness.audits.trials import PLANTED, lines_of
 from trueness.audits.verdict import Audit, Curve
 from trueness.engine import Stored, Task, task
 from trueness.engine.encoding import path_digest

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from trueness.audits.trials import REMOVAL, Line, Measured, Measurements
+from trueness.audits.measured import Line, Measured, Measurements
+from trueness.audits.trials import REMOVAL
 from trueness.audits.verdict import Answer, Check, Decision, Judged, Trial
 from trueness.stats import holm
 from trueness.stats.ties import LEVEL, in_groups

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from trueness.audits.measured import Line, Measured, Measurements
 from trueness.stats.marks import SMALL, Against, crossed_against, mean_against, ratio_against, share_against
 from trueness.stats.undefined import Floats
 
@@ -53,72 +52,6 @@ LEARNED = 0.5
 """Of the mistakes of always the most frequent class: a companion that makes more than this share is not asked."""
 DIFFERENT = 0.5 * math.log(2)
 """Divergence of two attentions that clearly differ: half of the largest there is."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A check before it is decided."""
-
-    name: str
-    measure: str
-    found: Against | None
-    null: float | None = None
-    best: float | None = None
-    least: float = -math.inf
-    """The least that the number can be."""
-    unit: str = "texts"
-    size: str = ""
-    """The setting that says how many, where it does so alone."""
-    fewest: int = 30
-    """Below so many nothing is decided."""
-    reason: str = ""
-    """Why there is no number, where there is none."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One trial of one explainer before it is decided."""
-
-    trial: str
-    checks: Sequence[Measured] = ()
-    rule: Literal["all", "any"] = "all"
-    """Whether all checks have to pass, or one of them."""
-    required: bool = True
-    notes: tuple[str, ...] = ()
-    missing: str = ""
-    """Why it was not held, where it was not."""
-    models: int = 0
-    """Of planted evidence: how many were trained; 0 where more would tell nothing."""
-
-
-@dataclass(frozen=True)
-class Measurements:
-    """What was measured of one explainer on the audited model; (texts,) arrays, the first texts of the audit."""
-
-    cost: Floats
-    """What hiding words costs, see `protocols.faithfulness`."""
-    soft_cost: Floats
-    change: Floats
-    """How much less the explanation of a randomised model is like it than it is like itself."""
-    moved: float
-    """How much the model's own output changes with random weights: total variation."""
-    ceiling: Floats
-    """How alike two draws of the method are: 1 for one that draws nothing."""
-    alone: Floats
-    edited: Floats
-    random: bool = False
-    """Whether the method draws at random."""
-    stranger: Floats | None = None
-    """How much less the explanation of a model trained on random labels is like it than it is like itself."""
-    detection: Floats | None = None
-    """(models, texts) AUROC of planted evidence."""
-    companion: Floats | None = None
-    """(texts,) cost of hiding words on the companion, and of the best order found there."""
-    companion_best: Floats | None = None
-    need: Mapping[str, Floats] = field(default_factory=dict)
-    """Of explanations by attention alone: `uniform`, or `permuted` and `divergence`."""
-    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What else was seen, by trial."""
 
 
 def depends(facts: Measurements) -> Line:

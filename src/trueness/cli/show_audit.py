@@ -30,9 +30,11 @@ def audit(found: Audit) -> None:
         if not one.foil:
             trial = one.trial(one.decided_by)
             why = trial.reason if trial is not None else "It passed all required trials."
-            more = "" if why.rstrip(".") in one.settle and len(_open(one)) == 1 else one.settle
-            why = "" if why.rstrip(".") in one.settle and more else why  # not twice
-            console.print(" ".join(said for said in (f"{one.explainer}: {one.decision}.", why, more) if said))
+            if why.rstrip(".") in one.settle:  # not twice
+                said = why if len(_open(one)) == 1 else one.settle
+            else:
+                said = f"{why} {one.settle}".rstrip()
+            console.print(f"{one.explainer}: {one.decision}. {said}")
     for (trial_name, why), names_of in _left_open(found).items():
         console.print(f"{trial_name}, {', '.join(names_of)}: {why}")
     for group in found.ties:

@@ -141,13 +141,11 @@ def as_explainer(thing: Any, name: str) -> Explainer:
             inspect.signature(thing).bind()
         except TypeError as error:
             raise UserError(f"{name} needs settings ({error}): write {name}[key=value].") from error
-        if thing.facts.random:
-            _check_seed(thing, name)
+        _check_seed(thing, name)
         with calling(name, thing):
             return thing()
     if isinstance(thing, Explainer):
-        if thing.facts.random:
-            _check_seed(type(thing), name)
+        _check_seed(type(thing), name)
         _check_takes(type(thing).attribute, f"{name}.attribute", "self", "model", "batch", "target")
         return thing
     if isinstance(thing, types.FunctionType | functools.partial):
@@ -160,9 +158,10 @@ def as_explainer(thing: Any, name: str) -> Explainer:
 
 def _check_seed(kind: type[Explainer], name: str) -> None:
     """Refuse what draws at random and cannot be made to draw anew."""
-    if not (
-        dataclasses.is_dataclass(kind) and any(one.name == "seed" and one.init for one in dataclasses.fields(kind))
-    ):
+    settable: list[str] = (
+        [one.name for one in dataclasses.fields(kind) if one.init] if dataclasses.is_dataclass(kind) else []
+    )
+    if kind.facts.random and "seed" not in settable:
         raise UserError(
             f"{name} declares random=True: make it a dataclass with a field seed, as other draws are made by."
         )

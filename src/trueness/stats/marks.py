@@ -74,18 +74,15 @@ def ratio_against(above: npt.ArrayLike, below: npt.ArrayLike, mark: float, *, le
 
 def share_against(holds: npt.ArrayLike, mark: float, *, level: float = 0.95) -> Against | None:
     """The share of values that are 1 and not 0 against a mark, exactly (Clopper and Pearson); NaN are left out."""
-    from scipy.special import bdtr, bdtrc, betaincinv
+    from scipy.stats import binomtest
 
     data = _known(holds)
     n, k = len(data), int(data.sum())
     if n < 2:
         return None
-    tail = (1 - level) / 2
-    low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
-    high = float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
-    at_least = 1.0 if k == 0 else float(bdtrc(k - 1, n, mark))
-    p_value = min(1.0, 2 * min(at_least, float(bdtr(k, n, mark))))
-    return Against(k / n, low, high, mark, p_value, n, level)
+    low, high = map(float, binomtest(k, n).proportion_ci(level, "exact"))
+    sides = [float(binomtest(k, n, mark, alternative=side).pvalue) for side in ("less", "greater")]
+    return Against(k / n, low, high, mark, min(1.0, 2 * min(sides)), n, level)
 
 
 def crossed_against(values: npt.ArrayLike, mark: float, *, level: float = 0.95) -> Against | None:

@@ -1,0 +1,77 @@
+"""What trials are made of: what was measured of an explainer, and checks before they are decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trueness.stats.marks import Against
+from trueness.stats.undefined import Floats
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A check before it is decided."""
+
+    name: str
+    measure: str
+    found: Against | None
+    null: float | None = None
+    best: float | None = None
+    least: float = -math.inf
+    """The least that the number can be."""
+    unit: str = "texts"
+    size: str = ""
+    """The setting that says how many, where it does so alone."""
+    fewest: int = 30
+    """Below so many nothing is decided."""
+    reason: str = ""
+    """Why there is no number, where there is none."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One trial of one explainer before it is decided."""
+
+    trial: str
+    checks: Sequence[Measured] = ()
+    rule: Literal["all", "any"] = "all"
+    """Whether all checks have to pass, or one of them."""
+    required: bool = True
+    notes: tuple[str, ...] = ()
+    missing: str = ""
+    """Why it was not held, where it was not."""
+    models: int = 0
+    """Of planted evidence: how many were trained; 0 where more would tell nothing."""
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What was measured of one explainer on the audited model; (texts,) arrays, the first texts of the audit."""
+
+    cost: Floats
+    """What hiding words costs, see `protocols.faithfulness`."""
+    soft_cost: Floats
+    change: Floats
+    """How much less the explanation of a randomised model is like it than it is like itself."""
+    moved: float
+    """How much the model's own output changes with random weights: total variation."""
+    ceiling: Floats
+    """How alike two draws of the method are: 1 for one that draws nothing."""
+    alone: Floats
+    edited: Floats
+    random: bool = False
+    """Whether the method draws at random."""
+    stranger: Floats | None = None
+    """How much less the explanation of a model trained on random labels is like it than it is like itself."""
+    detection: Floats | None = None
+    """(models, texts) AUROC of planted evidence."""
+    companion: Floats | None = None
+    """(texts,) cost of hiding words on the companion, and of the best order found there."""
+    companion_best: Floats | None = None
+    need: Mapping[str, Floats] = field(default_factory=dict)
+    """Of explanations by attention alone: `uniform`, or `permuted` and `divergence`."""
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What else was seen, by trial."""
