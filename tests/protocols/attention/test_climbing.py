@@ -106,11 +106,11 @@ def test_random_mixtures_are_feasible_distributions(view):
 @torch.no_grad()
 def test_the_first_start_is_where_there_is_little_attention(view):
     logits = _little_attention(view, torch.Generator().manual_seed(0))
-    assert logits.shape == (2, 12, view.mask.shape[1])
+    assert logits.shape == (2, 24, view.mask.shape[1])
     assert torch.allclose(logits[:, 0], -(view.attention + 1e-3).log())
     noise = logits[:, 1:] - logits[:, :1]
-    spread = noise.flatten(0).view(2, 11, -1).std(dim=(0, 2))
-    assert float(spread[10] / spread[0]) > 5, "wider and wider"
+    spread = noise.flatten(0).view(2, 23, -1).std(dim=(0, 2))
+    assert float(spread[22] / spread[0]) > 5, "wider and wider"
 
 
 def test_climbing_ends_at_distributions_that_diverge_more(view, monkeypatch):

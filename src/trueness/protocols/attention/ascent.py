@@ -11,10 +11,10 @@ from trueness.protocols.attention.adversary import Adversary, vertex_adversary
 from trueness.protocols.attention.view import AttentionView
 from trueness.stats.differentiable import jensen_shannon, total_variation
 
-STARTS, STEPS = 12, 200
+STARTS, STEPS = 24, 200
 _DRAWS, _KEPT = 128, 6
 _RATE = 0.2
-_PENALTY = 20.0
+_PENALTY = 1.0, 100.0  # at first and at last: a large one from the start keeps the climb where it begins
 _NEGLIGIBLE = 1e-3
 _HALVINGS = 40
 
@@ -35,10 +35,10 @@ def ascended(
 ) -> Adversary:
     """The adversary, or a feasible attention that diverges more; exact ones stay as they are.
 
-    Adam climbs the divergence under a penalty, from the adversary, from `begin`, from the best of many random mixtures,
-    and from tokens that have little attention. Whatever it ends at is moved towards the observed attention until it is
-    feasible: by convexity the divergence only falls on the way, and the observed attention itself is feasible. It is a
-    local search: a stronger adversary may exist, up to `upper`.
+    Adam climbs the divergence under a penalty that grows, from the adversary, from `begin`, from the best of many
+    random mixtures, and from tokens that have little attention. Whatever it ends at is moved towards the observed
+    attention until it is feasible: by convexity the divergence only falls on the way, and the observed attention itself
+    is feasible. It is a local search: a stronger adversary may exist, up to `upper`.
     """
     if adversary.exact or epsilon == 0 or view.mask.shape[1] < 2:
         return adversary
@@ -92,6 +92,7 @@ def _climb(view: AttentionView, logits: Tensor, epsilon: float) -> Tensor:
     target = view.probability.float()[:, None]
     logits = logits.float().requires_grad_()
     optimiser = torch.optim.Adam([logits], lr=_RATE)
+    first, last = _PENALTY
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS, _RATE / 20)
     with torch.enable_grad():
         for step in range(STEPS):
@@ -99,7 +100,7 @@ def _climb(view: AttentionView, logits: Tensor, epsilon: float) -> Tensor:
             change = total_variation(
                 view.of_features(torch.einsum("bkt,btf->bkf", attention, features)).float(), target
             )
-            penalty = _PENALTY * (1 + 10 * step / STEPS)
+            penalty = first * (last / first) ** (step / STEPS)
             loss = (penalty * torch.relu(change - epsilon) - jensen_shannon(attention, observed)).sum()
             (logits.grad,) = torch.autograd.grad(loss, logits)
             optimiser.step()
