@@ -22,7 +22,6 @@ STUDIES = {
     "roar-synthetic": "ROAR on synthetic vectors (Madsen et al. 2022, section 3.3)",
 }
 ALSO = {
-    "attention-is-not-explanation": {"babi-2.json": "bAbI 2"},
     "recursive-roar": {"minilm.json": "MiniLM"},
     "ground-truth-text": {"rationales.json": "rationale models"},
     "ground-truth-images": {"pretrained.json": "a pretrained network"},
@@ -243,8 +242,8 @@ def evidence(study: str) -> str:
     return table(["claim", "verdict", "evidence"], rows)
 
 
-def agreement(file: str, about: str = "") -> str:
-    """Beside the published values, by kind of quantity; of what is said to be about something else, the sums alone."""
+def agreement(file: str) -> str:
+    """Beside the published values, by kind of quantity."""
     from trueness.report.compare import sentences
 
     found, study = read(file)["agreement"], file.partition("/")[0]
@@ -252,8 +251,6 @@ def agreement(file: str, about: str = "") -> str:
         found = {**found, "not measured": counts(study)["not measured"] if file == files(study)[0] else 0}
     told = list(sentences(found))[: -len(found["quantities"]) or None]
     first = " ".join(told) or "No published value has a spread that a margin could be taken from."
-    if about:
-        return f"{about}, run apart: {first[0].lower()}{first[1:].partition(';')[0].rstrip('.')}.\n"
     rows = []
     for part in found["quantities"]:
         tau = part["rank correlation"]
