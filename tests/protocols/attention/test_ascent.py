@@ -73,13 +73,13 @@ def test_ascent_is_feasible_improves_on_pairs_and_is_hardly_beaten(classes, head
 
 
 @pytest.mark.parametrize(("classes", "head", "size"), [(4, "linear", 25), (3, "linear", 12), (6, "query", 20)])
-def test_twelve_times_the_work_finds_hardly_more(classes, head, size, monkeypatch):
+def test_four_times_the_work_finds_hardly_more(classes, head, size, monkeypatch):
     """Half the starts under a penalty that is large from the start stay 0.02 to 0.06 below."""
     with torch.no_grad():
-        view, _ = view_of(classes, head, sizes=(size,) * 12)
+        view, _ = view_of(classes, head, sizes=(size,) * 5)
         pairs = vertex_adversary(view, 0.01)
         found = ascended(view, pairs, 0.01)
-        for name, value in (("STARTS", 96), ("STEPS", 600)):
+        for name, value in (("STARTS", 48), ("STEPS", 400)):
             monkeypatch.setattr(ascent, name, value)
         long = ascended(view, pairs, 0.01, found.attention)
     assert float((long.divergence - found.divergence).mean()) < 0.01
