@@ -14,13 +14,16 @@ from benchmarks.experiments.shown import (
     _attended,
     _integrated,
     decays,
+    distances,
     faithful,
     leads,
     lengths,
     sizes,
+    twins,
 )
 
 from trueness.engine import task
+from trueness.stats.divergence import LN2
 
 
 @task("test/nothing", version=1)
@@ -197,3 +200,22 @@ def test_integrated_gradients_correct_less_published_and_where_base_models_atten
     ]
     counted = _attended(pd.DataFrame(rows)).loc[("mock", "m")]
     assert (counted["models"], counted["one class only"], counted["least"]) == (4, 2, 0.1)
+
+
+def test_twins_stand_beside_the_published_value_and_recipes_are_compared_where_all_were_tried():
+    recipes = [("sum", 1e-5, 0.1), ("sum", 0.0, 0.2), ("mean", 1e-5, 0.3), ("mean", 0.0, 0.4)]
+    twin = {"twin divergence": LN2, "twin performance": 1.0, "twin one_class": 0.96}
+    rows = [
+        {**twin, "dataset": f"mock-{number}@attefa2022", "model": "bilstm-additive", "base": base}
+        | {"loss": loss, "weight_decay": decay, "twin change": change + apart}
+        for number in (1, 2)
+        for loss, decay, change in recipes[: 4 if number == 1 else 3]
+        for base, many, apart in ((0, 1, -0.05), (1, 3, 0.05))
+        for _ in range(many)
+    ]
+    found = twins(pd.DataFrame(rows))
+    row = found.loc[("mock-1@attefa2022", "bilstm-additive", "sum", 1e-5)]
+    assert row["attefa"] == pytest.approx(0.1), "base models count alike, with one twin or with three"
+    assert (row["collapsed"], row["twins"], row["published"]) == (1.0, 4, 0.0304)
+    far = distances(found).loc[("bilstm-additive", "mean", 0.0)]
+    assert (far["mean"], far["size"]) == (pytest.approx(0.4 - 0.0304), 1)

@@ -17,10 +17,11 @@ from trueness.protocols.attefa.score import ONE_CLASS
 from trueness.stats import area_between_curves, t_interval
 from trueness.stats.corrections import holm
 from trueness.stats.divergence import LN2
+from trueness.studies import KINDS, load_study
 
 
-def _twins(rows: pd.DataFrame) -> pd.DataFrame:
-    """By recipe: twins that predict one class for nearly all texts, and means over base models."""
+def twins(rows: pd.DataFrame) -> pd.DataFrame:
+    """By recipe: twins that predict one class for nearly all texts, means over base models, and the published AtteFa."""
     rows = rows.assign(
         collapsed=rows["twin one_class"] > ONE_CLASS,
         attefa=(rows["twin change"] / (rows["twin divergence"] / LN2)).clip(upper=1.0),
@@ -34,7 +35,17 @@ def _twins(rows: pd.DataFrame) -> pd.DataFrame:
         *(name for name in map(str, rows) if "informed" in name),
     ]
     bases = rows.groupby([*by, "base"])[shown].mean()
-    return bases.groupby(by).mean().assign(twins=rows.groupby(by).size())
+    found = bases.groupby(by).mean().assign(twins=rows.groupby(by).size())
+    known = KINDS[load_study("attefa").kind].published()
+    rows = [known.get(("AtteFa", dataset, model, "twin@attefa2022"), {}) for dataset, model, *_ in found.index]
+    return found.assign(published=[float(row.get("published", "nan")) for row in rows])
+
+
+def distances(found: pd.DataFrame) -> pd.DataFrame:
+    """How far AtteFa under each recipe lies from the published, over datasets where every recipe was tried."""
+    tried = found.groupby(["dataset", "model"])["attefa"].transform("size") == 4
+    far = (found["attefa"] - found["published"]).abs()[tried]
+    return far.groupby(["model", "loss", "weight_decay"]).agg(["mean", "median", "size"])
 
 
 COLUMNS = ["quantity", "model", "method", "arm", "n", "mean", "low", "high", "less", "difference", "more", "p"]
@@ -179,7 +190,7 @@ def _babi(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 VIEWS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
-    "twin-grid": _twins,
+    "twin-grid": twins,
     "norms-sst": lengths,
     "norms-agnews": lengths,
     "norms-imdb": lengths,
@@ -201,7 +212,10 @@ def main(folder: Path) -> None:
         content = json.loads(gzip.decompress(path.read_bytes())) if path.exists() else {"rows": []}
         if content["rows"]:
             print(f"\n{name}: {content['complete']} of {content['arms']} arms")
-            print(view(pd.DataFrame(content["rows"])).to_string(float_format="{:.3f}".format, max_rows=400))
+            found = view(pd.DataFrame(content["rows"]))
+            print(found.to_string(float_format="{:.3f}".format, max_rows=400))
+            if view is twins:
+                print(distances(found).to_string(float_format="{:.4f}".format))
 
 
 if __name__ == "__main__":
