@@ -209,13 +209,15 @@ def test_twins_stand_beside_the_published_value_and_recipes_are_compared_where_a
         {**twin, "dataset": f"mock-{number}@attefa2022", "model": "bilstm-additive", "base": base}
         | {"loss": loss, "weight_decay": decay, "twin change": change + apart}
         for number in (1, 2)
-        for loss, decay, change in recipes[: 4 if number == 1 else 3]
+        for loss, decay, change in recipes
         for base, many, apart in ((0, 1, -0.05), (1, 3, 0.05))
+        if number == 1 or (base, loss) != (1, "mean")
         for _ in range(many)
     ]
     found = twins(pd.DataFrame(rows))
     row = found.loc[("mock-1@attefa2022", "bilstm-additive", "sum", 1e-5)]
     assert row["attefa"] == pytest.approx(0.1), "base models count alike, with one twin or with three"
     assert (row["collapsed"], row["twins"], row["published"]) == (1.0, 4, 0.0304)
-    far = distances(found).loc[("bilstm-additive", "mean", 0.0)]
-    assert (far["mean"], far["size"]) == (pytest.approx(0.4 - 0.0304), 1)
+    far = distances(pd.DataFrame(rows)).loc[("bilstm-additive", "mean", 0.0)]
+    # On mock-2 (published 0.0329) the other base model was not tried with every recipe.
+    assert (far["mean"], far["size"]) == (pytest.approx((0.4 - 0.0304 + 0.35 - 0.0329) / 2), 2)

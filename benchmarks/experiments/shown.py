@@ -21,7 +21,7 @@ from trueness.studies import KINDS, load_study
 
 
 def twins(rows: pd.DataFrame) -> pd.DataFrame:
-    """By recipe: twins that predict one class for nearly all texts, means over base models, and the published AtteFa."""
+    """By recipe: twins that predict one class for nearly all texts, means over base models, the published AtteFa."""
     rows = rows.assign(
         collapsed=rows["twin one_class"] > ONE_CLASS,
         attefa=(rows["twin change"] / (rows["twin divergence"] / LN2)).clip(upper=1.0),
@@ -37,14 +37,17 @@ def twins(rows: pd.DataFrame) -> pd.DataFrame:
     bases = rows.groupby([*by, "base"])[shown].mean()
     found = bases.groupby(by).mean().assign(twins=rows.groupby(by).size())
     known = KINDS[load_study("attefa").kind].published()
-    rows = [known.get(("AtteFa", dataset, model, "twin@attefa2022"), {}) for dataset, model, *_ in found.index]
-    return found.assign(published=[float(row.get("published", "nan")) for row in rows])
+    places = [("AtteFa", str(place[0]), str(place[1]), "twin@attefa2022") for place in found.index.to_list()]
+    return found.assign(published=[float(known.get(place, {}).get("published", "nan")) for place in places])
 
 
-def distances(found: pd.DataFrame) -> pd.DataFrame:
-    """How far AtteFa under each recipe lies from the published, over datasets where every recipe was tried."""
-    tried = found.groupby(["dataset", "model"])["attefa"].transform("size") == 4
-    far = (found["attefa"] - found["published"]).abs()[tried]
+def distances(rows: pd.DataFrame) -> pd.DataFrame:
+    """How far AtteFa of each recipe lies from the published: of base models with which every recipe was tried."""
+    place = ["dataset", "model", "base"]
+    recipes = rows[[*place, "loss", "weight_decay"]].drop_duplicates().groupby(place).size()
+    tried = rows.set_index(place).index.isin(recipes.index[recipes == 4])
+    found = twins(rows[tried])
+    far = (found["attefa"] - found["published"]).abs()
     return far.groupby(["model", "loss", "weight_decay"]).agg(["mean", "median", "size"])
 
 
@@ -212,10 +215,10 @@ def main(folder: Path) -> None:
         content = json.loads(gzip.decompress(path.read_bytes())) if path.exists() else {"rows": []}
         if content["rows"]:
             print(f"\n{name}: {content['complete']} of {content['arms']} arms")
-            found = view(pd.DataFrame(content["rows"]))
-            print(found.to_string(float_format="{:.3f}".format, max_rows=400))
+            rows = pd.DataFrame(content["rows"])
+            print(view(rows).to_string(float_format="{:.3f}".format, max_rows=400))
             if view is twins:
-                print(distances(found).to_string(float_format="{:.4f}".format))
+                print(distances(rows).to_string(float_format="{:.4f}".format))
 
 
 if __name__ == "__main__":

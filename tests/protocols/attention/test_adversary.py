@@ -112,8 +112,8 @@ def test_the_slab_is_the_constraint_on_two_classes(p, epsilon, seed):
 
 
 def view_of(classes=2, head="linear", seed=0, sizes=(4, 1, 7, 3), **more):
-    torch.manual_seed(seed)
     model = build("bilstm", "additive", head, classes=classes, **more)
+    torch.manual_seed(seed)  # the model is drawn anew: `build` has a seed of its own
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn_like(parameter))

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 
 from tests.protocols.attention.test_adversary import divergence, problems, solve, vertices, view_of
-from trueness.protocols.attention import ascent
+from trueness.protocols.attention import ascent, corners
 from trueness.protocols.attention.adversary import vertex_adversary
 from trueness.protocols.attention.ascent import _feasible, ascended, best_adversary
 from trueness.protocols.attention.search import Search, search
@@ -65,7 +65,7 @@ def test_ascent_is_feasible_improves_on_pairs_and_is_hardly_beaten(classes, head
         generator = torch.Generator().manual_seed(0)
         drawn = torch.rand(3, 2000, view.mask.shape[1], generator=generator).double() ** 8 * view.mask[:, None]
         rivals = _feasible(view, drawn / drawn.sum(dim=-1, keepdim=True), 0.01)
-        assert float((rivals.divergence.amax(dim=-1) - found.divergence).max()) < 0.05
+        assert float((rivals.divergence.amax(dim=-1) - found.divergence).max()) < 0.005
         again = best_adversary(view, 0.05, found.attention)
         assert (again.divergence >= found.divergence - 1e-9).all(), "more is allowed"
     if classes == 6:
@@ -74,15 +74,15 @@ def test_ascent_is_feasible_improves_on_pairs_and_is_hardly_beaten(classes, head
 
 @pytest.mark.parametrize(("classes", "head", "size"), [(4, "linear", 25), (3, "linear", 12), (6, "query", 20)])
 def test_four_times_the_work_finds_hardly_more(classes, head, size, monkeypatch):
-    """Half the starts under a penalty that is large from the start stay 0.02 to 0.06 below."""
     with torch.no_grad():
-        view, _ = view_of(classes, head, sizes=(size,) * 5)
+        view, _ = view_of(classes, head, seed=2, sizes=(size,) * 5)
         pairs = vertex_adversary(view, 0.01)
         found = ascended(view, pairs, 0.01)
-        for name, value in (("STARTS", 48), ("STEPS", 400)):
-            monkeypatch.setattr(ascent, name, value)
+        for module, name, value in ((corners, "STARTS", 48), (corners, "ROUNDS", 12), (ascent, "STARTS", 48)):
+            monkeypatch.setattr(module, name, value)
+        monkeypatch.setattr(ascent, "STEPS", 400)
         long = ascended(view, pairs, 0.01, found.attention)
-    assert float((long.divergence - found.divergence).mean()) < 0.01
+    assert float((long.divergence - found.divergence).mean()) < 0.003
     assert float(found.divergence.mean()) > float(pairs.divergence.mean()) + 0.01
 
 

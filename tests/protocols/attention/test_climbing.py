@@ -10,7 +10,7 @@ import torch
 from tests.protocols.attention.test_adversary import divergence, vertices, view_of
 from trueness.protocols.attention import ascent
 from trueness.protocols.attention.adversary import Vertices, slab, vertex_adversary
-from trueness.protocols.attention.ascent import _climb, _drawn, _feasible, _little_attention, ascended
+from trueness.protocols.attention.ascent import _best, _climb, _feasible, _little_attention, ascended, best_adversary
 from trueness.protocols.attention.correlation import correlations, padded, seed_spread
 from trueness.protocols.attention.permutation import PermutedLogit
 from trueness.protocols.attention.search import Found, Search, improved, search
@@ -83,24 +83,23 @@ def test_each_candidate_is_moved_to_the_border(view):
         assert float(found.divergence[row, 1]) == pytest.approx(expected)
     free = _feasible(view, candidates, 1.0)
     assert torch.allclose(free.attention, candidates)
-    coarse = _feasible(view, candidates, 0.02, halvings=1)
+    coarse = _feasible(view, candidates, 0.02, halvings=0)
     shares = ((coarse.attention[:, 1] - view.attention) / (candidates[:, 1] - view.attention))[:, 1]
-    assert set(shares.round(decimals=6).tolist()) <= {0.0, 0.5, 1.0}
+    assert set(shares.round(decimals=6).tolist()) <= {0.0, *(round(1 - less, 6) for less in ascent._SHORT_OF)}
 
 
 @torch.no_grad()
-def test_random_mixtures_are_feasible_distributions(view):
-    drawn = _drawn(view, 0.05, torch.Generator().manual_seed(0))
-    assert len(drawn) == 6
-    for attention in drawn:
-        assert torch.allclose(attention.sum(-1), doubles(1, 1))
-        assert (attention[~view.mask] == 0).all()
-        change = (view.outputs(attention[:, None])[:, 0] - view.probability).abs().sum(-1) / 2
-        assert (change <= 0.05).all()
-    apart = [divergence(one[0].numpy(), view.attention[0].numpy()) for one in drawn]
-    assert apart == sorted(apart, reverse=True)
-    again = _drawn(view, 0.05, torch.Generator().manual_seed(0))
-    assert all(torch.equal(one, two) for one, two in zip(drawn, again, strict=True))
+def test_the_best_are_those_that_diverge_most_once_they_are_feasible(view):
+    candidates = torch.rand(2, 70, view.mask.shape[1], generator=torch.Generator().manual_seed(0)).double() ** 8
+    candidates = candidates * view.mask[:, None]
+    candidates = candidates / candidates.sum(dim=-1, keepdim=True)
+    best = _best(view, candidates, 0.05)
+    assert best.shape == (2, 12, view.mask.shape[1])
+    apart = _feasible(view, candidates, 0.05, halvings=3).divergence
+    for row in range(2):
+        chosen = sorted(range(70), key=lambda at: -float(apart[row, at]))[:12]
+        assert torch.equal(best[row], candidates[row, chosen])
+    assert torch.equal(_best(view, candidates[:, :3], 0.05).sort(dim=1).values, candidates[:, :3].sort(dim=1).values)
 
 
 @torch.no_grad()
@@ -305,8 +304,9 @@ def test_the_bound_is_the_least_over_pairs_of_classes_and_what_is_possible_at_al
 
 
 @torch.no_grad()
-def test_every_candidate_of_the_ascent_counts(view, monkeypatch):
-    """Where it climbed to, the same without negligible weights, what was drawn, and where it was told to begin."""
+def test_every_candidate_of_the_ascent_counts(monkeypatch):
+    """Where walks and the ascent end, the same without negligible weights, and where it was told to begin."""
+    view = view_of(3, "query", seed=1, sizes=(4, 6))[0]
     width = view.mask.shape[1]
     pairs = replace(vertex_adversary(view, 1.0), divergence=torch.zeros(2, dtype=torch.float64))
     still = view.attention[:, None]
@@ -315,18 +315,32 @@ def test_every_candidate_of_the_ascent_counts(view, monkeypatch):
     alone = torch.zeros(2, 1, width, dtype=torch.float64)
     alone[:, 0, 1] = 1.0
 
-    def reached(climbed, drawn, begin=None):
+    def reached(climbed, walked, begin=None, again=still, drawn=still):
+        def walks(view, epsilon, begin=None, rounds=6):
+            return walked if begin is None else again
+
         monkeypatch.setattr(ascent, "_climb", lambda *_: climbed)
-        monkeypatch.setattr(ascent, "_drawn", lambda *_: list(drawn.unbind(dim=1)))
+        monkeypatch.setattr(ascent, "corners", walks)
+        monkeypatch.setattr(ascent, "_drawn", lambda *_: drawn)
         return ascended(view, replace(pairs, attention=view.attention), 1.0, begin).attention
 
     assert torch.allclose(reached(point, still), alone[:, 0]), "without negligible weights"
     with monkeypatch.context() as patch:
         patch.setattr(view, "attention", alone[:, 0])  # without what is negligible nothing is left that diverges
-        assert torch.equal(reached(point, alone), point[:, 0]), "where it climbed to"
-    assert torch.equal(reached(still, alone), alone[:, 0]), "what was drawn"
+        assert torch.equal(reached(point, alone, again=alone, drawn=alone), point[:, 0]), "where it climbed to"
+    assert torch.equal(reached(still, alone), alone[:, 0]), "where walks end"
+    assert torch.equal(reached(still, still, again=alone), alone[:, 0]), "where walks end that begin elsewhere"
     assert torch.equal(reached(still, still, alone[:, 0]), alone[:, 0]), "where it was told to begin"
+    assert torch.equal(reached(still, still), view.attention), "nothing else is tried"
+    assert torch.equal(reached(still, still, drawn=alone), alone[:, 0]), "what was drawn"
     begun = []
     monkeypatch.setattr(ascent, "_climb", lambda _, logits, epsilon: begun.append(logits) or still)
     ascended(view, replace(pairs, attention=view.attention), 1.0, alone[:, 0])
-    assert torch.equal(begun[0][:, -2], (alone[:, 0] + 1e-3).log()), "it climbs from there as well"
+    assert torch.equal(begun[0][:, 25], (alone[:, 0] + 1e-3).log()), "it climbs from there as well"
+
+
+@torch.no_grad()
+def test_nothing_climbs_where_the_head_is_linear(view, monkeypatch):
+    monkeypatch.delattr(ascent, "_climb")
+    assert view.linear
+    assert (best_adversary(view, 0.05).divergence > 0.1).all()

@@ -72,7 +72,7 @@ def plan(study: AttentionStudy) -> Task:
     return summary(made.inputs, at=made.at, epsilons=epsilons)
 
 
-@task("attention/trial", version=3)
+@task("attention/trial", version=4)
 def trial(
     inputs: Mapping[str, Stored],
     *,

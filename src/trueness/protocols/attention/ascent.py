@@ -1,4 +1,4 @@
-"""Adversarial attention where no exact solution is known: ascent from several starts, every answer made feasible."""
+"""Adversarial attention where no exact solution is known: corners and an ascent, every answer made feasible."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ import torch
 from torch import Tensor
 
 from trueness.protocols.attention.adversary import Adversary, vertex_adversary
+from trueness.protocols.attention.corners import corners
 from trueness.protocols.attention.view import AttentionView
 from trueness.stats.differentiable import jensen_shannon, total_variation
 
 STARTS, STEPS = 24, 200
-_DRAWS, _KEPT = 128, 6
+_DRAWS = 128
+_KEPT = 12  # of the best candidates something begins at
+_AGAIN = 4  # rounds of walks from where others have ended
+_AT_A_TIME = 64
+_SHORT_OF = 0.0, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7  # of the way to a candidate
+_ROUGH, _FINE = 3, 30  # halvings after these: for all candidates, and for the best of them
 _RATE = 0.2
 _PENALTY = 1.0, 100.0  # at first and at last: a large one from the start keeps the climb where it begins
 _NEGLIGIBLE = 1e-3
-_HALVINGS = 40
 
 
 @dataclass(frozen=True)
@@ -35,20 +40,27 @@ def ascended(
 ) -> Adversary:
     """The adversary, or a feasible attention that diverges more; exact ones stay as they are.
 
-    Adam climbs the divergence under a penalty that grows, from the adversary, from `begin`, from the best of many
-    random mixtures, and from tokens that have little attention. Whatever it ends at is moved towards the observed
-    attention until it is feasible: by convexity the divergence only falls on the way, and the observed attention itself
-    is feasible. It is a local search: a stronger adversary may exist, up to `upper`.
+    Walks over corners begin at single tokens. Where the head is not linear, Adam also climbs the divergence under a
+    penalty that grows, from the adversary, from `begin`, from the best corners, and from tokens that have little
+    attention, and walks begin where it ends. Whatever is found is moved towards the observed attention until it is
+    feasible: by convexity the divergence only falls on the way, and the observed attention itself is feasible. It is a
+    local search: a stronger adversary may exist, up to `upper`.
     """
     if adversary.exact or epsilon == 0 or view.mask.shape[1] < 2:
         return adversary
     generator = torch.Generator().manual_seed(seed)
-    known = [adversary.attention, view.attention if begin is None else begin]
-    given = torch.stack([*known, *_drawn(view, epsilon, generator)], dim=1)
-    climbed = _climb(view, torch.cat([_little_attention(view, generator), (given + 1e-3).log()], dim=1), epsilon)
-    sparse = climbed.masked_fill(climbed < _NEGLIGIBLE, 0.0)
-    candidates = torch.cat([climbed, sparse / sparse.sum(dim=-1, keepdim=True), given], dim=1)
-    found = _feasible(view, candidates, epsilon)
+    drawn = _best(view, _drawn(view, generator), epsilon)
+    given = torch.stack([adversary.attention, view.attention if begin is None else begin], dim=1)
+    given = torch.cat([given, drawn], dim=1)
+    candidates = [given, corners(view, epsilon), corners(view, epsilon, given, rounds=_AGAIN)]
+    if not view.linear:
+        begins = torch.cat([given, _best(view, candidates[1], epsilon)], dim=1)
+        logits = torch.cat([_little_attention(view, generator), (begins + 1e-3).log()], dim=1)
+        climbed = _climb(view, logits, epsilon)
+        sparse = climbed.masked_fill(climbed < _NEGLIGIBLE, 0.0)
+        sparse = sparse / sparse.sum(dim=-1, keepdim=True)
+        candidates += [climbed, sparse, corners(view, epsilon, _best(view, sparse, epsilon), rounds=_AGAIN)]
+    found = _feasible(view, _best(view, torch.cat(candidates, dim=1), epsilon), epsilon)
     value, at = found.divergence.max(dim=-1)
     better = value > adversary.divergence
     best = found.attention[torch.arange(len(at), device=at.device), at]
@@ -66,15 +78,20 @@ def ascended(
     )
 
 
-def _drawn(view: AttentionView, epsilon: float, generator: torch.Generator) -> list[Tensor]:
-    """The best of many random mixtures, few tokens each, made feasible."""
+def _best(view: AttentionView, candidates: Tensor, epsilon: float) -> Tensor:
+    """Those of the candidates that diverge most once they are made feasible, nearly."""
+    parts = torch.split(candidates, _AT_A_TIME, dim=1)
+    rough = torch.cat([_feasible(view, some, epsilon, _ROUGH).divergence for some in parts], dim=1)
+    best = rough.topk(min(_KEPT, rough.shape[1]), dim=-1).indices
+    return candidates.gather(1, best[..., None].expand(-1, -1, candidates.shape[2]))
+
+
+def _drawn(view: AttentionView, generator: torch.Generator) -> Tensor:
+    """(batch, many, tokens) random mixtures, of few tokens each."""
     rows, width = view.mask.shape
-    weights = (torch.rand(rows, _DRAWS, width, generator=generator).to(view.attention) ** 8 + 1e-12) * view.mask[
-        :, None
-    ]
-    found = _feasible(view, weights / weights.sum(dim=-1, keepdim=True), epsilon, halvings=_HALVINGS // 3)
-    best = found.divergence.topk(_KEPT, dim=-1).indices
-    return list(found.attention.gather(1, best[..., None].expand(-1, -1, width)).unbind(dim=1))
+    weights = torch.rand(rows, _DRAWS, width, generator=generator).to(view.attention) ** 8 + 1e-12
+    weights = weights * view.mask[:, None]
+    return weights / weights.sum(dim=-1, keepdim=True)
 
 
 def _little_attention(view: AttentionView, generator: torch.Generator) -> Tensor:
@@ -109,8 +126,11 @@ def _climb(view: AttentionView, logits: Tensor, epsilon: float) -> Tensor:
     return attention / attention.sum(dim=-1, keepdim=True)
 
 
-def _feasible(view: AttentionView, candidates: Tensor, epsilon: float, halvings: int = _HALVINGS) -> _Found:
-    """Each candidate as far from the observed attention as the change of output allows, on the line between them."""
+def _feasible(view: AttentionView, candidates: Tensor, epsilon: float, halvings: int = _FINE) -> _Found:
+    """Each candidate as far from the observed attention as the change of output allows, on the line between them.
+
+    What lies between may be allowed less than what lies beyond: the farthest of some places that is allowed counts.
+    """
     observed = view.attention[:, None]
     away = candidates - observed
     target = view.probability[:, None]
@@ -119,7 +139,11 @@ def _feasible(view: AttentionView, candidates: Tensor, epsilon: float, halvings:
         return total_variation(view.outputs(observed + share[..., None] * away), target) <= epsilon
 
     low, high = torch.zeros_like(candidates[..., 0]), torch.ones_like(candidates[..., 0])
-    low = torch.where(inside(high), high, low)
+    for less in _SHORT_OF:
+        share = torch.full_like(low, 1 - less)
+        there = inside(share) & (low == 0)
+        low = torch.where(there, share, low)
+        high = torch.where(low == 0, share, high)
     for _ in range(halvings):
         middle = (low + high) / 2
         there = inside(middle)

@@ -46,8 +46,12 @@ class AttentionView:
 
     def of_features(self, mixed: Tensor, rows: slice = slice(None)) -> Tensor:
         """(batch, many, classes) probabilities of mixed features (batch, many, size), of all instances or some."""
+        return torch.softmax(self.logits_of_features(mixed, rows), dim=-1)
+
+    def logits_of_features(self, mixed: Tensor, rows: slice = slice(None)) -> Tensor:
+        """The same before the softmax."""
         other = self.auxiliary
         if other is not None:
             mixed = mixed.to(self.features.dtype)
             other = Auxiliary(other.summary[rows], None if other.context is None else other.context[rows])
-        return torch.softmax(self._model.outputs(mixed, other).double(), dim=-1)
+        return self._model.outputs(mixed, other).double()
