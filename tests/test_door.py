@@ -145,7 +145,7 @@ def test_a_saved_model_of_theirs_is_loaded_and_explained(model, outside):
     assert tn.evaluate(loaded, tn.load_dataset(f"{outside}/theirs.py:films")) == measured
     (mine,) = tn.explain(loaded, ["a good film"], f"{outside}/theirs.py:later")
     assert mine.scores == (2, 3, 4)
-    with pytest.raises(tn.UserError, match="the family of somebody else's must be given"):
+    with pytest.raises(tn.UserError, match=r"names the family .theirs.py:Bag., which is not registered"):
         tn.load_model(folder, family="bilstm-additive")
 
 

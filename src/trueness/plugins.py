@@ -36,6 +36,7 @@ _loaded: dict[str, Path] = {}
 _imported: dict[str, str] = {}
 """The digests of modules when they were imported."""
 _beside: contextvars.ContextVar[Path | None] = contextvars.ContextVar("beside", default=None)
+_told_by: contextvars.ContextVar[str] = contextvars.ContextVar("told_by", default="")
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,28 @@ def looking_beside(folder: Path | None) -> Iterator[None]:
         yield
     finally:
         _beside.reset(token)
+
+
+@contextlib.contextmanager
+def told_by(source: object) -> Iterator[None]:
+    """Names inside were read from a file, and not given by the user: no code is looked for by an address among them.
+
+    What the user gave before, in this process or to who asked for the task, is found.
+    """
+    token = _told_by.set(str(source))
+    try:
+        yield
+    finally:
+        _told_by.reset(token)
+
+
+def check_given(address: str) -> None:
+    """Refuse an address that no user gave."""
+    if source := _told_by.get():
+        raise UserError(
+            f"{source} names {address}, which is code outside of trueness, and is run only if you name it yourself: in "
+            "a command, a study file, or by an entry point of an installed package."
+        )
 
 
 def find(address: str, root: str = "") -> tuple[Any, Source]:

@@ -160,6 +160,8 @@ class Registry(Generic[T]):
         elif plugins.is_address(name) and self._adapt is not None:
             if before is not None and not plugins.is_there(name):
                 return plugins.find(before.address, before.root)[1]
+            if before is None:
+                plugins.check_given(name)
             return plugins.find(name)[1]
         else:
             address = plugins.entry_points(self._group).get(name)

@@ -21,6 +21,7 @@ from trueness.explainers.images import IMAGE_EXPLAINERS
 from trueness.models.image_families import IMAGE_MODELS
 from trueness.models.image_model import load_image_model
 from trueness.papers.ground_truth_images.tasks import images as images_task
+from trueness.plugins import Reference
 from trueness.registry import nearest
 
 if TYPE_CHECKING:
@@ -48,14 +49,14 @@ def audit_images(
         if not isinstance(value, int) or isinstance(value, bool) or value < least[name]:
             raise UserError(f"The size {name} of an audit is a whole number, {least[name]} or more, not {value!r}.")
     sizes |= asked
-    side = load_image_model(model, family=family).network.size[0]
+    network = load_image_model(model, family=family).network
+    side, kind = network.size[0], _kind(network.family, family)
     loaded, dataset = load_images(str(data), side), str(data)
     if len(loaded.to_look_at()) < FEWEST:
         number = len(loaded.to_look_at())
         raise UserError(f"{loaded.name} has {number} test images: an audit needs {FEWEST} at least; add some.")
     given = [*(explainers or USUAL), *FOILS]
     names = [*dict.fromkeys(IMAGE_EXPLAINERS.reference(IMAGE_EXPLAINERS.name_of(one)) for one in given)]
-    kind = None if family is None else IMAGE_MODELS.reference(IMAGE_MODELS.name_of(family))
     source = None if dataset in IMAGE_DATASETS else file_of(dataset)
     pixels = images_task(name=dataset if source is None else None, source=source, size=side)
     at = {"model": str(model), "dataset": dataset}
@@ -74,6 +75,12 @@ def audit_images(
     }
     stored.record_run("audit", target.key, study)
     return read_audit(stored, target).model_copy(update={"seconds": time.monotonic() - begin})
+
+
+def _kind(known: str, given: str | None) -> str | None:
+    """The family as tasks carry it: workers are told of one from outside the package, also if none was given here."""
+    found = IMAGE_MODELS.reference(known if given is None else IMAGE_MODELS.name_of(given))
+    return None if given is None and not isinstance(found, Reference) else found
 
 
 def _plan(model: str, data: str, names: Sequence[str], sizes: Mapping[str, int]) -> AuditPlan:

@@ -17,6 +17,7 @@ from trueness import engine, report, studies
 from trueness.api.executors import open_executor
 from trueness.engine import Listener, ProgressFile, Store, Stored, Summary, TasksFailedError
 from trueness.errors import UserError
+from trueness.plugins import told_by
 from trueness.protocols.result import Abstention, Claim, Result, ResultWarning, Score
 from trueness.report import vectors
 from trueness.report.measurement import first
@@ -196,7 +197,8 @@ def _key(study: Study, records: Sequence[Mapping[str, Any]]) -> str | None:
 
 def _recorded(record: Mapping[str, Any], place: Store) -> Study:
     try:
-        return KINDS[record["study"]["kind"]].schema.model_validate(record["study"], context=RECORDED)
+        with told_by(place.path):
+            return KINDS[record["study"]["kind"]].schema.model_validate(record["study"], context=RECORDED)
     except (ValidationError, UserError, KeyError, TypeError) as error:
         raise UserError(
             f"The newest run in {place.path} was made by another version of trueness; run it again."

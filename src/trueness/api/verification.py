@@ -18,6 +18,7 @@ from trueness.api.studies import DEFAULT_STORE
 from trueness.boundary import short
 from trueness.engine import DamagedObjectError, Store, Task, walk
 from trueness.errors import UserError
+from trueness.plugins import told_by
 from trueness.studies import KINDS
 from trueness.studies.schema import RECORDED
 
@@ -130,7 +131,8 @@ def _recomputed(place: Store, key: str, shown: Sequence[Any], cells: Sequence[st
         return [Looked("computed again", "cannot tell", "the store does not say which study gave this result")]
     plain = {name: value for name, value in record["study"].items() if name != "left_out"}
     try:
-        target = studies.plan(KINDS[str(plain["kind"])].schema.model_validate(plain, context=RECORDED))
+        with told_by(place.path):
+            target = studies.plan(KINDS[str(plain["kind"])].schema.model_validate(plain, context=RECORDED))
     except (UserError, ValidationError, KeyError, OSError) as error:
         said = error.errors()[0]["msg"].removeprefix("Value error, ") if isinstance(error, ValidationError) else error
         first = short(str(said).splitlines()[0].rstrip("."))

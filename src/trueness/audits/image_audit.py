@@ -161,7 +161,7 @@ def planted_model(
     name = _ARTEFACTS[seed % len(_ARTEFACTS)]
     drawn = ARTEFACTS[name].by_visibility(np.random.default_rng([seed, *b"audit"]))
     drawn = drawn.at_level(drawn.levels[-1])
-    network = IMAGE_MODELS[classifier.network.family].build(2, pair.size, seed).to(device)
+    network = IMAGE_MODELS[family or classifier.network.family].build(2, pair.size, seed).to(device)
     splits = image_tasks.planted(pair, drawn, 0.5, seed, device, network.mean.flatten().tolist())
     train_images(network, splits["train"], splits["dev"], ImageRecipe(epochs=epochs, batch_size=64), seed)
     test = splits["test"]

@@ -14,6 +14,7 @@ from trueness.audits.leaderboard import audits_in
 from trueness.audits.verdict import Audit
 from trueness.engine import DamagedObjectError, Store, Stored
 from trueness.errors import UserError
+from trueness.plugins import told_by
 from trueness.protocols.result import Result
 from trueness.report.figure import Figure
 from trueness.report.instances import Instances, instances_of
@@ -53,7 +54,8 @@ class Run:
         """As it was recorded; its models and data may be gone by now, so they are not looked for."""
         plain = {name: value for name, value in self.record["study"].items() if name != "left_out"}
         told = {name: self.told(name) for name in ("kind", "name", "title", "question", "paper")}
-        return KINDS[told["kind"]].schema.model_construct(**{**plain, **told})
+        with told_by(f"The record of {self.key}"):
+            return KINDS[told["kind"]].schema.model_construct(**{**plain, **told})
 
     @property
     def stored(self) -> Stored:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import inspect
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from trueness.boundary import exists, is_file, read_json
+from trueness.boundary import exists, is_file, read_json, short
 from trueness.errors import UserError
+from trueness.plugins import is_address, told_by
 from trueness.registry import Registry
 
 if TYPE_CHECKING:
@@ -285,8 +287,20 @@ def train(name: str, data: TextDataset, *, seed: int = 0, state: str | Path | No
 def family_of(stored: Stored) -> Family:
     """The family of the models that a task left; what is built in is known by its payloads."""
     if stored.holds("family"):
-        return TEXT_MODELS[stored.read("family")["name"]]
+        with told_by(stored.key):
+            return TEXT_MODELS[stored.read("family")["name"]]
     return TEXT_MODELS["transformer" if stored.holds("files") else "bilstm-additive"]
+
+
+def foreign(config: Path, family: Any) -> UserError:
+    """That a saved model is of a family of somebody else's, whose code runs only if the user names it."""
+    said = short(family)
+    copied = is_address(said) and said.isprintable()  # it may be put into a shell as it stands
+    written, flag = (repr(said), shlex.quote(said)) if copied else ("...", "ADDRESS")
+    return UserError(
+        f"{config} names the family {said!r}, which is not registered, and code is run only if you give it yourself: "
+        f"load_model({str(config.parent)!r}, family={written}), or --family {flag}."
+    )
 
 
 def recognise(folder: str | Path, family: Any = None) -> tuple[Family, dict[str, Any]]:
@@ -310,8 +324,9 @@ def recognise(folder: str | Path, family: Any = None) -> tuple[Family, dict[str,
     for one in known:
         if one.recognises(config):
             return one, config
-    said = f"a model of the family {config['family']!r}" if "family" in config else "no model of trueness"
-    raise UserError(f"{folder} has {said}; the family of somebody else's must be given: load_model(..., family=...).")
+    if "family" not in config:
+        raise UserError(f"{path} describes no model of trueness, nor one that save_pretrained of transformers wrote.")
+    raise foreign(path, config["family"])
 
 
 def load_model(folder: str | Path, device: str = "cpu", family: Any = None) -> Classifier:

@@ -45,7 +45,8 @@ class ImageFamily:
         return ImageNetwork(module, classes, size, family=self.name, **colours)
 
 
-def _as_family(thing: Any, name: str) -> ImageFamily:
+def as_image_family(thing: Any, name: str) -> ImageFamily:
+    """An `ImageFamily`, or a function from the number of classes to a module as the family of that name."""
     if isinstance(thing, ImageFamily):
         return thing
     if not callable(thing):
@@ -53,7 +54,7 @@ def _as_family(thing: Any, name: str) -> ImageFamily:
     return ImageFamily(name, thing)
 
 
-IMAGE_MODELS: Registry[ImageFamily] = Registry("image model", group="trueness.image_models", adapt=_as_family)
+IMAGE_MODELS: Registry[ImageFamily] = Registry("image model", group="trueness.image_models", adapt=as_image_family)
 
 
 def is_image_model(folder: Path) -> bool:

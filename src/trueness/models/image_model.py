@@ -16,7 +16,8 @@ from trueness.data.image_batches import ImageSplit
 from trueness.data.images import ImageDataset, Images
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
-from trueness.models.image_families import IMAGE_MODELS
+from trueness.models.families import foreign
+from trueness.models.image_families import IMAGE_MODELS, ImageFamily, as_image_family
 from trueness.models.image_network import ImageNetwork
 from trueness.models.image_training import ImageRecipe, train_images
 from trueness.models.text_model import check_finite
@@ -75,14 +76,24 @@ def load_image_model(folder: str | Path, device: str = "cpu", *, family: Any = N
         raise UserError(f"{path} has format {quoted(form)}; an image model of this version has {FORMAT!r}.")
     with reading(path / _CONFIG, "does not describe an image model"):
         classes, (height, width) = tuple(map(str, config["classes"])), map(int, config["size"])
-        name, history = str(family or config["family"]), tuple(map(dict, config["history"]))
+        said, history = str(config["family"]), tuple(map(dict, config["history"]))
+    kind = _family(path / _CONFIG, said, family)
     with reading(path / _WEIGHTS, "is missing or unreadable"):
         weights = load_file(path / _WEIGHTS)
     check_finite(path, weights)
-    network = IMAGE_MODELS[name].build(len(classes), (height, width), 0)
-    with reading(path / _WEIGHTS, f"does not fit the model {name}"):
+    network = kind.build(len(classes), (height, width), 0)
+    with reading(path / _WEIGHTS, f"does not fit the model {kind.name}"):
         network.load_state_dict(weights)
     return ImageModel(network.to(device).eval(), classes, history)
+
+
+def _family(config: Path, said: str, given: Any) -> ImageFamily:
+    """The family that is given, or the registered one that a file names; no code is looked for by its name."""
+    if given is None:
+        if said not in list(IMAGE_MODELS):
+            raise foreign(config, said)
+        return IMAGE_MODELS[said]
+    return IMAGE_MODELS[given] if isinstance(given, str) else as_image_family(given, said)
 
 
 def train_image_model(

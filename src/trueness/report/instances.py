@@ -18,6 +18,7 @@ import numpy as np
 from trueness.boundary import printable
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
+from trueness.plugins import told_by
 from trueness.protocols.ground_truth.summary import PLANTED
 from trueness.protocols.result import Result
 from trueness.protocols.similarity import FLAT
@@ -149,7 +150,8 @@ def _is_signed(method: str, told: Any, table: pd.DataFrame) -> bool:
     if method in MARKS:
         return True
     try:
-        return TEXT_EXPLAINERS[method].facts.signed
+        with told_by("The result"):
+            return TEXT_EXPLAINERS[method].facts.signed
     except UserError:
         return any(min(scores, default=0) < 0 for scores in table.loc[table["method"] == method, "scores"])
 
