@@ -13,8 +13,9 @@ from trueness.audits.image_words import of_images, page_of_images
 from trueness.audits.page import TRIALS
 from trueness.browser.site import Site
 from trueness.data.images import ImageDataset, Images
-from trueness.engine import Listener, Store
+from trueness.engine import Listener, LocalExecutor, Store
 from trueness.errors import UserError
+from trueness.models.image_families import IMAGE_MODELS
 from trueness.models.image_training import ImageRecipe
 
 
@@ -123,3 +124,35 @@ def test_sentences_of_texts_are_said_of_images():
     said = of_images("Words of a text: hiding words of 30 texts when a full stop is added or taken away.")
     assert said == "Squares of an image: hiding squares of 30 images when every pixel becomes one level brighter."
     assert page_of_images('<p class="words">words</p>') == '<p class="words">squares</p>'
+
+
+NETWORK = """
+from torch import nn
+
+def network(classes):
+    parts = nn.Conv2d(3, 8, 3, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, classes)
+    return nn.Sequential(*parts)
+"""
+
+
+def test_a_network_of_ones_own_and_what_is_in_memory_reach_the_workers(audited, tmp_path, monkeypatch):
+    """A model at hand and a dataset at hand; a folder whose family is given, and one whose family is not."""
+    folder, _, _ = audited
+    (tmp_path / "mynet.py").write_text(NETWORK)
+    monkeypatch.chdir(tmp_path)
+    data = tn.load_dataset(folder / "data", size=16)
+    model = tn.train("mynet.py:network", data, recipe=ImageRecipe(epochs=1, batch_size=32))
+    place = model.save(tmp_path / "model")
+    how = {"explainers": ["gradient"], "images": 30, "planted": 1, "epochs": 1, "store": tmp_path / "store"}
+    with LocalExecutor(["cpu"]) as workers:  # who never heard of the network
+        at_hand = tn.audit(model, data, executor=workers, **how)
+        given = tn.audit("model", folder / "data", family="mynet.py:network", executor=workers, **how)
+    assert [one.trials for one in at_hand.explainers] == [one.trials for one in given.explainers]
+    monkeypatch.delitem(IMAGE_MODELS._entries, "mynet.py:network")
+    refused = trueness("audit", place, folder / "data")
+    assert refused.returncode == 2
+    assert f"{place}/config.json names the family 'mynet.py:network'" in refused.stderr
+    assert "--family mynet.py:network" in refused.stderr
+    odd = ImageDataset("odd", data.classes, {"calibration": data["test"]})
+    with pytest.raises(UserError, match="odd has the split 'calibration'"):
+        tn.audit(model, odd, family="mynet.py:network", **how)

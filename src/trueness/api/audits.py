@@ -16,15 +16,25 @@ from pydantic import ValidationError
 from trueness import engine
 from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.api.executors import open_executor
+from trueness.api.models import of_images
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
 from trueness.audits.judging import FEWEST
 from trueness.audits.probe import probe
 from trueness.audits.study import FOILS, AuditStudy, plan, texts_of
-from trueness.audits.subject import check_labels, default_explainers, kept_data, kept_model, subject, training_of
+from trueness.audits.subject import (
+    check_labels,
+    default_explainers,
+    kept_data,
+    kept_images,
+    kept_model,
+    subject,
+    training_of,
+)
 from trueness.audits.trials import INFORMATIVE
 from trueness.audits.verdict import Audit, Judged
 from trueness.boundary import because
+from trueness.data.images import ImageDataset
 from trueness.engine import Listener, ProgressFile, Store
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
@@ -75,6 +85,8 @@ def audit(
     done; `planned` hears of it before the work starts. Other keywords are sizes of the study: `texts=300`, `seeds=4`.
     Running again continues.
     """
+    if not isinstance(model, str | Path) and of_images(model):
+        model = kept_model(model, Path(store))
     if isinstance(model, str | Path) and not is_function(model) and is_image_model(Path(model)):
         from trueness.api.image_audits import audit_images
 
@@ -84,6 +96,7 @@ def audit(
             raise UserError("An audit of images has no budget: choose its sizes, such as images=50, planted=3.")
         computing = partial(open_executor, executor, workers, devices)
         keeping = partial(Store.open, store, create=True, durable=durable)
+        data = kept_images(data, Path(store)) if isinstance(data, ImageDataset) else data
         return audit_images(Path(model), data, explainers, computing, keeping, listener, planned, family, asked)
     begin = time.monotonic()
     seconds = None if budget is None else sizing.parse_budget(budget)

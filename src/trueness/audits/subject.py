@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import tempfile
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from trueness.engine.encoding import bytes_digest, path_digest
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
+    from trueness.data.images import ImageDataset
     from trueness.data.texts import Texts
     from trueness.models.classifier import Classifier
 
@@ -160,6 +162,31 @@ def kept_data(data: Any, store: Path, columns: Mapping[str, str]) -> tuple[str, 
     place = make_inputs(store) / f"texts-{bytes_digest(content)[:16]}.jsonl"
     write_atomically(place, content)
     return str(place), texts
+
+
+def kept_images(data: ImageDataset, store: Path) -> Path:
+    """A table of the pictures, which are written beside the store's objects, where workers find them."""
+    from PIL import Image  # they could not have been read without
+
+    from trueness.data.image_files import SPLITS
+
+    if unknown := [name for name in data.splits if name not in SPLITS]:
+        raise UserError(f"{data.name} has the split {unknown[0]!r}: an audit of images reads train, dev and test.")
+    Store.open(store, create=True)
+    inputs, content = make_inputs(store), hashlib.blake2b(repr(data.classes).encode(), digest_size=8)
+    for name, images in data.splits.items():
+        content.update(name.encode() + repr(images.pixels.shape).encode() + images.pixels.tobytes())
+        content.update(images.labels.tobytes())
+    place, rows = inputs / f"images-{content.hexdigest()}", []
+    place.mkdir(exist_ok=True)
+    for name, images in data.splits.items():
+        for row, (pixels, label) in enumerate(zip(images.pixels, images.labels.tolist(), strict=True)):
+            path = f"{place.name}/{name}-{row}.png"
+            Image.fromarray(pixels).save(inputs / path)
+            rows.append({"path": path, "label": data.classes[label], "split": name})
+    table = place.with_suffix(".jsonl")
+    write_atomically(table, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+    return table
 
 
 def make_inputs(store: Path) -> Path:
