@@ -90,3 +90,17 @@ def test_what_a_store_says_is_not_imported_either(tmp_path, monkeypatch):
     assert TEXT_EXPLAINERS["evil.py:method"].facts
     with told_by("A file"):  # the user named it before
         assert TEXT_EXPLAINERS["evil.py:method"].facts
+
+
+def test_commands_and_functions_of_texts_say_what_to_use_for_images(data, tmp_path):
+    model = tn.train("small-cnn", data, recipe=ImageRecipe(epochs=1))
+    for ask in (tn.explain, tn.adversarial_attention):
+        with pytest.raises(tn.UserError, match=r"a classifier of images; use tn.explain_images"):
+            ask(model, ["a text"])
+    place = model.save(tmp_path / "small")
+    for more in ((), ("--explainer", "gradient")):
+        done = trueness("explain", place, "--text", "x", *more)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert (
+            f"{place} is a classifier of images, and this command explains texts: use tn.explain_images" in done.stderr
+        )

@@ -140,14 +140,56 @@ def evaluate(model: AnyModel, data: Any, split: str | None = None) -> dict[str, 
     """
     from trueness.models import evaluation
 
-    reader: Any = model
+    reader: Any = as_classifier(model)
     if isinstance(data, str | Path):
-        data = load_images(str(data)) if of_images(model) else _with_splits(data, None, None)
-    return evaluation.evaluate(reader.network, reader.coded(data.to_look_at(split)), len(model.classes))
+        data = load_images(str(data)) if of_images(reader) else _with_splits(data, None, None)
+    return evaluation.evaluate(reader.network, reader.coded(data.to_look_at(split)), len(reader.classes))
 
 
 def _are_images(data: Any) -> bool:
     return isinstance(data, str) and (data in list(IMAGE_DATASETS) or is_images(Path(data)))
+
+
+def as_classifier(model: Any) -> AnyModel:
+    """A classifier as it is; a function of texts, or an object with `predict_proba`, as `load_black_box` makes one."""
+    if hasattr(model, "network"):
+        classifier: AnyModel = model
+        return classifier
+    if isinstance(model, str | Path):
+        raise UserError(f"{str(model)!r} is the name of a model, not a model: give tn.load_model({str(model)!r}).")
+    if hasattr(model, "save_pretrained"):
+        kind = type(model).__name__
+        raise UserError(f"{kind} lacks its tokeniser: save both into one folder, and give tn.load_model(folder).")
+    if not callable(getattr(model, "predict_proba", model)):
+        raise UserError(
+            f"An object of type {type(model).__name__} is no model: give tn.load_model(folder), a function from texts "
+            "to probabilities, or an object with predict_proba, see trueness.models.load_black_box."
+        )
+    from trueness.models.black_box import load_black_box
+
+    return load_black_box(model)
+
+
+def as_text_classifier(model: Any) -> Classifier:
+    """The same, of texts."""
+    found: Any = as_classifier(model)
+    if of_images(found):
+        raise UserError(f"The model ({', '.join(found.classes)}) is a classifier of images; use tn.explain_images.")
+    text: Classifier = found
+    return text
+
+
+def refuse_numbers(data: Any, what: str) -> None:
+    """Refuse an array, a table or lists of numbers where texts or images are wanted."""
+    types: Any = getattr(data, "dtypes", getattr(data, "dtype", None))  # of a table, or of an array
+    kinds = {getattr(kind, "kind", "") for kind in (types if hasattr(types, "__iter__") else [types])}
+    row = data[0] if isinstance(data, list | tuple) and data else None
+    listed = isinstance(row, list | tuple) and bool(row) and all(isinstance(one, int | float) for one in row)
+    if isinstance(data, VectorDataset) or listed or (kinds and kinds <= set("biuf")):
+        raise UserError(
+            f"{what} is for texts and images, and the data are numbers: of vectors and tables trueness has "
+            "tn.recursive_roar."
+        )
 
 
 def of_images(model: AnyModel) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.api.devices import check_device
-from trueness.api.models import of_images
+from trueness.api.models import as_classifier, as_text_classifier, of_images, refuse_numbers
 from trueness.data import TextDataset, TextExample, Texts, read_texts
 from trueness.data.dataset import drawn, drawn_examples
 from trueness.data.image_datasets import load_images
@@ -41,7 +41,8 @@ def explain(
 ) -> list[Explanation]:
     """One explanation per text: `tn.explain(model, ["a fine film"], "leave-one-out")`.
 
-    `explainer` is a name, also with settings or of your own (`lime[n_samples=200]`, `mine.py:saliency`), an instance
+    `model` may also be a function from texts to probabilities, or an object with `predict_proba`. `explainer` is a
+    name, also with settings or of your own (`lime[n_samples=200]`, `mine.py:saliency`), an instance
     (`IntegratedGradients(n_steps=100)`), or a function of model, batch and target. `texts` are new texts (`others` the
     second texts of pairs) or examples of a dataset. `target` is predicted, gold (of examples only), or a class by name
     or number. With `device` the model is moved there first. `precision` is as torch is set, or full, tf32 or bf16
@@ -51,6 +52,8 @@ def explain(
     from trueness.explainers.text import target_class
     from trueness.models.network import check_outputs, inspecting
 
+    refuse_numbers(texts, "tn.explain")
+    model = as_text_classifier(model)
     name, method = _named(explainer, model)
     if device is not None:
         check_device(device)
@@ -106,6 +109,8 @@ def agreement(
     from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.agreement.summary import agreement as compare
 
+    refuse_numbers(data, "tn.agreement")
+    model = as_classifier(model)
     methods = dict(_named(one, model) for one in explainers or _usual(model)[:-1])
     if len(methods) < 2:
         raise UserError("Agreement needs two different explainers.")
@@ -144,6 +149,8 @@ def faithfulness(
     from trueness.protocols.ground_truth.trial import predictions
     from trueness.protocols.scoring import Cell
 
+    refuse_numbers(data, "tn.faithfulness")
+    model = as_classifier(model)
     coded, name = _looked_at(model, data, split, instances)
     coded = coded.labelled(predictions(model.network, coded))
     methods = dict(_named(one, model) for one in explainers or _usual(model)[2:])
@@ -203,6 +210,7 @@ def adversarial_attention(
 
     if not 0 <= epsilon <= 1:
         raise UserError(f"epsilon is a change of probability between 0 and 1, not {epsilon}.")
+    model = as_text_classifier(model)
     examples = _examples(model, texts, others)
     if not examples:
         raise UserError("There is no text.")
@@ -214,6 +222,7 @@ def attefa(base: Classifier, other: Classifier, data: TextDataset, split: str | 
     """Do two models predict the same while attending elsewhere? Both distances and the AtteFa score that they show."""
     from trueness.protocols.attefa.comparisons import attefa_of as compare
 
+    base, other = as_text_classifier(base), as_text_classifier(other)
     if base.classes != other.classes:
         raise UserError(f"The models have different classes: {', '.join(base.classes)}; {', '.join(other.classes)}.")
     if set(base.classes) != set(data.classes):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import trueness as tn
+from trueness.api.models import of_images
 from trueness.boundary import exists
 from trueness.cli import options
 from trueness.cli.options import columns_of, put, settings_of
@@ -172,6 +173,11 @@ def explain_command(
 
     _same_number(text, other)
     loaded = tn.load_model(str(model), family=family)
+    if of_images(loaded):
+        raise UserError(
+            f"{model} is a classifier of images, and this command explains texts: use tn.explain_images in Python, or "
+            f"trueness audit {model} PICTURES."
+        )
     inside = (
         ["attention", "input-x-gradient"] if loaded.network.differentiable else ["occlusion", "lime[n_samples=200]"]
     )
@@ -235,7 +241,9 @@ def agreement_command(
     loaded = tn.load_model(str(model), family=family)
     # Of a dataset that has a name the classes are known, and texts are drawn evenly from them.
     texts: Any = (
-        load_text(data, root=root, columns=names_of(named))
+        data
+        if of_images(loaded)
+        else load_text(data, root=root, columns=names_of(named))
         if data in TEXT_DATASETS and not no_labels
         else read_texts(data, split=split, root=root, **named)
     )
