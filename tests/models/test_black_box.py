@@ -6,13 +6,16 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import trueness as tn
+from trueness.audits.subject import kept_model
 from trueness.data.batches import EncodedSplit
 from trueness.data.examples import TextExample
 from trueness.errors import Unsupported, UserError
@@ -274,3 +277,46 @@ def test_words_have_numbers_of_their_own():
     assert all(5 <= number < 2**62 for number in numbers)
     assert [other.number(word) for word in reversed(words)] == numbers[::-1]
     assert coder.text([1, numbers[3], 3, numbers[4], 2, 0, 0]) == "word3 word4"
+
+
+def pipeline():
+    texts, labels = ["good film", "bad film", "a good plot", "a bad plot"], ["pos", "neg", "pos", "neg"]
+    return make_pipeline(CountVectorizer(), LogisticRegression()).fit(texts, labels)
+
+
+def test_a_function_or_an_object_is_explained_as_it_is():
+    pipe, texts = pipeline(), [f"a {word} film" for word in ("good", "bad", "dull")] * 4
+    for model in (pipe, pipe.predict_proba, additive):
+        (found,) = tn.explain(model, ["a good film"], "leave-one-out")
+        assert int(np.argmax(np.abs(found.scores))) == 1
+    assert tn.faithfulness(pipe, texts, ["occlusion"]).scores
+    assert len(tn.agreement(pipe, texts, ["occlusion", "leave-one-out"]).records) == 12
+    for refused, said in ((3, "is no model: give tn.load_model"), ("folder", "give tn.load_model\\('folder'\\)")):
+        with pytest.raises(UserError, match=said):
+            tn.explain(refused, ["a good film"], "leave-one-out")
+
+
+def test_numbers_are_refused_where_texts_are_wanted():
+    numbers = np.random.default_rng(0).random((40, 3))
+    forest = RandomForestClassifier(2).fit(numbers, np.arange(40) % 2)
+    for ask in (tn.audit, tn.explain, tn.agreement, tn.faithfulness):
+        for data in (numbers, pd.DataFrame(numbers), numbers.tolist()):
+            with pytest.raises(UserError, match=r"of vectors and tables trueness has tn.recursive_roar"):
+                ask(forest, data)
+
+
+def test_an_object_that_no_worker_can_import_is_refused_with_the_way_out(tmp_path, monkeypatch):
+    pipe, store = pipeline(), tmp_path / "store"
+    for model in (pipe, load_black_box(pipe), pipe.predict_proba):
+        with pytest.raises(UserError, match=r"This Pipeline is an object .* put the lines .* name it mine\.py:model"):
+            tn.audit(model, TEXTS * 20, store=store)
+    with pytest.raises(UserError, match="int is no model"):
+        tn.audit(3, TEXTS * 20, store=store)
+    assert not store.exists()
+    (tmp_path / "named.py").write_text(FILE)
+    monkeypatch.chdir(tmp_path)
+    for name in ("predict", "model"):
+        reference = kept_model(load_black_box(f"named.py:{name}"), store)
+        assert (reference, len(reference.sources)) == (f"named.py:{name}", 1)
+    with pytest.raises(UserError, match=r"Workers do not hear of the classes of named.py:predict"):
+        kept_model(load_black_box("named.py:predict", classes=("bad", "good")), store)

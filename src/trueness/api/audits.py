@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from trueness import engine
 from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.api.executors import open_executor
-from trueness.api.models import of_images
+from trueness.api.models import of_images, refuse_numbers
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
 from trueness.audits.judging import FEWEST
@@ -85,6 +85,7 @@ def audit(
     done; `planned` hears of it before the work starts. Other keywords are sizes of the study: `texts=300`, `seeds=4`.
     Running again continues.
     """
+    refuse_numbers(data, "tn.audit")
     if not isinstance(model, str | Path) and of_images(model):
         model = kept_model(model, Path(store))
     if isinstance(model, str | Path) and not is_function(model) and is_image_model(Path(model)):

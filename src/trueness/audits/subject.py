@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
+import inspect
 import json
 import tempfile
 from collections.abc import Mapping
@@ -18,6 +20,7 @@ from trueness.errors import UserError
 if TYPE_CHECKING:
     from trueness.data.images import ImageDataset
     from trueness.data.texts import Texts
+    from trueness.models.black_box import Predictor
     from trueness.models.classifier import Classifier
 
 SETTABLE = ("embedding", "hidden", "activation", "normaliser")
@@ -122,7 +125,7 @@ def kept_model(model: Any, store: Path) -> str | Path:
     """Where workers find a model: its folder or address; a classifier at hand is saved beside the store's objects."""
     if isinstance(model, str | Path):
         return model if plugins.is_function(model) else Path(model)
-    from trueness.models.black_box import BLACK_BOXES  # loads torch, which no refusal of a path needs
+    from trueness.models.black_box import BlackBox, as_predictor  # loads torch, which no refusal of a path needs
 
     if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
         from trueness.models.pretrained import longest_text
@@ -131,6 +134,8 @@ def kept_model(model: Any, store: Path) -> str | Path:
         network, tokenizer = model
         names = tuple(str(network.config.id2label[number]) for number in range(network.config.num_labels))
         model = TransformerModel(Transformer(network), Subwords(tokenizer, longest_text(network, tokenizer)), names)
+    if isinstance(model, BlackBox):
+        return _address_of(model.network.predictor, model.network.predictor.function)
     if hasattr(model, "save") and hasattr(model, "network"):
         Store.open(store, create=True)
         with tempfile.TemporaryDirectory(dir=make_inputs(store)) as folder:
@@ -139,7 +144,29 @@ def kept_model(model: Any, store: Path) -> str | Path:
             if not place.exists():
                 saved.rename(place)
         return place
-    return BLACK_BOXES.reference(BLACK_BOXES.name_of(model))
+    return _address_of(as_predictor(model, str(getattr(model, "__name__", type(model).__name__))), model)
+
+
+def _address_of(asked: Predictor, model: Any) -> str:
+    """Where workers find a function, or an object in a file; UserError where they cannot."""
+    from trueness.models.black_box import BLACK_BOXES
+
+    if asked.name in list(BLACK_BOXES) and BLACK_BOXES[asked.name].function == asked.function:
+        name = asked.name  # by which it was loaded
+    elif inspect.ismethod(model) or not (hasattr(model, "__qualname__") or dataclasses.is_dataclass(model)):
+        raise UserError(
+            f"This {type(getattr(model, '__self__', model)).__name__} is an object that was made here, and no worker "
+            "can import it: put the lines that make it, or load it, into a file of its own, such as mine.py, and name "
+            "it mine.py:model."
+        )
+    else:
+        name = BLACK_BOXES.reference(BLACK_BOXES.name_of(model))
+    said = BLACK_BOXES[name].classes
+    if asked.classes is not None and asked.classes != (said or tuple(map(str, range(len(asked.classes))))):
+        raise UserError(
+            f"Workers do not hear of the classes of {name}: name them in its file, by an attribute classes."
+        )
+    return BLACK_BOXES.reference(name)
 
 
 def kept_data(data: Any, store: Path, columns: Mapping[str, str]) -> tuple[str, Texts]:
