@@ -93,6 +93,20 @@ def test_a_dry_run_reads_the_columns_that_are_named(survey, tmp_path):
     assert "A dry run of images reads no columns: leave out --text-column." in told.stderr
 
 
+def test_a_dry_run_of_too_few_texts_is_refused_in_one_line_before_any_work(tmp_path):
+    for name, rows in (("two", 2), ("same", 40)):
+        texts = ["good" if name == "same" else f"good {row}" for row in range(rows)]
+        lines = [f"{text},{('pos', 'neg')[row % 2]}" for row, text in enumerate(texts)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["text,label", *lines]))
+    few = trueness("dry-run", tmp_path / "two.csv", "--store", tmp_path / "store")
+    said = f"trueness: {tmp_path}/two.csv has 2 texts: a dry run needs 30 at least"
+    assert (few.returncode, few.stderr[: len(said)], few.stderr.count("\n")) == (2, said, 1)
+    assert not (tmp_path / "store").exists()
+    same = trueness("dry-run", tmp_path / "same.csv", "--store", tmp_path / "store", "--workers", "1")
+    assert (same.returncode, same.stderr.count("\n")) == (2, 1)
+    assert "same.csv has too few texts for a split dev" in same.stderr
+
+
 @pytest.mark.slow
 def test_a_dry_run_of_a_survey(survey, tmp_path):
     small = {"plantings": "own-words", "explainers": "random,gradient", "seeds": 1, "instances": 4}

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from trueness import engine, report, studies
 from trueness.api.executors import open_executor
+from trueness.boundary import because
 from trueness.engine import Listener, ProgressFile, Store, Stored, Summary, TasksFailedError
 from trueness.errors import UserError
 from trueness.plugins import told_by
@@ -140,7 +141,30 @@ def dry_run(data: str | Path, **settings: Any) -> StudyRun:
     of_images = str(data) in IMAGE_DATASETS or is_images(Path(data))
     if of_images and "columns" in settings:
         raise UserError(f"A dry run of images reads no columns: leave out {', '.join(sorted(settings['columns']))}.")
-    return run("ground-truth-images" if of_images else "dry-run", datasets=str(data), **settings)
+    if not of_images:
+        _check_enough(str(data), settings.get("columns") or {})
+    try:
+        return run("ground-truth-images" if of_images else "dry-run", datasets=str(data), **settings)
+    except TasksFailedError as error:
+        from trueness.api.audited import check_done
+
+        check_done(error.summary)
+        raise
+
+
+def _check_enough(name: str, columns: Mapping[str, str]) -> None:
+    """Refuse a file or folder of so few texts that nothing could be told from them."""
+    from trueness.audits.judging import FEWEST
+    from trueness.data import TEXT_DATASETS
+    from trueness.data.columns import columns_of
+    from trueness.data.text_datasets import check_name, read_files
+
+    if name in TEXT_DATASETS or name.startswith("hf:"):
+        return
+    check_name(name)
+    splits, notes = read_files(Path(name), columns_of(columns))
+    if (number := sum(map(len, splits.values()))) < FEWEST:
+        raise UserError(f"{name} has {number} texts: a dry run needs {FEWEST} at least{because(notes)}.")
 
 
 def loaded_study(study: str | Path | Study, settings: Mapping[str, Any]) -> Study:
