@@ -111,6 +111,35 @@ def test_the_command_trains_what_it_audits(audited, tmp_path):
     assert told["epochs"] == len(tn.load_model(tmp_path / "model").history)
     misspelt = trueness("train", "smal-cnn", *given[2:])
     assert misspelt.stderr == "trueness: There is no model named 'smal-cnn'; did you mean small-cnn?\n"
+    (tmp_path / "mynet.py").write_text(NETWORK)
+    own = (
+        "train",
+        f"{tmp_path}/mynet.py:network",
+        *given[2:4],
+        "--set",
+        "size=16",
+        "--out",
+        tmp_path / "own",
+        "--json",
+    )
+    assert trueness(*own).returncode == 0
+    sized = trueness("train", "small-cnn", *own[2:6], "--out", tmp_path / "sized")
+    assert sized.returncode == 0
+    for place in ("own", "sized"):
+        assert json.loads((tmp_path / place / "config.json").read_text())["size"] == [16, 16]
+    assert tn.train("small-cnn", folder / "data", size=8, recipe=ImageRecipe(epochs=1)).network.size == (8, 8)
+    for setting, said in (
+        ("hidden=3", "leave out --set hidden=..."),
+        ("size=x", "a whole number of pixels, 8 or more"),
+    ):
+        wrong = trueness("train", "small-cnn", *given[2:4], "--set", setting, "--out", tmp_path / "none")
+        assert wrong.returncode == 2
+        assert said in wrong.stderr
+    for more, said in (({"hidden": 3}, "leave out hidden"), ({"size": 4}, "not 4")):
+        with pytest.raises(UserError, match=said):
+            tn.train("small-cnn", folder / "data", **more)
+    with pytest.raises(UserError, match="its images have a size"):
+        tn.train("small-cnn", tn.load_dataset(folder / "data", size=16), size=8)
     refused = trueness(*given, "--vectors", "glove-6b-50d")
     assert (refused.returncode, refused.stderr) == (
         2,

@@ -52,7 +52,8 @@ def train(
 ) -> Any:
     """Train a classifier of texts or images: `tn.train("bilstm-additive", "movie-sentences")`.
 
-    An image model, `tn.train("small-cnn", "photo-crops")`, takes an `ImageRecipe`, a seed and a device.
+    An image model, `tn.train("small-cnn", "photo-crops", size=32)`, takes an `ImageRecipe`, a seed, a device, and of
+    images that are not read yet their `size` in pixels.
 
     `data` is a dataset, its name, a file or folder, a DataFrame, a `datasets.Dataset`, or a list of texts and labels;
     `columns` names text_column, text_b_column, label_column where they cannot be guessed. Splits that are missing are
@@ -64,10 +65,14 @@ def train(
 
     check_device(device)
     # What an address holds is not looked at: the data tell whether it is a model of images.
-    if isinstance(data, ImageDataset) or model in list(IMAGE_MODELS) or (":" in model and _are_images(data)):
+    if isinstance(data, ImageDataset) or model in list(IMAGE_MODELS) or (":" in model and are_images(data)):
         from trueness.models.image_model import train_image_model
 
-        images = load_images(data) if isinstance(data, str) else data
+        named = isinstance(data, str | Path)
+        for name in shape.keys() - ({"size"} if named else set()):
+            what = "its images have a size" if name == "size" else "of its shape there is nothing to set but size"
+            raise UserError(f"{model} is a model of images, and {what}: leave out {name}.")
+        images = load_images(str(data), shape.get("size")) if named else data
         if not isinstance(images, ImageDataset) or isinstance(recipe, str):
             raise UserError(f"{model} is a model of images: it takes images, and an ImageRecipe if any.")
         drawn: Any = recipe
@@ -146,8 +151,9 @@ def evaluate(model: AnyModel, data: Any, split: str | None = None) -> dict[str, 
     return evaluation.evaluate(reader.network, reader.coded(data.to_look_at(split)), len(reader.classes))
 
 
-def _are_images(data: Any) -> bool:
-    return isinstance(data, str) and (data in list(IMAGE_DATASETS) or is_images(Path(data)))
+def are_images(data: Any) -> bool:
+    """Whether it is the name, folder or archive of pictures."""
+    return isinstance(data, str | Path) and (str(data) in list(IMAGE_DATASETS) or is_images(Path(data)))
 
 
 def as_classifier(model: Any) -> AnyModel:

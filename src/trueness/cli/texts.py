@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import trueness as tn
-from trueness.api.models import of_images
+from trueness.api.models import are_images, of_images
 from trueness.boundary import exists
 from trueness.cli import options
 from trueness.cli.options import columns_of, put, settings_of
@@ -25,6 +25,7 @@ from trueness.registry import nearest
 
 if TYPE_CHECKING:
     from trueness.data import TextDataset
+    from trueness.data.images import ImageDataset
     from trueness.models.classifier import Classifier
 
 
@@ -47,19 +48,26 @@ def train_command(
     vectors: Annotated[str | None, typer.Option("--vectors", help="Word vectors: a file, glove-6b-50d[@unit].")] = None,
     device: options.Device = "cpu",
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="The model's shape, e.g. hidden=32.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="The model's shape, e.g. hidden=32; of images size=64."),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Train a classifier of texts, or of images. The same command continues an interrupted training of texts."""
     if model not in TEXT_MODELS and model not in IMAGE_MODELS:
         raise UserError(f"There is no model named {model!r}; {nearest(model, [*TEXT_MODELS, *IMAGE_MODELS])}")
-    if model in list(IMAGE_MODELS):
-        given = {"--recipe": recipe, "--root": root, "--vectors": vectors, "--set": settings}
+    if model in list(IMAGE_MODELS) or (":" in model and are_images(data)):
+        given = {"--recipe": recipe, "--root": root, "--vectors": vectors}
         given |= {"--text-column": text_column, "--text-b-column": second_column, "--label-column": label_column}
         for name in (name for name, value in given.items() if value):
             raise UserError(f"{model} is a model of images: leave out {name}.")
-        put(as_json, _trained_images(model, data, out, seed, device), "trained")
+        from trueness.data.image_datasets import load_images
+
+        _check_place(out)
+        size = settings_of(settings)
+        for name in size.keys() - {"size"}:
+            raise UserError(f"{model} is a model of images: leave out --set {name}=..., it has size=PIXELS alone.")
+        put(as_json, _trained_images(model, load_images(data, **size), out, seed, device), "trained")
         return
     how: dict[str, Any] = {"recipe": recipe, "seed": seed, "vectors": vectors, "device": device}
     shape, state = settings_of(settings), out / "training"
@@ -101,13 +109,10 @@ def fine_tune_command(
     )
 
 
-def _trained_images(model: str, data: str, out: Path, seed: int, device: str) -> dict[str, Any]:
+def _trained_images(model: str, images: ImageDataset, out: Path, seed: int, device: str) -> dict[str, Any]:
     """A classifier of images in its folder, and how well it predicts."""
-    from trueness.data.image_datasets import load_images
     from trueness.models.image_training import accuracy
 
-    _check_place(out)
-    images = load_images(data)
     trained = tn.train(model, images, seed=seed, device=device)
     trained.save(out)
     scores = {

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.boundary import exists
-from trueness.data.image_files import read_image_files
+from trueness.data.image_files import LEAST_SIDE, read_image_files
 from trueness.data.images import ImageDataset, Images
 from trueness.data.text_datasets import ROOT_VARIABLE, unknown
 from trueness.errors import UserError, install
@@ -40,6 +40,8 @@ def load_images(name: str, size: int | None = None) -> ImageDataset:
     A folder has one folder for each class, or train, dev and test with such folders; a table has the columns path and
     label, and perhaps split. Pictures become `size` by `size` pixels, by default 128.
     """
+    if size is not None and (not isinstance(size, int) or size < LEAST_SIDE):
+        raise UserError(f"The size of images is a whole number of pixels, {LEAST_SIDE} or more, not {size!r}.")
     if name in IMAGE_DATASETS:
         return IMAGE_DATASETS[name](size or SIZE)
     if not exists(Path(name)):
