@@ -219,3 +219,17 @@ def test_what_lies_on_the_disk_is_no_function(tmp_path, monkeypatch):
     assert not plugins.is_function(Path("mine.py:predict"))
     (tmp_path / "mine.py:predict").mkdir()
     assert not plugins.is_function("mine.py:predict")
+
+
+def test_a_file_that_imports_its_neighbour_is_refused_with_the_way_out(tmp_path, monkeypatch):
+    """A file is read alone; with the folder on the path, which workers inherit, it works."""
+    (tmp_path / "besides.py").write_text("W = {'good': 0.4}\n")
+    file = tmp_path / "bbx.py"
+    file.write_text("from besides import W\n\ndef score(model, batch, target):\n    return batch.mask.float()\n")
+    with pytest.raises(UserError, match=rf"besides lies beside it, .* set PYTHONPATH={tmp_path}, or put what it needs"):
+        plugins.find(f"{file}:score")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert plugins.find(f"{file}:score")[0].__name__ == "score"
+    file.write_text("import nowhere_at_all\n")
+    with pytest.raises(UserError, match=r"No module named 'nowhere_at_all'\)\.$"):
+        plugins.find(f"{file}:score")

@@ -14,6 +14,7 @@ import hashlib
 import importlib
 import importlib.util
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -202,8 +203,21 @@ def _read(path: Path) -> ModuleType:
         del sys.modules[name], _loaded[name]
         if isinstance(error, UserError) or not isinstance(error, Exception):
             raise
-        raise UserError(f"{path} cannot be imported ({type(error).__name__}: {error}).") from error
+        what = f"{path} cannot be imported ({type(error).__name__}: {error})"
+        raise UserError(f"{what}{_way_to(path, error)}.") from error
     return module
+
+
+def _way_to(path: Path, error: Exception) -> str:
+    """How a file imports its neighbour, where that is what failed: a file is read alone, here and in every worker."""
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if not name or not any((path.parent / place).exists() for place in (f"{name}.py", name)):
+        return ""
+    folder = shlex.quote(str(path.parent))
+    return (
+        f": {name} lies beside it, and that folder is not on Python's path; set PYTHONPATH={folder}, or put what it "
+        f"needs of {name} into the file"
+    )
 
 
 def _import(name: str, root: str) -> ModuleType:
