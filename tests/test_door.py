@@ -8,6 +8,8 @@ import pytest
 import trueness as tn
 from tests.command import separately
 from tests.engine.test_clusters import digests, parsl_config
+from trueness.audits.study import AuditStudy
+from trueness.audits.subject import family_of
 from trueness.engine import LocalExecutor, open_engine
 from trueness.studies import builtin_studies
 
@@ -147,6 +149,18 @@ def test_a_saved_model_of_theirs_is_loaded_and_explained(model, outside):
     assert mine.scores == (2, 3, 4)
     with pytest.raises(tn.UserError, match=r"names the family .theirs.py:Bag., which is not registered"):
         tn.load_model(folder, family="bilstm-additive")
+
+
+def test_the_workers_of_an_audit_hear_of_a_family_that_this_process_alone_knows(model):
+    folder, _ = model
+    for given in (None, f"{HERE}/door/theirs.py:Bag"):
+        found = family_of(folder, given)
+        assert found == "theirs.py:Bag"
+        (source,) = found.sources
+        assert source.address.endswith("/theirs.py:Bag")
+    asked = {"kind": "audit", "name": "audit", "title": "", "question": "", "paper": "", "seeds": 1}
+    study = AuditStudy(**asked, models=[str(folder)], datasets=["mine.csv"], explainers=["lime"], family=found)
+    assert study.family.sources == found.sources
 
 
 def test_explain_agreement_and_dry_run_take_their_explainer(folder, outside, tmp_path):

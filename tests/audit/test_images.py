@@ -182,6 +182,10 @@ def test_a_network_of_ones_own_and_what_is_in_memory_reach_the_workers(audited, 
     assert refused.returncode == 2
     assert f"{place}/config.json names the family 'mynet.py:network'" in refused.stderr
     assert "--family mynet.py:network" in refused.stderr
+    (tmp_path / "gate.toml").write_text('[verdict]\nno-such-map = "may be shown"\n')
+    gate = trueness("audit", place, folder / "data", "--family", "mynet.py:network", "--gate", tmp_path / "gate.toml")
+    assert gate.returncode == 2
+    assert "no-such-map" in gate.stderr
     odd = ImageDataset("odd", data.classes, {"calibration": data["test"]})
     with pytest.raises(UserError, match="odd has the split 'calibration'"):
         tn.audit(model, odd, family="mynet.py:network", **how)

@@ -25,6 +25,7 @@ from trueness.audits.study import FOILS, AuditStudy, plan, texts_of
 from trueness.audits.subject import (
     check_labels,
     default_explainers,
+    family_of,
     kept_data,
     kept_images,
     kept_model,
@@ -88,7 +89,7 @@ def audit(
     refuse_numbers(data, "tn.audit")
     if not isinstance(model, str | Path) and of_images(model):
         model = kept_model(model, Path(store))
-    if isinstance(model, str | Path) and not is_function(model) and is_image_model(Path(model)):
+    if _is_of_images(model):
         from trueness.api.image_audits import audit_images
 
         if columns:
@@ -104,6 +105,7 @@ def audit(
     place = Path(store)
     place_model = kept_model(model, place)
     kind = subject(place_model, family)
+    family = family_of(kind, family)
     place_data, texts = kept_data(data, place, columns or {})
     if len(texts.texts) < FEWEST:
         few = f"{texts.name} has {len(texts.texts)} texts: an audit needs {FEWEST} at least"
@@ -170,8 +172,16 @@ def _checked_sizes(
     return {name: getattr(study, name) for name in asked}
 
 
+def _is_of_images(model: Any) -> bool:
+    return isinstance(model, str | Path) and not is_function(model) and is_image_model(Path(model))
+
+
 def explainers_of(model: Any, explainers: Sequence[AnyExplainer] | None, family: str | None = None) -> list[str]:
     """The names of an audit's explainers and foils, before it is run."""
+    if _is_of_images(model):
+        from trueness.api.image_audits import names_of
+
+        return names_of(explainers)
     chosen = _named(explainers or ["default"], default_explainers(subject(model, family), family))
     return [*chosen, *(foil for foil in FOILS if foil not in chosen)]
 

@@ -55,8 +55,7 @@ def audit_images(
     if len(loaded.to_look_at()) < FEWEST:
         number = len(loaded.to_look_at())
         raise UserError(f"{loaded.name} has {number} test images: an audit needs {FEWEST} at least; add some.")
-    given = [*(explainers or USUAL), *FOILS]
-    names = [*dict.fromkeys(IMAGE_EXPLAINERS.reference(IMAGE_EXPLAINERS.name_of(one)) for one in given)]
+    names = names_of(explainers)
     source = None if dataset in IMAGE_DATASETS else file_of(dataset)
     pixels = images_task(name=dataset if source is None else None, source=source, size=side)
     at = {"model": str(model), "dataset": dataset}
@@ -75,6 +74,12 @@ def audit_images(
     }
     stored.record_run("audit", target.key, study)
     return read_audit(stored, target).model_copy(update={"seconds": time.monotonic() - begin})
+
+
+def names_of(explainers: Sequence[AnyExplainer] | None) -> list[str]:
+    """The explainers and foils of an audit of images, as tasks carry them."""
+    given = [*(explainers or USUAL), *FOILS]
+    return [*dict.fromkeys(IMAGE_EXPLAINERS.reference(IMAGE_EXPLAINERS.name_of(one)) for one in given)]
 
 
 def _kind(known: str, given: str | None) -> str | None:

@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from trueness.audits import tasks, trained_tasks
 from trueness.audits.sizes import RETRAINED
 from trueness.audits.subject import subject, training_of
 from trueness.engine import Stored, Task, task
+from trueness.models import TEXT_MODELS
 from trueness.papers.ground_truth.study import trial
 from trueness.papers.recursive_roar.study import retraining
 from trueness.protocols.levels import LEVELS
 from trueness.studies.model_tasks import base_models
 from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import Distinct, Several, Study, TextExplainerName, refused
+from trueness.studies.schema import RECORDED, Distinct, Several, Study, TextExplainerName, refused
 
 FOILS = ("random", "blurred[leave-one-out]", "token-number")
 """What knows nothing, what points less exactly than it could, and what looks at the words alone: all must fail."""
@@ -30,12 +31,17 @@ def _subject(model: str) -> str:
     return model
 
 
+def _family(name: str | None, info: ValidationInfo) -> str | None:
+    with refused():
+        return name if name is None or info.context is RECORDED else TEXT_MODELS.reference(name)
+
+
 class AuditStudy(Study):
     """An audit: models, texts, explainers, and how much of everything."""
 
     models: Several[Annotated[str, AfterValidator(_subject)]]
     """Folders of saved classifiers, or functions from texts to probabilities, `mine.py:predict`."""
-    family: str | None = None
+    family: Annotated[str | None, AfterValidator(_family)] = None
     """The family of saved models that are somebody else's."""
     datasets: Several[str]
     """Files, folders or names of datasets; labels are optional."""

@@ -42,6 +42,16 @@ def subject(model: str | Path, family: str | None = None) -> Path | str:
     return folder
 
 
+def family_of(model: Path | str, family: str | None) -> str | None:
+    """The family as workers find it: one that this process alone knows by its name is told with its source."""
+    from trueness.models.families import TEXT_MODELS, recognise
+
+    if not isinstance(model, Path):
+        return family
+    found = TEXT_MODELS.reference(recognise(model)[0].name if family is None else family)
+    return None if family is None and not isinstance(found, plugins.Reference) else found
+
+
 def opened(model: Path | str, family: str | None, device: str) -> Classifier:
     """The classifier; a worker opens it once for all its tasks, and again when it has changed."""
     from trueness.models.black_box import BLACK_BOXES
