@@ -12,7 +12,6 @@ from tests.command import trueness
 from tests.data.test_planting import dataset as texts
 from trueness.data.planting import plant
 from trueness.data.splitting import with_splits
-from trueness.engine import TasksFailedError
 from trueness.errors import UserError
 from trueness.models.families import train
 from trueness.models.recipes import RECIPES
@@ -114,7 +113,7 @@ def test_evidence_that_no_model_could_see_is_refused(table, tmp_path):
     vectors = tmp_path / "mine.npz"
     np.savez(vectors, words="\n".join([*WORDS, "zeroa"]), vectors=np.ones((7, 4), dtype=np.float32))
     how = {"plantings": "token", "models": "average-additive", "vectors": str(vectors), "workers": 1}
-    with pytest.raises(TasksFailedError, match=r"mine\.npz have none for the planted word 'onea'"):
+    with pytest.raises(tn.UserError, match=r"mine\.npz have none for the planted word 'onea'"):
         tn.dry_run(table, store=tmp_path / "store", recipe="zhou2022", **how)
 
 
