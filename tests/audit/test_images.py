@@ -16,6 +16,7 @@ from trueness.data.images import ImageDataset, Images
 from trueness.engine import Listener, LocalExecutor, Store
 from trueness.errors import UserError
 from trueness.models.image_families import IMAGE_MODELS
+from trueness.models.image_model import ImageModel
 from trueness.models.image_training import ImageRecipe
 
 
@@ -96,6 +97,47 @@ def test_running_again_goes_on_from_the_store(audited):
     site = Site({"s": Store.open(how["store"])})
     assert b"images" in site.page(f"s/{record['result']}/audit-1.html").content
     assert b"may be shown" in site.page("index.html").content
+
+
+HALVES = '''
+import torch
+from torch import nn
+
+
+class Halves(nn.Module):
+    """Two weights, one for each half of an image: in half of all random orders they stay where they are."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([4.0, 0.0]))
+
+    def forward(self, pixels):
+        bright = torch.stack([half.mean(dim=(1, 2, 3)) for half in pixels.chunk(2, dim=3)], dim=1) @ self.weight
+        return torch.stack([-bright, bright], dim=1)
+
+
+def network(classes):
+    return Halves()
+'''
+
+
+def test_random_orders_of_the_weights_that_disagree_decide_nothing(audited, tmp_path, monkeypatch):
+    folder, how, _ = audited
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "halves.py").write_text(HALVES)
+    network = IMAGE_MODELS["halves.py:network"].build(2, (16, 16), 0)
+    ImageModel(network, ("plain", "square")).save(tmp_path / "model")
+    asked = {**how, "explainers": ["gradient"], "planted": 0, "store": tmp_path / "store"}
+    found = tn.audit(tmp_path / "model", folder / "data", **asked)
+    trial = found["gradient"].trial("depends on the model")
+    assert trial.answer == "cannot tell"
+    (check,) = trial.checks
+    assert check.value == pytest.approx(0.75), "falls of 0, 2, 0, 0, 0, 2, 0 and 2"
+    assert check.low < check.mark < check.high
+    assert check.unit == "images, and 8 random orders of the weights"
+    assert "random orders of the weights instead of 8" in found["gradient"].settle
+    assert "--set draws=" in found["gradient"].settle
+    assert found["edges"].trial("depends on the model").answer == "fail", "it never looks at the weights"
 
 
 def test_folders_of_splits_are_pictures_too(audited):

@@ -39,10 +39,10 @@ def audit_images(
     family: str | None,
     asked: Mapping[str, Any],
 ) -> Audit:
-    """The audit of a classifier of images; sizes are images, planted and epochs. Running again continues."""
+    """The audit of a classifier of images, with its own sizes. Running again continues."""
     begin = time.monotonic()
-    sizes: dict[str, int] = {"images": 100, "planted": 3, "epochs": 20}
-    least = {"images": FEWEST, "planted": 0, "epochs": 1}
+    sizes: dict[str, int] = {"images": 100, "randomised": 50, "draws": 8, "planted": 3, "epochs": 20}
+    least = {"images": FEWEST, "randomised": FEWEST, "draws": 2, "planted": 0, "epochs": 1}
     for name, value in asked.items():
         if name not in sizes:
             raise UserError(f"An audit of images has no size {name!r}; {nearest(name, list(sizes))}")
@@ -59,7 +59,8 @@ def audit_images(
     source = None if dataset in IMAGE_DATASETS else file_of(dataset)
     pixels = images_task(name=dataset if source is None else None, source=source, size=side)
     at = {"model": str(model), "dataset": dataset}
-    how = {"shown": sizes["images"], "planted": sizes["planted"], "epochs": sizes["epochs"]}
+    how = {name: size for name, size in sizes.items() if name not in ("images", "randomised")}
+    how |= {"shown": sizes["images"], "shuffled": sizes["randomised"]}
     target = plan_images(model, kind, pixels, names, at=at, **how)
     title = f"Audit of {model.name}"
     if planned is not None:

@@ -45,6 +45,8 @@ def plan_images(
     explainers: Sequence[str],
     *,
     shown: int,
+    shuffled: int,
+    draws: int,
     planted: int,
     epochs: int,
     at: Mapping[str, str],
@@ -53,11 +55,12 @@ def plan_images(
     common: dict[str, Any] = {"model": model, "family": family}
     made = Placed("explained", "planted")
     for name in explainers:
-        made.add("explained", explained({"images": images}, explainer=name, shown=shown, **common), explainer=name)
+        looked = {"shown": shown, "shuffled": min(shuffled, shown), "draws": draws}
+        made.add("explained", explained({"images": images}, explainer=name, **looked, **common), explainer=name)
     for seed in range(planted):
         asked = {"explainers": explainers, "seed": seed, "epochs": epochs, "instances": min(shown, 60)}
         made.add("planted", planted_model({"images": images}, **asked, **common), seed=seed)
-    about = {"model": model.name, "epochs": epochs}
+    about = {"model": model.name, "epochs": epochs, "randomised": min(shuffled, shown), "draws": draws}
     judged = verdict({"images": [images], **made.inputs}, explainers=explainers, about=about)
     return summary({"audits": [judged]}, at=[at])
 
@@ -74,9 +77,16 @@ def _opened_as(model: Path, family: str | None, device: str, content: str) -> Im
     return load_image_model(model, device, family=family)
 
 
-@task("audit-images/explained", version=3)
+@task("audit-images/explained", version=4)
 def explained(
-    inputs: Mapping[str, Stored], *, model: Path, family: str | None, explainer: str, shown: int
+    inputs: Mapping[str, Stored],
+    *,
+    model: Path,
+    family: str | None,
+    explainer: str,
+    shown: int,
+    shuffled: int,
+    draws: int,
 ) -> dict[str, Any]:
     """What one method says of the classifier, whether it says it again, and what hiding squares costs."""
     from trueness.protocols.faithfulness import removal
@@ -102,7 +112,7 @@ def explained(
     harmless = np.flatnonzero(predictions(network, brighter) == predicted)
     split, brighter = split.labelled(predicted), brighter.labelled(predicted)
     try:
-        found, scores, mask = _measured(network, split, brighter, harmless, explainer)
+        found, scores, mask = _measured(network, split, brighter, harmless, explainer, (shuffled, draws))
     except Unsupported as error:
         return {"about": {**about, "refused": str(error)}}
     hidden = removal(network, split, scores, mask)
@@ -112,7 +122,9 @@ def explained(
     return {"about": about, "arrays": arrays}
 
 
-def _measured(network: Any, split: Any, edited: Any, harmless: Any, name: str) -> tuple[dict[str, Any], Any, Any]:
+def _measured(
+    network: Any, split: Any, edited: Any, harmless: Any, name: str, shuffles: tuple[int, int]
+) -> tuple[dict[str, Any], Any, Any]:
     """What one method says, whether it says it again, and whether it depends on the weights."""
     from trueness.protocols.randomisation import explained, randomisation, redrawn
     from trueness.protocols.similarity import similarity
@@ -129,8 +141,11 @@ def _measured(network: Any, split: Any, edited: Any, harmless: Any, name: str) -
         similarity(scores[row : row + 1], explained(network, split.only([row]), method)[0], mask[row : row + 1])[0]
         for row in range(_SINGLE)
     ]
-    table = randomisation(network, split, method, orders=["all at once"], before=scores, ceiling=ceiling)
-    change = (table["ceiling"] - table["similarity"]).to_numpy(dtype=np.float64)
+    number, draws = min(shuffles[0], len(split)), shuffles[1]
+    few = split.only(np.arange(number))
+    known: dict[str, Any] = {"before": scores[:number], "ceiling": ceiling[:number]}
+    table = randomisation(network, few, method, orders=["all at once"], seeds=range(draws), **known)
+    change = (table["ceiling"] - table["similarity"]).to_numpy(dtype=np.float64).reshape(draws, number)
     repeats = {"ceiling": ceiling, "edited": after, "alone": np.array(alone), "random": method.facts.random}
     return {"change": change, "moved": float(table["output change"].mean()), **repeats}, scores, mask
 
@@ -183,7 +198,7 @@ def planted_model(
     return {"about": about, "arrays": found}
 
 
-@task("audit-images/verdict", version=4, light=True)
+@task("audit-images/verdict", version=5, light=True)
 def verdict(
     inputs: Mapping[str, list[Stored]], *, explainers: Sequence[str], about: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -213,7 +228,8 @@ def verdict(
     lines = lines_of(facts, foils, missing_planted=missing, trained=len(inputs["planted"]))
     judged, ties = in_order(judge(lines, foils), facts)
     data = images.read("about")
-    sizes = {"images": told["images"], "planted": len(inputs["planted"]), "epochs": about["epochs"]}
+    sizes = {"images": told["images"], "randomised": min(about["randomised"], told["images"]), "draws": about["draws"]}
+    sizes |= {"planted": len(inputs["planted"]), "epochs": about["epochs"]}
     found = Audit(
         model=about["model"],
         data=data["name"],

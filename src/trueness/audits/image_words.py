@@ -10,7 +10,6 @@ _SAID = (
     ("a full stop is added or taken away", "every pixel becomes one level brighter"),
     ("full stop", "level of brightness"),
     ("set seeds", "set planted"),
-    ("set randomised", "set images"),
     ("a text", "an image"),
     ("texts", "images"),
     ("text", "image"),

@@ -146,7 +146,8 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
         if check.found is None and not line.models:
             return trial.reason
         if check.found is not None:
-            wanted.append((_texts_needed(check, tests), check.found.n, check))
+            n = check.found.models if check.size == "draws" else check.found.n
+            wanted.append((_needed(check, n, tests), n, check))
     if line.models:
         return f"more models may settle it, --set seeds={2 * line.models}."
     # One check that passes is enough where any will do.
@@ -156,9 +157,13 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
     most, n, check = (min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1])
     if most > _HOPELESS * n:
         return hardly
-    way = f" (--set {check.size}={most}, of at least as many texts)" if check.size and most > n else ""
+    things = "random orders of the weights" if check.size == "draws" else "texts"
+    beside = "" if check.size == "draws" else ", of at least as many texts"
+    way = f" (--set {check.size}={most}{beside})" if check.size and most > n else ""
     about = (
-        f"“{check.name}” with about {most:,} texts instead of {n:,}" if most > n else f"“{check.name}” with more texts"
+        f"“{check.name}” with about {most:,} {things} instead of {n:,}"
+        if most > n
+        else f"“{check.name}” with more {things}"
     )
     return f"{about} would settle it, if the value stays where it is{way}."
 
@@ -167,7 +172,7 @@ def _by_name(trial: Trial, name: str) -> Check:
     return next(check for check in trial.checks if check.name == name)
 
 
-def _texts_needed(check: Measured, tests: int) -> int:
+def _needed(check: Measured, n: int, tests: int) -> int:
     """From the distance to the mark in standard errors now, and what Holm asks for at worst."""
     from scipy.special import ndtri
 
@@ -175,8 +180,9 @@ def _texts_needed(check: Measured, tests: int) -> int:
     assert found is not None
     now = abs(float(ndtri(max(found.p_value, 1e-300) / 2)))
     wanted = abs(float(ndtri(LEVEL / max(tests, 1) / 2)))
-    carried = found.n * FEWEST / found.carriers if found.carriers < min(FEWEST, found.n / 2) else 0.0
-    return max(FEWEST, math.ceil(max(found.n * (wanted / max(now, 1e-3)) ** 2, carried) / 10) * 10)
+    carried = n * FEWEST / found.carriers if found.carriers < min(FEWEST, n / 2) else 0.0
+    least = n if check.size == "draws" else FEWEST
+    return max(least, math.ceil(max(n * (wanted / max(now, 1e-3)) ** 2, carried) / 10) * 10)
 
 
 def in_order(

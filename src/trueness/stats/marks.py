@@ -34,6 +34,10 @@ class Against:
     level: float
     carriers: float = math.inf
     """Of a ratio: how many equal shares its denominator is worth (Kish); it may come from a few of n values."""
+    models: int = 0
+    """Of a crossed mean: how many models, or draws; n counts texts."""
+    by_models: float = 0.0
+    """Of a crossed mean: the share of its variance that is between models."""
 
     @property
     def above(self) -> bool:
@@ -101,11 +105,13 @@ def crossed_against(values: npt.ArrayLike, mark: float, *, level: float = 0.95) 
     parts = [float(np.nanmean(table, axis=axis).var(ddof=1)) / table.shape[1 - axis] for axis in (1, 0)]
     error = float(np.sqrt(sum(parts)))
     if error <= SMALL:
-        return Against(value, value, value, mark, _sign_test(table.shape[1], value - mark), table.shape[1], level)
+        p_value = _sign_test(table.shape[1], value - mark)
+        return Against(value, value, value, mark, p_value, table.shape[1], level, models=len(table))
     weights, freedom = np.array(parts) / sum(parts), np.array(table.shape) - 1
     half = weighted_quantile(1 - level, weights, freedom) * error
     p_value = two_sided(abs(value - mark) / error, weights, freedom)
-    return Against(value, value - half, value + half, mark, p_value, table.shape[1], level)
+    found = Against(value, value - half, value + half, mark, p_value, table.shape[1], level)
+    return replace(found, models=len(table), by_models=float(weights[0]))
 
 
 def weighted_quantile(p_value: float, weights: Floats, freedom: npt.NDArray[np.int64] | Floats) -> float:
