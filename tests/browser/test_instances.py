@@ -55,6 +55,19 @@ def test_agreement_is_that_of_an_audit():
             assert level(letter) == round(STEPS * float(slow))
 
 
+def test_rounding_is_neither_coloured_nor_compared():
+    table = strips(2)
+    length = len(table.at[5, "scores"])
+    for row in (5, 6):
+        table.at[row, "scores"] = [1e-31 * (row + place**row) for place in range(length)]
+    told = encode(instances_of(result(table)))
+    colours, alike = told["rows"][1][7], told["rows"][1][8]
+    assert [strongest > 0 for _, strongest in colours][:3] == [False, False, True]
+    assert colours[0][0] == LETTERS[STEPS] * length
+    assert level(alike[0]) == STEPS, "both say nothing"
+    assert level(alike[1]) == 0
+
+
 def test_every_text_is_there_once_with_every_method():
     table = strips(7)
     told = encode(instances_of(result(table.assign(dataset="d", model="m"))))

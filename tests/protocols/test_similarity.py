@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from trueness.protocols.similarity import similarity
+from trueness.protocols.similarity import flat, largest_of, similarity
 
 SCORES = st.integers(-1000, 1000).map(lambda number: number / 8)
 SHAPE = st.tuples(st.integers(1, 5), st.integers(1, 8))
@@ -85,3 +85,18 @@ def test_a_missing_score_makes_the_text_undefined():
     scores, mask = np.array([[1.0, 2, 3], [3.0, 1, 2]]), np.ones((2, 3), dtype=bool)
     missing = np.array([[1.0, np.nan, 3], [3.0, 1, 2]])
     assert np.isnan(similarity(missing, scores, mask)).tolist() == [True, False]
+
+
+def test_rounding_beside_the_scores_of_other_texts_is_no_picture_and_what_is_small_is():
+    """LIME leaves 1e-31 where hiding changes nothing; gradients of a saturated model are small, and real."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 3, 6)) * np.array([1.0, 1e-31, 1e-12])[:, None]
+    mask = np.ones((3, 6), dtype=bool)
+    assert flat(first, mask).tolist() == [False, True, False]
+    plain, one_by_one = similarity(first, second, mask), similarity(first[1:2], second[1:2], mask[1:2])
+    assert plain[1] == 1.0
+    assert plain[[0, 2]] == pytest.approx(np.corrcoef(first, second)[[0, 2], [3, 5]])
+    assert one_by_one != [1.0], "alone nothing tells that it is rounding"
+    assert similarity(first[1:2], second[1:2], mask[1:2], largest_of(first)) == [1.0]
+    assert flat(first[:, :1], mask[:, :1]).tolist() == [False] * 3, "one place has no order to lose"
+    assert largest_of(np.array([[np.nan, -2.0], [np.inf, 1.0]])) == 2.0

@@ -127,7 +127,7 @@ def _measured(
 ) -> tuple[dict[str, Any], Any, Any]:
     """What one method says, whether it says it again, and whether it depends on the weights."""
     from trueness.protocols.randomisation import explained, randomisation, redrawn
-    from trueness.protocols.similarity import similarity
+    from trueness.protocols.similarity import largest_of, similarity
 
     method = IMAGE_EXPLAINERS[name]
     scores, mask = explained(network, split, method)
@@ -137,16 +137,16 @@ def _measured(
     if len(harmless):
         again, _ = explained(network, edited.only(harmless), method)
         after[harmless] = similarity(scores[harmless], again, mask[harmless])
-    alone = [
-        similarity(scores[row : row + 1], explained(network, split.only([row]), method)[0], mask[row : row + 1])[0]
-        for row in range(_SINGLE)
-    ]
+    alone, scale = np.zeros(_SINGLE), largest_of(scores)
+    for row in range(_SINGLE):
+        single, _ = explained(network, split.only([row]), method)
+        alone[row] = similarity(scores[row : row + 1], single, mask[row : row + 1], scale)[0]
     number, draws = min(shuffles[0], len(split)), shuffles[1]
     few = split.only(np.arange(number))
     known: dict[str, Any] = {"before": scores[:number], "ceiling": ceiling[:number]}
     table = randomisation(network, few, method, orders=["all at once"], seeds=range(draws), **known)
     change = (table["ceiling"] - table["similarity"]).to_numpy(dtype=np.float64).reshape(draws, number)
-    repeats = {"ceiling": ceiling, "edited": after, "alone": np.array(alone), "random": method.facts.random}
+    repeats = {"ceiling": ceiling, "edited": after, "alone": alone, "random": method.facts.random}
     return {"change": change, "moved": float(table["output change"].mean()), **repeats}, scores, mask
 
 

@@ -78,7 +78,7 @@ def texts(
     return {"texts": table, "about": about, "said": said}
 
 
-@task("audit/explained", version=6)
+@task("audit/explained", version=7)
 def explained(
     inputs: Mapping[str, Stored],
     *,
@@ -94,7 +94,7 @@ def explained(
     import numpy as np
 
     from trueness.protocols import randomisation as measure
-    from trueness.protocols.similarity import similarity
+    from trueness.protocols.similarity import largest_of, similarity
     from trueness.protocols.stability import after_edit, alone, edited
 
     classifier, method = opened(model, family, current_device()), TEXT_EXPLAINERS[explainer]
@@ -109,7 +109,7 @@ def explained(
         if other is not None:
             few = split_of(classifier, examples[:again])
             second, inside = measure.explained(classifier.network, few, other)
-            ceiling = similarity(scores[:again, : inside.shape[1]], second, inside)
+            ceiling = similarity(scores[:again, : inside.shape[1]], second, inside, largest_of(scores))
         harmless = np.flatnonzero(inputs["texts"].read("said")["harmless"][: len(ceiling)])[:edits]
         same = np.full(len(ceiling), np.nan)
         if len(harmless):
@@ -123,7 +123,7 @@ def explained(
     }
 
 
-@task("audit/randomised", version=4)
+@task("audit/randomised", version=5)
 def randomised(
     inputs: Mapping[str, Stored],
     *,

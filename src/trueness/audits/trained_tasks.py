@@ -142,7 +142,7 @@ def companion_removed(
     return {"removal": {"cost": found.cost}, "learned": told}
 
 
-@task("audit/compared", version=2)
+@task("audit/compared", version=3)
 def compared(
     inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, explainer: str, texts: int
 ) -> dict[str, Any]:

@@ -7,24 +7,53 @@ import numpy as np
 from trueness.stats.undefined import Bools, Floats
 
 FLAT = 1e-9
-"""Spread, as a share of the largest score, below which scores are all the same."""
+"""Spread, as a share of a text's largest score, below which its scores are all the same."""
+ROUNDING = 1e-15
+"""Spread, as a share of the largest score that a method gives to any text at hand, below which scores are rounding.
+
+A method that hides words takes differences of outputs, about as large as its largest score, and a double holds 16
+digits: where hiding changes nothing, LIME's least squares leave 1e-31. Gradients are products, which keep their digits
+however small they are; those of a saturated model, at 1e-12 of others', lie above.
+"""
 
 
-def similarity(first: Floats, second: Floats, mask: Bools) -> Floats:
+def largest_of(scores: Floats) -> float:
+    """The largest magnitude; what is not finite is left out."""
+    return float(np.abs(scores, where=np.isfinite(scores), out=np.zeros(np.shape(scores))).max(initial=0.0))
+
+
+def is_flat(spread: Floats, largest: Floats, scale: float | Floats) -> Bools:
+    """(texts,) whether scores show nothing: their root of the sum of squares about the mean, and the largest of them.
+
+    `scale` is the largest score of any text at hand.
+    """
+    return np.asarray(spread <= np.maximum(FLAT * np.maximum(largest, 1e-30), ROUNDING * np.asarray(scale)))
+
+
+def flat(scores: Floats, mask: Bools) -> Bools:
+    """(texts,) whether an explanation gives every place the same score; false of texts with fewer than two places."""
+    _, found = _centred(scores, mask, 0.0)
+    return found & (mask.sum(axis=1) >= 2)
+
+
+def similarity(first: Floats, second: Floats, mask: Bools, scale: float = 0.0) -> Floats:
     """(texts,) Pearson's correlation of the scores inside the mask: 1 for the same picture, 0 for unrelated ones.
 
     Its square is the share of the one picture's variance that the other has too. Scores that are all the same are no
     picture: beside another such they are the same (1), beside any other unrelated (0). Not a number for texts with
-    fewer than two scores.
+    fewer than two scores. Where these are a few of the texts, `scale` is the largest score of all.
     """
-    count = mask.sum(axis=1)
-    a, b = (np.where(mask, scores, 0.0).astype(np.float64) for scores in (first, second))
-    size = np.maximum(count, 1)[:, None]
-    a, b = (np.where(mask, scores - scores.sum(axis=1, keepdims=True) / size, 0.0) for scores in (a, b))
-    spread = [np.sqrt((scores**2).sum(axis=1)) for scores in (a, b)]
-    largest = [np.abs(np.where(mask, scores, 0.0)).max(axis=1, initial=0.0) for scores in (first, second)]
-    flat = [some <= FLAT * np.maximum(most, 1e-30) for some, most in zip(spread, largest, strict=True)]
+    (a, flat_a), (b, flat_b) = _centred(first, mask, scale), _centred(second, mask, scale)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = (a * b).sum(axis=1) / (spread[0] * spread[1])
-    found = np.where(flat[0] & flat[1], 1.0, np.where(flat[0] | flat[1], 0.0, np.clip(found, -1, 1)))
-    return np.where(count >= 2, found, np.nan)
+        found = (a * b).sum(axis=1) / (np.sqrt((a**2).sum(axis=1)) * np.sqrt((b**2).sum(axis=1)))
+    found = np.where(flat_a & flat_b, 1.0, np.where(flat_a | flat_b, 0.0, np.clip(found, -1, 1)))
+    return np.where(mask.sum(axis=1) >= 2, found, np.nan)
+
+
+def _centred(scores: Floats, mask: Bools, scale: float) -> tuple[Floats, Bools]:
+    """Scores less the mean of their text, 0 outside the mask; and which texts are flat."""
+    inside = np.where(mask, scores, 0.0).astype(np.float64)
+    size = np.maximum(mask.sum(axis=1), 1)[:, None]
+    found = np.where(mask, inside - inside.sum(axis=1, keepdims=True) / size, 0.0)
+    spread, largest = np.sqrt((found**2).sum(axis=1)), np.abs(inside).max(axis=1, initial=0.0)
+    return found, is_flat(spread, largest, max(scale, largest_of(inside)))

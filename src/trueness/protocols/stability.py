@@ -12,7 +12,7 @@ from trueness.data.examples import TextExample
 from trueness.explainers import Explainer
 from trueness.models.classifier import Classifier
 from trueness.protocols.randomisation import explained
-from trueness.protocols.similarity import similarity
+from trueness.protocols.similarity import largest_of, similarity
 from trueness.stats.undefined import Bools, Floats
 
 HARMLESS = 0.02
@@ -36,11 +36,11 @@ def alone(
     model: Classifier, examples: Sequence[TextExample], explainer: Explainer, scores: Floats, mask: Bools
 ) -> Floats:
     """(texts,) how alike the explanation of a text alone and among others are: 1 for a method that keeps its word."""
-    found = np.zeros(len(examples))
+    found, scale = np.zeros(len(examples)), largest_of(scores)
     for row, example in enumerate(examples):
         single, inside = explained(model.network, EncodedSplit([example], model.coder, model.device), explainer)
         width = inside.shape[1]
-        found[row] = similarity(scores[row : row + 1, :width], single, inside & mask[row : row + 1, :width])[0]
+        found[row] = similarity(scores[row : row + 1, :width], single, inside & mask[row : row + 1, :width], scale)[0]
     return found
 
 
@@ -56,7 +56,7 @@ def after_edit(
     `scores` (texts, tokens) are those before it; not a number where fewer than two words are left.
     """
     other, _ = explained(model.network, EncodedSplit(changed, model.coder, model.device), explainer)
-    found = np.full(len(examples), np.nan)
+    found, scale = np.full(len(examples), np.nan), largest_of(scores)
     for row, (before, after) in enumerate(zip(examples, changed, strict=True)):
         words = min(len(before.tokens), len(after.tokens)) - (
             before.tokens[-1] != after.tokens[-1] and len(before.tokens) == len(after.tokens)
@@ -64,5 +64,5 @@ def after_edit(
         if words >= 2:
             one = np.array([model.word_scores(before, scores[row].tolist())[:words]])
             two = np.array([model.word_scores(after, other[row].tolist())[:words]])
-            found[row] = similarity(one, two, np.ones((1, words), dtype=bool))[0]
+            found[row] = similarity(one, two, np.ones((1, words), dtype=bool), scale)[0]
     return found

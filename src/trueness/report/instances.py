@@ -21,7 +21,7 @@ from trueness.explainers import TEXT_EXPLAINERS
 from trueness.plugins import told_by
 from trueness.protocols.ground_truth.summary import PLANTED
 from trueness.protocols.result import Result
-from trueness.protocols.similarity import FLAT
+from trueness.protocols.similarity import ROUNDING, is_flat, largest_of
 from trueness.stats.undefined import Floats
 
 if TYPE_CHECKING:
@@ -158,23 +158,24 @@ def _is_signed(method: str, told: Any, table: pd.DataFrame) -> bool:
 
 def levels(scores: Scores, *, signed: bool) -> tuple[str, float]:
     """A letter for each score, and the strongest magnitude; without signs what is below 0 counts as 0."""
-    (found,) = _all_levels([scores], [signed])
+    (found,) = _all_levels([scores], [signed], [0.0])
     return found
 
 
-def _all_levels(scores: Sequence[Scores], signed: Sequence[bool]) -> list[tuple[str, float]]:
-    """The same of several methods at once, all of the same words."""
+def _all_levels(scores: Sequence[Scores], signed: Sequence[bool], scales: Sequence[float]) -> list[tuple[str, float]]:
+    """The same of several methods at once, all of the same words; what is rounding beside their scales is 0."""
     table = np.array(scores, dtype=np.float64)
     known = np.isfinite(table)
     least = np.where(signed, -np.inf, 0.0)[:, None]
     table = np.where(known, np.maximum(table, least), 0.0)
     strongest = np.abs(table).max(axis=1, initial=0.0)
+    strongest = np.where(strongest > ROUNDING * np.array(scales), strongest, 0.0)
     places = STEPS + np.rint(STEPS * (table / np.where(strongest > 0, strongest, 1.0)[:, None])).astype(np.int64)
     letters = _ALPHABET[np.where(known, places, len(LETTERS))]
     return [(letters[row].tobytes().decode(), float(f"{most:.3g}")) for row, most in enumerate(strongest.tolist())]
 
 
-def _alike(scores: Mapping[str, Scores], pairs: Sequence[tuple[str, str]]) -> str:
+def _alike(scores: Mapping[str, Scores], pairs: Sequence[tuple[str, str]], scales: Mapping[str, float]) -> str:
     """A letter for each pair of methods: the correlation of their magnitudes in one text, as an audit measures it."""
     words = len(next(iter(scores.values()), ()))
     names = [name for name, some in scores.items() if len(some) == words]
@@ -186,7 +187,7 @@ def _alike(scores: Mapping[str, Scores], pairs: Sequence[tuple[str, str]]) -> st
     largest = table.max(axis=1)
     table = table - table.mean(axis=1, keepdims=True)
     spread = np.sqrt((table**2).sum(axis=1))
-    flat = spread <= FLAT * np.maximum(largest, 1e-30)
+    flat = is_flat(spread, largest, np.array([scales[name] for name in names]))
     unit = table / np.where(flat, 1.0, spread)[:, None]
     found = np.where(flat[:, None] | flat, np.where(flat[:, None] & flat, 1.0, 0.0), np.clip(unit @ unit.T, -1, 1))
     letters = (STEPS + np.rint(STEPS * found)).astype(np.int64).tolist()
@@ -200,10 +201,14 @@ def encode(instances: Instances, *, largest: int = LARGEST) -> dict[str, Any]:
     places = list(dict.fromkeys(tuple(one.place.items()) for one in instances.all))
     pairs = list(itertools.combinations([name for name in methods if name not in MARKS], 2))
     measures = [name for name in _MEASURES if any(name in one.measures for one in instances.all)]
+    scales = dict.fromkeys(methods, 0.0)
+    for one in instances.all:
+        for name, scores in one.scores.items():
+            scales[name] = max(scales[name], largest_of(np.asarray(scores, dtype=np.float64)))
     rows: list[list[Any]] = []
     size = 0
     for one in instances.all:
-        row = _row(one, methods, instances.signed, pairs, measures, places)
+        row = _row(one, scales, instances.signed, pairs, measures, places)
         size += len(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
         if size > largest:
             break
@@ -222,7 +227,7 @@ def encode(instances: Instances, *, largest: int = LARGEST) -> dict[str, Any]:
 
 def _row(
     one: Instance,
-    methods: Sequence[str],
+    scales: Mapping[str, float],
     signed: Iterable[str],
     pairs: Sequence[tuple[str, str]],
     measures: Sequence[str],
@@ -233,9 +238,8 @@ def _row(
         by_length.setdefault(len(scores), []).append(name)
     told: dict[str, tuple[str, float]] = {}
     for some in by_length.values():
-        told |= dict(
-            zip(some, _all_levels([one.scores[name] for name in some], [name in signed for name in some]), strict=True)
-        )
+        shown = [one.scores[name] for name in some], [name in signed for name in some], [scales[name] for name in some]
+        told |= dict(zip(some, _all_levels(*shown), strict=True))
     numbers = [one.measures.get(name) for name in measures]
     return [
         places.index(tuple(one.place.items())),
@@ -245,8 +249,8 @@ def _row(
         None if one.gold is None else _shown(one.gold),
         None if one.probability is None or not math.isfinite(one.probability) else round(one.probability, 4),
         _shown(one.other),
-        [list(told[name]) if name in told else None for name in methods],
-        _alike(one.scores, pairs),
+        [list(told[name]) if name in told else None for name in scales],
+        _alike(one.scores, pairs, scales),
         [None if value is None or not math.isfinite(value) else float(f"{value:.4g}") for value in numbers],
         [one.image, *one.grid] if one.image else None,
     ]
