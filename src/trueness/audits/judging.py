@@ -143,7 +143,10 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
     for check, answer in zip(line.checks, [_by_name(trial, check.name).answer for check in line.checks], strict=True):
         if answer != "cannot tell":
             continue
-        if check.found is None and not line.models:
+        if check.few is not None and check.found is None:
+            carriers, n = check.few
+            wanted.append((math.ceil(n * FEWEST / carriers / 10) * 10, n, check))
+        elif check.found is None and not line.models:
             return trial.reason
         if check.found is not None:
             n = check.found.models if check.size == "draws" else check.found.n

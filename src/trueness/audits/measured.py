@@ -29,6 +29,8 @@ class Measured:
     """Below so many nothing is decided."""
     reason: str = ""
     """Why there is no number, where there is none."""
+    few: tuple[float, int] | None = None
+    """Where there is no number since few texts carry it: about how many, of how many."""
 
 
 @dataclass(frozen=True)

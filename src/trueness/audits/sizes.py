@@ -188,7 +188,9 @@ def _left_out(
 
     notes = []
     if settings["texts"] < rows:
-        notes.append(f"{rows - settings['texts']:,} of {rows:,} texts were not explained ({why('texts')})")
+        most = "texts" not in asked and settings["texts"] == RUNGS[0]["texts"]
+        reason = f"no more are unless asked for, --set texts={rows}" if most else why("texts")
+        notes.append(f"{rows - settings['texts']:,} of {rows:,} texts were not explained ({reason})")
     for name, number in settings.get("fewer", {}).items():
         if number < settings["texts"]:
             notes.append(f"{name} is slow and was asked about {number} texts")

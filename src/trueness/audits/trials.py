@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -95,14 +96,17 @@ def planted(facts: Measurements, missing: str = "", *, required: bool = True, tr
         least=0.0,
         best=1.0,
         unit=f"texts, and {models} models",
-        reason="" if found is not None else f"{models} of the models used the evidence, two are needed",
+        reason=_unused(models),
     )
     return Line(PLANTED, [check], required=required, notes=facts.notes.get(PLANTED, ()), models=max(trained, models))
 
 
+def _unused(models: int) -> str:
+    return f"{models} of the models used the evidence, two are needed" if models < 2 else ""
+
+
 def removal(facts: Measurements, best: Floats) -> Line:
     """Does it cost the model more to hide what is called important than what is not?"""
-    nothing = "hiding words hardly changes what {} says, in whatever order"
     share = "of what the best order found costs; a random order costs 0"
     checks = [
         Measured(
@@ -111,7 +115,7 @@ def removal(facts: Measurements, best: Floats) -> Line:
             ratio_against(facts.cost, best[: len(facts.cost)], COST),
             null=0.0,
             best=1.0,
-            reason=nothing.format("this model"),
+            **_carried(best[: len(facts.cost)], "this model"),
         )
     ]
     if facts.companion is not None and facts.companion_best is not None:
@@ -124,10 +128,19 @@ def removal(facts: Measurements, best: Floats) -> Line:
                 null=0.0,
                 best=1.0,
                 size="companion",
-                reason=nothing.format("the companion"),
+                **_carried(facts.companion_best, "the companion"),
             )
         )
     return Line(REMOVAL, checks, notes=facts.notes.get(REMOVAL, ()))
+
+
+def _carried(best: Floats, model: str) -> dict[str, Any]:
+    """Why nothing can be a share of what the best order costs: that is nothing, or few texts carry it."""
+    if best.sum() <= SMALL * len(best):
+        return {"reason": f"hiding words hardly changes what {model} says, in whatever order"}
+    carriers = float(best.sum() ** 2 / (best**2).sum())
+    about = f"about {carriers:.0f} of {len(best)} texts carry nearly all of what hiding words costs {model}"
+    return {"reason": f"{about}, too few to decide anything", "few": (carriers, len(best))}
 
 
 def repeats(facts: Measurements) -> Line:
@@ -145,9 +158,7 @@ def repeats(facts: Measurements) -> Line:
             ratio_against(facts.edited, facts.ceiling[: len(facts.edited)], ALIKE),
             null=0.0,
             best=1.0,
-            reason="the method does not even repeat itself on the same text"
-            if facts.random
-            else "no text could be edited without changing what the model says",
+            reason=_unedited(facts),
         ),
         Measured(
             "alone or in a batch",
@@ -160,6 +171,14 @@ def repeats(facts: Measurements) -> Line:
         ),
     ]
     return Line(REPEATS, checks, notes=facts.notes.get(REPEATS, ()))
+
+
+def _unedited(facts: Measurements) -> str:
+    """Why there is no share of what another draw repeats."""
+    known = int((np.isfinite(facts.edited) & np.isfinite(facts.ceiling[: len(facts.edited)])).sum())
+    if known < 2:
+        return f"{'one' if known else 'no'} text could be edited without changing what the model says"
+    return "the method does not even repeat itself on the same text"
 
 
 def attention(facts: Measurements) -> Line | None:
@@ -203,15 +222,15 @@ def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[st
             rival = rival * (CROWDED * most.sum() / rival.sum())
             about += f", of which a foil counts for {CROWDED:.2f} at most: there is no room for a lead beyond"
         found = ratio_against(read(own)[:n] - rival, most, APART)
-        reason = "hiding words hardly changes what this model says, in whatever order"
-        checks.append(Measured(what, about, found, null=0.0, reason=reason))
+        checks.append(Measured(what, about, found, null=0.0, **_carried(most, "this model")))
     beside = [facts[foil].detection for foil in foils if foil in facts]
     known = [values for values in beside if values is not None and np.isfinite(values).any()]
     if own.detection is not None and known:
         rival = max(known, key=lambda values: float(np.nanmean(values)))
         found = crossed_against(own.detection - rival, APART)
         about = f"lead over the better of {' and '.join(foils)} in finding planted words (AUROC)"
-        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models"))
+        reason = _unused(len(own.detection))
+        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models", reason=reason))
     return Line(INFORMATIVE, checks, rule="any", notes=own.notes.get(INFORMATIVE, ()))
 
 
