@@ -18,7 +18,7 @@ from trueness.models.network import Prediction, TextNetwork
 from trueness.models.text_model import TextModel
 from trueness.protocols.faithfulness import removal
 from trueness.protocols.randomisation import explained, randomisation, redrawn
-from trueness.protocols.similarity import similarity
+from trueness.protocols.similarity import flat, similarity
 from trueness.protocols.stability import after_edit, alone, edited
 
 WORDS = 60
@@ -155,6 +155,7 @@ def measure(model, examples, methods, randomised=60):
             ceiling=ceiling,
             alone=alone(model, examples[:30], method, scores, mask),
             edited=after_edit(model, examples, [edited(one) for one in examples], method, scores),
+            flat=flat(scores, mask),
             random=method.facts.random,
         )
     return result

@@ -32,7 +32,7 @@ from trueness.explainers import Blurred, Random
 TEXTS = 120
 MEANT = {
     "random": REPEATS,
-    "constant": REMOVAL,
+    "constant": DEPENDS,
     "input-independent": REMOVAL,
     "weight-independent": DEPENDS,
     "blurred": INFORMATIVE,

@@ -310,6 +310,16 @@ def test_a_model_that_says_the_same_of_every_text(place, tmp_path, monkeypatch):
     assert [one for one in found.warnings if "says the same of every text" in one]
 
 
+def test_an_explainer_that_says_the_same_of_every_word_is_told_of(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(place)
+    names = ["mine.py:saliency", "leave-one-out"]
+    found = run("mine.py:predict", "reviews.csv", tmp_path / "store", explainers=names)
+    assert found["mine.py:saliency"].decision == "cannot tell"
+    assert found["leave-one-out"].decision == "may be shown"
+    (warning,) = found.warnings
+    assert warning == "mine.py:saliency gives every word of 40 of 40 texts the same score"
+
+
 def test_what_an_explainer_warns_of_stands_in_the_audit(place, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(place)
     name = "lime[n_samples=5]"

@@ -140,6 +140,17 @@ def test_random_orders_of_the_weights_that_disagree_decide_nothing(audited, tmp_
     assert found["edges"].trial("depends on the model").answer == "fail", "it never looks at the weights"
 
 
+def test_images_that_are_not_there_are_told_of_and_not_advised(audited, tmp_path):
+    folder, how, _ = audited
+    heard = []
+    asked = {**how, "images": 300, "planted": 0, "store": tmp_path / "store", "planned": heard.append}
+    found = tn.audit(folder / "model", folder / "data", **asked)
+    told = "260 of 300 images were not explained: the data have only 40 test images"
+    assert told in found.left_out
+    assert heard[0].left_out == (told,)
+    assert found.texts == 40
+
+
 def test_folders_of_splits_are_pictures_too(audited):
     folder, _, _ = audited
     assert tn.load_dataset(folder / "data").classes == ("plain", "square")

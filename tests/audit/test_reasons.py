@@ -6,7 +6,7 @@ import pytest
 from trueness.audits import sizes
 from trueness.audits.judging import judge
 from trueness.audits.measured import Measurements
-from trueness.audits.trials import INFORMATIVE, REMOVAL, REPEATS, lines_of
+from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS, lines_of
 
 
 def measured(**how):
@@ -15,8 +15,8 @@ def measured(**how):
     return Measurements(**{**texts, "moved": 1.0, **how})
 
 
-def verdict(facts, foils=(), **how):
-    return judge(lines_of(facts, foils, missing_planted="no", planted_required=False), foils, **how)
+def verdict(facts, foils=(), rows=0, **how):
+    return judge(lines_of(facts, foils, missing_planted="no", planted_required=False, **how), foils, rows)
 
 
 def test_few_texts_that_carry_a_cost_are_named_and_more_texts_advised():
@@ -53,6 +53,31 @@ def test_too_few_models_are_not_too_few_texts():
     checks = verdict(facts, ["foil"])["mine"].trial(INFORMATIVE).checks
     reasons = {one.name: one.reason for one in checks}
     assert reasons["planted words"] == "1 of the models used the evidence, two are needed"
+
+
+def test_an_explanation_that_says_the_same_of_every_word_has_no_order_to_judge():
+    facts = {"zeros": measured(flat=np.arange(60) < 58), "others": measured(flat=np.arange(60) < 30)}
+    found = verdict(facts, trained=3)
+    why = "It gives every word of 58 of 60 texts the same score, so that there is no order to judge."
+    for name in (REMOVAL, REPEATS):
+        assert found["zeros"].trial(name).reason == why
+        assert found["others"].trial(name).answer == "pass"
+    assert found["zeros"].decision == "cannot tell"
+    assert why in found["zeros"].settle
+    stays = verdict({"zeros": measured(flat=np.ones(60, dtype=bool), change=np.zeros(60))})["zeros"]
+    assert (stays.decision, stays.decided_by) == ("must not be shown", DEPENDS), "it never looks at the weights"
+
+
+def test_more_texts_than_there_are_are_not_advised():
+    rng = np.random.default_rng(0)
+    facts = {"mine": measured(cost=rng.normal(0.3, 0.5, 60), soft_cost=np.zeros(60)), "best": measured()}
+    for rows, told in ((0, False), (60, True), (100_000, False)):
+        settle = verdict(facts, rows=rows)["mine"].settle
+        assert "texts instead of 60 would settle it" in settle
+        assert ("but only 60 can be explained, so that more data are needed" in settle) == told
+    costs = {"look": 1e-5, "learn": 1e-5, "open": 0.1, "layers": 0, "explainers": {"leave-one-out": 1e-5}}
+    found = sizes.choose(costs, 60, 1, trains=False, budget=None, asked={"texts": 1000})
+    assert "940 of 1,000 texts were not explained: there are only 60" in found.left_out
 
 
 def test_what_no_audit_does_unasked_is_not_laid_upon_the_budget():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueness import engine
 from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
-from trueness.audits.image_audit import FOILS, USUAL, plan_images
+from trueness.audits.image_audit import FOILS, USUAL, missing_images, plan_images
 from trueness.audits.judging import FEWEST
 from trueness.audits.verdict import Audit
 from trueness.data.image_datasets import IMAGE_DATASETS, file_of, load_images
@@ -64,7 +64,9 @@ def audit_images(
     target = plan_images(model, kind, pixels, names, at=at, **how)
     title = f"Audit of {model.name}"
     if planned is not None:
-        planned(_plan(model.name, dataset, names, {**sizes, "images": min(sizes["images"], len(loaded.to_look_at()))}))
+        there = len(loaded.to_look_at())
+        left_out = tuple(missing_images(sizes["images"], there))
+        planned(_plan(model.name, dataset, names, {**sizes, "images": min(sizes["images"], there)}, left_out))
     with contextlib.ExitStack() as stack:
         workers, stored = stack.enter_context(pool()), place()
         watched = stack.enter_context(ProgressFile(stored, "audit", title, listener))
@@ -89,9 +91,11 @@ def _kind(known: str, given: str | None) -> str | None:
     return None if given is None and not isinstance(found, Reference) else found
 
 
-def _plan(model: str, data: str, names: Sequence[str], sizes: Mapping[str, int]) -> AuditPlan:
+def _plan(
+    model: str, data: str, names: Sequence[str], sizes: Mapping[str, int], left_out: tuple[str, ...]
+) -> AuditPlan:
     """What is about to be done; how long it takes is not known before parts of it are done."""
     foils = tuple(name for name in names if name in FOILS)
     others = tuple(name for name in names if name not in FOILS)
     note = f"models of the same kind with a planted artefact: {sizes['planted']}, of at most {sizes['epochs']} epochs"
-    return AuditPlan(model, data, others, foils, sizes, None, {}, (), {}, (note,))
+    return AuditPlan(model, data, others, foils, sizes, None, {}, left_out, {}, (note,))

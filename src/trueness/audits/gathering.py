@@ -21,12 +21,14 @@ from trueness.audits.trials import (
     REPEATS,
     best_found,
     lines_of,
+    no_order,
 )
 from trueness.audits.verdict import Audit, Curve, ExampleText
 from trueness.engine import Stored
 from trueness.explainers import TEXT_EXPLAINERS
 from trueness.protocols.faithfulness import Removal
-from trueness.stats.undefined import Floats
+from trueness.protocols.similarity import flat
+from trueness.stats.undefined import Bools, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +59,7 @@ def gather(
     at = {name: number for number, name in enumerate(explainers)}
     removed = {name: Removal(**inputs["removed"][at[name]].read("removal")) for name in asked}
     detection, planted_notes = _detection(inputs["trials"], asked)
+    constant = _constant(texts, removed)
     learned, companion_notes = notes.companion(inputs["companion"])
     found = {
         name: Measurements(
@@ -67,6 +70,7 @@ def gather(
             ceiling=said[name].read("repeats")["ceiling"],
             alone=said[name].read("repeats")["alone"],
             edited=said[name].read("repeats")["edited"],
+            flat=np.zeros(0, dtype=bool) if constant else _flat(said[name]),
             random=TEXT_EXPLAINERS[name].facts.random,
             detection=detection.get(name),
             need=_of(inputs["attention"][at[name]], "need"),
@@ -102,10 +106,9 @@ def gather(
         for line in some
         if line.missing and not line.required
     )
-    constant = _constant(texts, removed)
     if constant:  # whatever is measured of such a model is rounding
         lines = {name: [_silent(line, constant) for line in some] for name, some in lines.items()}
-    judged, ties = in_order(judge(lines, foils), found)
+    judged, ties = in_order(judge(lines, foils, told["rows"]), found)
     return Audit(
         **about,
         classes=tuple(told["classes"]),
@@ -122,6 +125,7 @@ def gather(
         warnings=(
             *([constant] if constant else []),
             *told["warnings"],
+            *(f"{name} {why}" for name, one in found.items() if name not in foils and (why := no_order(one))),
             *(f"{name}: {why.rstrip('.')}" for name in asked for why in said[name].read("told")["warnings"]),
             *_no_better(texts, told["accuracy"]),
             *([] if constant else _warnings(judged, found, len(inputs["trials"]))),
@@ -150,6 +154,11 @@ def texts_beside(stored: Stored) -> dict[str, pd.DataFrame]:
 
 def _of(stored: Stored, name: str) -> dict[str, Any]:
     return dict(stored.read(name)) if stored.holds(name) else {}
+
+
+def _flat(stored: Stored) -> Bools:
+    kept = stored.read("scores")
+    return flat(kept["scores"].astype(np.float64), kept["mask"])
 
 
 def _changes(stored: Stored) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from trueness.audits.image_words import fields_of_images
 from trueness.audits.judging import in_order, judge, no_better
 from trueness.audits.measured import Measurements
 from trueness.audits.study import summary
-from trueness.audits.trials import PLANTED, lines_of
+from trueness.audits.trials import PLANTED, lines_of, no_order
 from trueness.audits.verdict import Audit, Curve
 from trueness.engine import Stored, Task, task
 from trueness.engine.encoding import path_digest
@@ -34,7 +34,7 @@ _ARTEFACTS = ("brightness", "noise", "hue")
 """What is planted, in turn, at its highest visibility."""
 _SINGLE = 30
 """Images that are also explained alone."""
-_REPEATED = ("change", "ceiling", "edited", "alone")
+_REPEATED = ("change", "ceiling", "edited", "alone", "flat")
 _COSTS = ("cost", "soft_cost")
 
 
@@ -60,9 +60,16 @@ def plan_images(
     for seed in range(planted):
         asked = {"explainers": explainers, "seed": seed, "epochs": epochs, "instances": min(shown, 60)}
         made.add("planted", planted_model({"images": images}, **asked, **common), seed=seed)
-    about = {"model": model.name, "epochs": epochs, "randomised": min(shuffled, shown), "draws": draws}
+    about = {"model": model.name, "shown": shown, "epochs": epochs, "randomised": min(shuffled, shown), "draws": draws}
     judged = verdict({"images": [images], **made.inputs}, explainers=explainers, about=about)
     return summary({"audits": [judged]}, at=[at])
+
+
+def missing_images(asked: int, there: int) -> list[str]:
+    """What is to be said where fewer images can be explained than were to be."""
+    if asked <= there:
+        return []
+    return [f"{asked - there:,} of {asked:,} images were not explained: the data have only {there:,} test images"]
 
 
 def _opened(model: Path, family: str | None, device: str) -> ImageModel:
@@ -127,7 +134,7 @@ def _measured(
 ) -> tuple[dict[str, Any], Any, Any]:
     """What one method says, whether it says it again, and whether it depends on the weights."""
     from trueness.protocols.randomisation import explained, randomisation, redrawn
-    from trueness.protocols.similarity import largest_of, similarity
+    from trueness.protocols.similarity import flat, largest_of, similarity
 
     method = IMAGE_EXPLAINERS[name]
     scores, mask = explained(network, split, method)
@@ -146,7 +153,8 @@ def _measured(
     known: dict[str, Any] = {"before": scores[:number], "ceiling": ceiling[:number]}
     table = randomisation(network, few, method, orders=["all at once"], seeds=range(draws), **known)
     change = (table["ceiling"] - table["similarity"]).to_numpy(dtype=np.float64).reshape(draws, number)
-    repeats = {"ceiling": ceiling, "edited": after, "alone": alone, "random": method.facts.random}
+    repeats = {"ceiling": ceiling, "edited": after, "alone": alone, "flat": flat(scores, mask)}
+    repeats["random"] = method.facts.random
     return {"change": change, "moved": float(table["output change"].mean()), **repeats}, scores, mask
 
 
@@ -226,8 +234,12 @@ def verdict(
     if not inputs["planted"]:
         missing = "no model with a planted artefact was trained; --set planted=3 does"
     lines = lines_of(facts, foils, missing_planted=missing, trained=len(inputs["planted"]))
-    judged, ties = in_order(judge(lines, foils), facts)
-    data = images.read("about")
+    data, there = images.read("about"), len(image_tasks.read_images(images).to_look_at())
+    judged, ties = in_order(judge(lines, foils, there), facts)
+    warnings = [f"{name} {why}" for name, one in facts.items() if name not in foils and (why := no_order(one))]
+    if told["accuracy"] is not None:
+        warnings += no_better(told["accuracy"], np.array(told["labels"]))
+    left_out = [*(f"{name}: {why}" for name, why in refused.items()), *missing_images(about["shown"], there)]
     sizes = {"images": told["images"], "randomised": min(about["randomised"], told["images"]), "draws": about["draws"]}
     sizes |= {"planted": len(inputs["planted"]), "epochs": about["epochs"]}
     found = Audit(
@@ -238,8 +250,8 @@ def verdict(
         accuracy=told["accuracy"],
         explainers=tuple(judged),
         ties=tuple(ties),
-        left_out=(*(f"{name}: {why}" for name, why in refused.items()), "companion: not trained for images"),
-        warnings=() if told["accuracy"] is None else tuple(no_better(told["accuracy"], np.array(told["labels"]))),
+        left_out=(*left_out, "companion: not trained for images"),
+        warnings=tuple(warnings),
         notes=tuple(data["notes"]),
         curves=tuple(curves),
         settings={**sizes, "place, in pixels": told["place, in pixels"]},

@@ -20,8 +20,11 @@ _HOPELESS = 50
 """So many times the data: more would be asked for in vain."""
 
 
-def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str]) -> dict[str, Judged]:
-    """The verdict of every explainer; those of foils are corrected apart, so that foils cost nobody else anything."""
+def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0) -> dict[str, Judged]:
+    """The verdict of every explainer; those of foils are corrected apart, so that foils cost nobody else anything.
+
+    The data have so many `rows` that can be explained, where that is known.
+    """
     found: dict[str, Judged] = {}
     for names in ([name for name in lines if name not in foils], [name for name in lines if name in foils]):
         raw = {
@@ -39,7 +42,8 @@ def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str]) -> dict[str
                     _decided(check, corrected.get((name, row, number))) for number, check in enumerate(line.checks)
                 ]
                 trials.append(_trial(line, checks))
-            found[name] = _verdict(name, trials, lines[name], foil=name in foils, tests=len(raw))
+            sizes = {"tests": len(raw), "rows": rows}
+            found[name] = _verdict(name, trials, lines[name], foil=name in foils, **sizes)
     return found
 
 
@@ -119,7 +123,7 @@ def _reason(check: Check, others: Sequence[Check]) -> str:
     return said + beside
 
 
-def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil: bool, tests: int) -> Judged:
+def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil: bool, tests: int, rows: int) -> Judged:
     needed = [trial for trial in trials if trial.required]
     failed = [trial for trial in needed if trial.answer == "fail"]
     open_ = [trial for trial in needed if trial.answer == "cannot tell"]
@@ -130,12 +134,12 @@ def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil:
         ways: dict[str, list[str]] = {}
         for trial, line in zip(trials, lines, strict=True):
             if trial in open_:
-                ways.setdefault(_settle(trial, line, tests), []).append(f"“{trial.name}”")
+                ways.setdefault(_settle(trial, line, tests, rows), []).append(f"“{trial.name}”")
         settle = " ".join(f"{', '.join(names)}: {way}" for way, names in ways.items())
     return Judged(explainer=name, foil=foil, decision=decision, decided_by=by, settle=settle, trials=tuple(trials))
 
 
-def _settle(trial: Trial, line: Line, tests: int) -> str:
+def _settle(trial: Trial, line: Line, tests: int, rows: int) -> str:
     """What would decide an open trial: how many texts, if the value stays where it is."""
     if line.missing:
         return _sentence(line.missing)
@@ -160,9 +164,12 @@ def _settle(trial: Trial, line: Line, tests: int) -> str:
     most, n, check = (min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1])
     if most > _HOPELESS * n:
         return hardly
+    beyond = 0 < rows < most and check.size != "draws"
     things = "random orders of the weights" if check.size == "draws" else "texts"
     beside = "" if check.size == "draws" else ", of at least as many texts"
-    way = f" (--set {check.size}={most}{beside})" if check.size and most > n else ""
+    way = f" (--set {check.size}={most}{beside})" if check.size and most > n and not beyond else ""
+    if beyond:
+        way = f"; but only {rows:,} can be explained, so that more data are needed"
     about = (
         f"“{check.name}” with about {most:,} {things} instead of {n:,}"
         if most > n

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from trueness.stats.marks import Against
-from trueness.stats.undefined import Floats
+from trueness.stats.undefined import Bools, Floats
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Measurements:
     """How alike two draws of the method are: 1 for one that draws nothing."""
     alone: Floats
     edited: Floats
+    flat: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    """Where every word has the same score; empty where nobody looked."""
     random: bool = False
     """Whether the method draws at random."""
     stranger: Floats | None = None

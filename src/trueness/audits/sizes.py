@@ -142,6 +142,7 @@ def choose(
     costs: Mapping[str, Any], rows: int, workers: int, *, trains: bool, budget: float | None, asked: Mapping[str, Any]
 ) -> Sizes:
     """The most that fits into the budget; without one, what is usual. `asked` are sizes that were given."""
+    beyond = asked.get("texts", 0) - rows
     asked = {**asked, **{name: min(asked[name], rows) for name in ("texts", "pool") if name in asked}}
     trains = trains and asked.get("trained", True)
     rungs = RUNGS if budget is not None else RUNGS[USUAL : USUAL + 1]
@@ -152,7 +153,8 @@ def choose(
         least = estimate(settings, costs, workers, trains=trains)
         if budget is None or least <= _SPARE * budget:
             told = _left_out(settings, rows, trains=trains, layered=costs["layers"] > 0, budget=budget, asked=asked)
-            return Sizes(settings, least, tuple(told))
+            more = f"{beyond:,} of {beyond + rows:,} texts were not explained: there are only {rows:,}"
+            return Sizes(settings, least, (*([more] if beyond > 0 else []), *told))
     sizes = " with these sizes" if asked else ""
     raise UserError(
         f"A budget of {budget:g} s is too small: the smallest audit of this model{sizes} takes about "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ UNIQUE = 0.5
 """Of the texts: those in which no clearly different attention gives the same output."""
 LEARNED = 0.5
 """Of the mistakes of always the most frequent class: a companion that makes more than this share is not asked."""
+MOSTLY = 0.95
+"""Of the texts: where every word of so many has the same score, there is no order to judge."""
 DIFFERENT = 0.5 * math.log(2)
 """Divergence of two attentions that clearly differ: half of the largest there is."""
 
@@ -244,6 +247,19 @@ def learned(wanted: npt.ArrayLike, said: npt.ArrayLike) -> tuple[bool, float, fl
     return others > 0 and wrong <= LEARNED * others, 1 - wrong / len(classes), 1 - others / len(classes)
 
 
+def no_order(facts: Measurements) -> str:
+    """What is to be said of an explanation that says the same of every word; nothing of others."""
+    same, texts = int(facts.flat.sum()), len(facts.flat)
+    return f"gives every word of {same} of {texts} texts the same score" if texts and same >= MOSTLY * texts else ""
+
+
+def _without_order(line: Line, why: str) -> Line:
+    """The trial of an explanation without an order: only whether it depends on the model can be told."""
+    if not why or line.missing or line.trial in (DEPENDS, ATTENTION):
+        return line
+    return replace(line, checks=(), models=0, missing=f"it {why}, so that there is no order to judge")
+
+
 def best_found(costs: Sequence[Floats]) -> Floats:
     """(texts,) the largest cost that any order of the audit reached, and at least that of a random one: 0."""
     longest = max(map(len, costs), default=0)
@@ -275,5 +291,5 @@ def lines_of(
             attention(own),
             informative(name, facts, blunt, best),
         ]
-        found[name] = [line for line in lines if line is not None]
+        found[name] = [_without_order(line, no_order(own)) for line in lines if line is not None]
     return found
