@@ -153,7 +153,7 @@ def _measured(
     known: dict[str, Any] = {"before": scores[:number], "ceiling": ceiling[:number]}
     table = randomisation(network, few, method, orders=["all at once"], seeds=range(draws), **known)
     change = (table["ceiling"] - table["similarity"]).to_numpy(dtype=np.float64).reshape(draws, number)
-    repeats = {"ceiling": ceiling, "edited": after, "alone": alone, "flat": flat(scores, mask)}
+    repeats: dict[str, Any] = {"ceiling": ceiling, "edited": after, "alone": alone, "flat": flat(scores, mask)}
     repeats["random"] = method.facts.random
     return {"change": change, "moved": float(table["output change"].mean()), **repeats}, scores, mask
 

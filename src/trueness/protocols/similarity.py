@@ -32,8 +32,8 @@ def is_flat(spread: Floats, largest: Floats, scale: float | Floats) -> Bools:
 
 def flat(scores: Floats, mask: Bools) -> Bools:
     """(texts,) whether an explanation gives every place the same score; false of texts with fewer than two places."""
-    _, found = _centred(scores, mask, 0.0)
-    return found & (mask.sum(axis=1) >= 2)
+    same: Bools = _centred(scores, mask, 0.0)[1] & (mask.sum(axis=1) >= 2)
+    return same
 
 
 def similarity(first: Floats, second: Floats, mask: Bools, scale: float = 0.0) -> Floats:
