@@ -154,7 +154,7 @@ def measure(model, examples, methods, randomised=60):
             moved=float(table["output change"].mean()),
             ceiling=ceiling,
             alone=alone(model, examples[:30], method, scores, mask),
-            edited=after_edit(model, examples, [edited(one) for one in examples], method, scores),
+            edited=after_edit(model, examples, [edited(one) for one in examples], other or method, scores),
             flat=flat(scores, mask),
             random=method.facts.random,
         )

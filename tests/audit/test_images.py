@@ -144,11 +144,15 @@ def test_images_that_are_not_there_are_told_of_and_not_advised(audited, tmp_path
     folder, how, _ = audited
     heard = []
     asked = {**how, "images": 300, "planted": 0, "store": tmp_path / "store", "planned": heard.append}
+    asked["explainers"] = ["gradient-shap[n_samples=2]"]
     found = tn.audit(folder / "model", folder / "data", **asked)
     told = "260 of 300 images were not explained: the data have only 40 test images"
     assert told in found.left_out
     assert heard[0].left_out == (told,)
     assert found.texts == 40
+    checks = found["gradient-shap[n_samples=2]"].trial("repeats itself").checks
+    (edit,) = [one for one in checks if one.name == "after a harmless edit"]
+    assert edit.value == pytest.approx(1, abs=0.05), "the edit is asked of another draw, as the ceiling is"
 
 
 def test_folders_of_splits_are_pictures_too(audited):

@@ -48,6 +48,13 @@ def test_an_interval_ends_where_the_scale_does_unless_the_value_is_beyond_it(val
     assert judged.trials[0].checks[0].high == pytest.approx(high)
 
 
+def test_rounding_is_told_as_zero():
+    found = Against(7.6e-15, -5.2e-15, 1e-14, 0.25, 1e-9, 100, 0.95)
+    judged = judge({"mine": [Line("depends on the model", (Measured("fall", "a fall", found),))]}, ())["mine"]
+    (check,) = judged.trials[0].checks
+    assert [str(number) for number in (check.value, check.low, check.high)] == ["0.0"] * 3
+
+
 def test_what_few_texts_carry_is_not_decided_and_the_size_to_raise_is_named():
     few = Against(0.9, 0.8, 1.0, 0.25, 1e-9, 100, 0.95, carriers=10.0)
     line = Line("removal costs", (Measured("hidden", "cost", few, size="companion"),))

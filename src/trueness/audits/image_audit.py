@@ -142,7 +142,7 @@ def _measured(
     ceiling = np.ones(len(split)) if other is None else similarity(scores, explained(network, split, other)[0], mask)
     after = np.full(len(split), np.nan)
     if len(harmless):
-        again, _ = explained(network, edited.only(harmless), method)
+        again, _ = explained(network, edited.only(harmless), other or method)
         after[harmless] = similarity(scores[harmless], again, mask[harmless])
     alone, scale = np.zeros(_SINGLE), largest_of(scores)
     for row in range(_SINGLE):

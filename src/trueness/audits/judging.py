@@ -16,6 +16,7 @@ from trueness.stats.ties import LEVEL, in_groups
 
 FEWEST = 30
 """Texts below which nothing is decided."""
+_DIGITS = 12
 _HOPELESS = 50
 """So many times the data: more would be asked for in vain."""
 
@@ -75,7 +76,8 @@ def _decided(check: Measured, p_value: float | None) -> Check:
 
 
 def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    """What a report tells: all numbers of an audit are shares or correlations, in which 1e-15 is rounding."""
+    return round(value, _DIGITS) + 0.0 if math.isfinite(value) else None
 
 
 def _trial(line: Line, checks: Sequence[Check]) -> Trial:

@@ -114,7 +114,8 @@ def explained(
         same = np.full(len(ceiling), np.nan)
         if len(harmless):
             some = [examples[row] for row in harmless]
-            same[harmless] = after_edit(classifier, some, [edited(one) for one in some], method, scores[harmless])
+            changed, drawn = [edited(one) for one in some], other or method
+            same[harmless] = after_edit(classifier, some, changed, drawn, scores[harmless])
         by_itself = alone(classifier, examples[:single], method, scores, mask)
     return {
         "scores": {"scores": scores.astype(np.float32), "mask": mask},
