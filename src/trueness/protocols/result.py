@@ -24,6 +24,9 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_OPTIONAL = ("low", "high", "null", "best")
+
+
 class Score(_Frozen):
     """One number with its interval and what it takes to read it."""
 
@@ -98,10 +101,11 @@ class Result:
         return self.records
 
     def score_table(self) -> pd.DataFrame:
-        """The scores, one row each."""
+        """The scores, one row each; a bound that cannot be told is missing (pandas' NA), and the note says why."""
         import pandas as pd
 
-        return pd.DataFrame([score.model_dump() for score in self.scores])
+        table = pd.DataFrame([score.model_dump() for score in self.scores])
+        return table.astype(dict.fromkeys(_OPTIONAL, "Float64")) if len(table) else table
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the records and tables, as plain JSON."""
@@ -136,5 +140,7 @@ class Result:
         ]
         shown = ["quantity", "dataset", "model", "method", "value", "low", "high", "n", "null", "best", "direction"]
         table = self.score_table()
-        html: str = table[shown].to_html(index=False, float_format="{:.3f}".format, na_rep="–") if len(table) else ""
+        if len(table):
+            table = table[shown].astype(dict.fromkeys(_OPTIONAL, "float64"))
+        html: str = table.to_html(index=False, float_format="{:.3f}".format, na_rep="–") if len(table) else ""
         return f"<ul>{''.join(lines)}</ul>{html}"
