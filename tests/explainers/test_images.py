@@ -88,6 +88,28 @@ def test_grad_cam_is_captums(trial):
         assert close(scores(name, trial), large.abs())
 
 
+@pytest.mark.parametrize(
+    ("after", "last"),
+    [
+        ([nn.ReLU(), nn.AdaptiveMaxPool2d((1, 2))], 1),
+        ([nn.GroupNorm(1, 4), nn.ReLU(), nn.AvgPool2d(2), nn.Dropout2d()], 2),
+        ([nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 1), nn.AdaptiveAvgPool2d(1), nn.Conv2d(4, 4, 1)], 3),
+    ],
+)
+def test_grad_cam_looks_at_the_last_convolution_and_not_at_pools(after, last):
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), *after, nn.Flatten(), nn.LazyLinear(2))
+    batch = ImageSplit(images()).batch(range(2))
+    module(batch.pixels)
+    assert ImageNetwork(module, 2, (SIDE, SIDE)).last_maps(batch) is module[last]
+
+
+def test_grad_cam_of_a_module_without_convolutions_looks_at_its_last_maps():
+    module = nn.Sequential(nn.AvgPool2d(2), nn.MaxPool2d(2), nn.Flatten(), nn.LazyLinear(2))
+    batch = ImageSplit(images()).batch(range(2))
+    module(batch.pixels)
+    assert ImageNetwork(module, 2, (SIDE, SIDE)).last_maps(batch) is module[1]
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_occlusion_is_captums(trial):
     _, batch, model, target = trial

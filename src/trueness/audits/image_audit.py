@@ -158,7 +158,7 @@ def _measured(
     return {"change": change, "moved": float(table["output change"].mean()), **repeats}, scores, mask
 
 
-@task("audit-images/planted", version=1)
+@task("audit-images/planted", version=2)
 def planted_model(
     inputs: Mapping[str, Stored],
     *,

@@ -177,7 +177,8 @@ def _guided(model: ImageNetwork) -> Iterator[None]:
 class GradCam(ImageExplainer):
     """The last maps, weighted by the mean gradients of the class's logit; what speaks against the class is cut off.
 
-    In a network whose maps are averaged before one linear layer, as ResNet, it is class activation mapping.
+    The maps are those of the last convolution, before any pooling (`ImageNetwork.last_maps`). In a network whose maps
+    are averaged before one linear layer, as ResNet, it is class activation mapping.
     """
 
     resize: str = "bilinear"

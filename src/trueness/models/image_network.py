@@ -19,6 +19,7 @@ SPREAD = (0.229, 0.224, 0.225)
 """Standard deviations of the colours of ImageNet's photographs, whose mean is `BLANK`."""
 _NUMBERS = 400
 """About what a large network holds for a pixel of an image; with gradients twice that, where ResNet-34 holds 160."""
+_CONVOLUTIONS = (nn.Conv2d, nn.ConvTranspose2d)
 _CPU_BYTES = 1 << 30
 """By that count: with a few hundred megabytes batches are so small that they cost time."""
 
@@ -107,14 +108,18 @@ class ImageNetwork(Network):
         return torch.cat([self(batch if len(parts) == 1 else batch.rows(part)).logits for part in parts])
 
     def last_maps(self, batch: ImageBatch) -> nn.Module:
-        """The last part of the module whose output still has rows and columns: where Grad-CAM looks."""
+        """The maps that Grad-CAM looks at: those of the last convolution with rows and columns.
+
+        They are taken after all that follows it at the same size (normalisation, activation, the rest of its block), so
+        before any pooling. Without a convolution: the last part of the module whose output has rows and columns.
+        """
         if self._last:
             return self._last[0]
-        found: list[nn.Module] = []
+        found: list[tuple[nn.Module, torch.Size]] = []
 
         def note(part: nn.Module, _: object, output: object) -> None:
             if isinstance(output, Tensor) and output.ndim == 4 and output.shape[2] * output.shape[3] > 1:
-                found.append(part)
+                found.append((part, output.shape[2:]))
 
         hooks = [part.register_forward_hook(note) for part in self.module.modules()]
         try:
@@ -125,5 +130,7 @@ class ImageNetwork(Network):
                 hook.remove()
         if not found:
             raise Unsupported("Grad-CAM needs a convolutional layer; this module has no maps of rows and columns.")
-        self._last = (found[-1],)
-        return found[-1]
+        sizes = [size for part, size in found if isinstance(part, _CONVOLUTIONS)] or [found[-1][1]]
+        last = [part for part, size in found if size == sizes[-1]][-1]
+        self._last = (last,)
+        return last

@@ -78,7 +78,7 @@ def planted(
     return found
 
 
-@task("ground-truth-images/run", version=1)
+@task("ground-truth-images/run", version=2)
 def run(
     inputs: Mapping[str, Stored],
     *,
