@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tools import attefa_again, judge_again
+from tools import attefa_again, judge_again, result_pages
 
 from trueness.report.compare import SCHEMA
 
@@ -66,3 +66,12 @@ def test_pages_show_what_is_kept():
         [sys.executable, ROOT / "tools" / "update_docs.py", "--check"], check=False, capture_output=True
     )
     assert found.returncode == 0, found.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("published", "second", "expected"),
+    [(0.40, 0.34, True), (0.40, 0.36, False), (0.40, 0.16, False), (0.40, None, False), (None, 0.34, False)],
+)
+def test_a_cell_lies_between_runs_if_it_does_not_surely_differ_from_the_second(published, second, expected):
+    row = {"published": published, "second_run": second, "low": 0.22, "high": 0.30, "margin": 0.05}
+    assert result_pages.between_runs(row) == expected
