@@ -1,9 +1,11 @@
 """Why an audit cannot tell: the true reason, and what would settle it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from trueness.audits import sizes
+from trueness.audits.gathering import _changes
 from trueness.audits.judging import judge
 from trueness.audits.measured import Measurements
 from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS, lines_of
@@ -86,3 +88,38 @@ def test_what_no_audit_does_unasked_is_not_laid_upon_the_budget():
     assert "83 of 583 texts were not explained (no more are unless asked for, --set texts=583)" in many.left_out
     all_of_them = sizes.choose(costs, 583, 1, trains=False, budget=600.0, asked={"texts": 583})
     assert not [one for one in all_of_them.left_out if "not explained" in one]
+
+
+class Records:
+    """Stands for what `audit/randomised` left, in any order of rows."""
+
+    def __init__(self, falls):
+        rows = [
+            {"order": order, "smooth": smooth, "seed": seed, "instance": text, "ceiling": 1.0, "output change": 0.4}
+            | {"similarity": (1.0 - fall) if order == "all at once" and not smooth else 9.0}
+            for order, smooth in (("all at once", 0), ("top-down", 0), ("all at once", 3))
+            for seed, some in enumerate(falls)
+            for text, fall in enumerate(some)
+        ]
+        self.table = pd.DataFrame(rows).iloc[::-1]
+
+    def holds(self, name):
+        return name == "records"
+
+    def read(self, name):
+        return self.table
+
+
+def test_random_orders_of_the_weights_that_disagree_leave_it_open():
+    """Three of eight leave the explanation as it is: texts alone would be sure of the mean."""
+    falls = np.repeat([0.0, 0.0, 0.0, 0.7, 0.7, 0.7, 0.4, 0.4], 60).reshape(8, 60)
+    found = _changes(Records(falls))
+    assert found["change"] == pytest.approx(falls)
+    assert found["moved"] == pytest.approx(0.4)
+    check = verdict({"mine": measured(change=found["change"])})["mine"].trial(DEPENDS).checks[0]
+    assert check.answer == "cannot tell"
+    assert check.low < 0.25 < check.high
+    sure = verdict({"mine": measured(change=falls.mean(axis=0))})["mine"].trial(DEPENDS).checks[0]
+    assert sure.answer == "pass"
+    one = _changes(Records(falls[3:4]))["change"]
+    assert one == pytest.approx(falls[3]), "a single order speaks of itself"

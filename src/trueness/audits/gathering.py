@@ -162,13 +162,14 @@ def _flat(stored: Stored) -> Bools:
 
 
 def _changes(stored: Stored) -> dict[str, Any]:
-    """(texts,) by how much all weights at once change the explanation, mean over sets; and the model's output."""
+    """(draws, texts) by how much all weights at once change the explanation, of one draw (texts,); and the output."""
     if not stored.holds("records"):
         return {"change": np.zeros(0), "moved": 0.0}
     table = stored.read("records")
     rows = table[(table["order"] == "all at once") & (table["smooth"] == 0)]
-    change = (rows["ceiling"] - rows["similarity"]).groupby(rows["instance"]).mean()
-    return {"change": change.to_numpy(dtype=np.float64), "moved": float(rows["output change"].mean())}
+    fall = rows.assign(fall=rows["ceiling"] - rows["similarity"]).pivot(index="seed", columns="instance", values="fall")
+    change = fall.to_numpy(dtype=np.float64)
+    return {"change": change if len(change) > 1 else change[0], "moved": float(rows["output change"].mean())}
 
 
 def _stranger(stored: Sequence[Stored], place: int) -> Floats | None:

@@ -59,8 +59,8 @@ class Measurements:
     """What hiding words costs, see `protocols.faithfulness`."""
     soft_cost: Floats
     change: Floats
-    """How much less the explanation of a randomised model is like it than it is like itself: the mean over draws of
-    weights; or (draws, texts), where there are enough draws to learn how far they lie apart."""
+    """How much less the explanation of a randomised model is like it than it is like itself: (draws, texts),
+    or (texts,) of a single draw of weights."""
     moved: float
     """How much the model's own output changes with random weights: total variation."""
     ceiling: Floats

@@ -58,10 +58,10 @@ class AuditStudy(Study):
     edits: int = Field(default=100, ge=2)
     single: int = Field(default=30, ge=2)
     """Texts explained alone."""
-    randomised: int = Field(default=100, ge=30)
+    randomised: int = Field(default=50, ge=30)
     """Texts explained under random weights."""
-    draws: int = Field(default=2, ge=1)
-    """Sets of random weights."""
+    draws: int = Field(default=5, ge=1)
+    """Random orders of the weights; they may disagree, so that the interval covers them. One speaks of itself only."""
     layerwise: int = Field(default=10, ge=0)
     """Texts explained while layers are randomised one after another."""
     smooth: int = Field(default=3, ge=0)
