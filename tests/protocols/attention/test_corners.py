@@ -151,10 +151,10 @@ def test_memory_is_bounded_and_begins_are_kept_to(view):
 
 @torch.no_grad()
 def test_mixtures_of_three_tokens_seldom_do_better():
-    """A local search: of 30 cases a fine grid is ahead by more than 0.002 in three, by 0.03 at most."""
+    """A local search: of 24 cases a fine grid is ahead by more than 0.002 in three, by 0.03 at most."""
     steps, ahead = 200, []
     grid = torch.tensor([(i, j, steps - i - j) for i in range(steps + 1) for j in range(steps + 1 - i)]) / steps
-    kinds = [(3, "linear"), (6, "linear"), (3, "query"), (6, "query"), (3, "concat")]
+    kinds = [(3, "linear"), (6, "linear"), (3, "query"), (3, "concat")]
     for (classes, head), seed, epsilon in itertools.product(kinds, range(3), (0.01, 0.05)):
         view, _ = view_of(classes, head, seed=seed, sizes=(3,))
         points = torch.zeros(1, len(grid), view.mask.shape[1], dtype=torch.float64)
