@@ -24,7 +24,7 @@ from trueness.studies.text_tasks import dataset_task
 
 MODELS = "bilstm-additive", "cnn-additive", "average-additive"
 MOCK = tuple(f"mock-{kind}@attefa2022" for kind in ("1", "2", "5", "10"))
-MOCK_PAIRS = tuple(f"mock-{number}q@attefa2022" for number in (1, 2, 3, 4))
+MOCK_QUARTERS = tuple(f"mock-{number}q@attefa2022" for number in (1, 2, 3, 4))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _study(name: str, about: dict[str, Any], settings: dict[str, Any]) -> Arm:
 def twin_grid(at: Setting) -> Iterator[Arm]:
     """Item 1: sum or mean, weight decay or none, over base models and their twins."""
     datasets = (
-        MOCK[:1] if at.small else (*MOCK, "sst@attefa2022", *MOCK_PAIRS, "20news@attefa2022", "agnews@attefa2022")
+        MOCK[:1] if at.small else (*MOCK, "sst@attefa2022", *MOCK_QUARTERS, "20news@attefa2022", "agnews@attefa2022")
     )
     models = ("average-additive",) if at.small else ("bilstm-additive", "average-additive")
     bases, twins = at.seeds(3), [10, 50, 257][: 1 if at.small else 3]

@@ -48,7 +48,9 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
     tried = rows.set_index(place).index.isin(recipes.index[recipes == 4])
     found = twins(rows[tried])
     far = (found["attefa"] - found["published"]).abs()
-    return far.groupby(["model", "loss", "weight_decay"]).agg(["mean", "median", "size"])
+    where = found.reset_index("dataset")["dataset"].groupby(["model", "loss", "weight_decay"])
+    by = far.groupby(["model", "loss", "weight_decay"])
+    return by.agg(["mean", "median", "size"]).assign(datasets=where.agg(" ".join))
 
 
 COLUMNS = ["quantity", "model", "method", "arm", "n", "mean", "low", "high", "less", "difference", "more", "p"]

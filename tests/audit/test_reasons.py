@@ -1,12 +1,15 @@
 """Why an audit cannot tell: the true reason, and what would settle it."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 from trueness.audits import sizes
 from trueness.audits.gathering import _changes
-from trueness.audits.judging import judge
+from trueness.audits.judging import _needed, judge
 from trueness.audits.measured import Measurements
 from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS, lines_of
 
@@ -123,3 +126,24 @@ def test_random_orders_of_the_weights_that_disagree_leave_it_open():
     assert sure.answer == "pass"
     one = _changes(Records(falls[3:4]))["change"]
     assert one == pytest.approx(falls[3]), "a single order speaks of itself"
+
+
+def test_advice_counts_what_more_of_one_size_can_do():
+    """Of a mean over draws and texts more draws leave the share of the variance that is between texts."""
+    rng = np.random.default_rng(3)
+    texts, draws = rng.normal(0, 0.35, 60), rng.normal(0, 0.1, 5)
+    both = measured(change=0.36 + texts + draws[:, None])
+    found = verdict({"mine": both})["mine"]
+    check = lines_of({"mine": both}, (), missing_planted="no", planted_required=False)["mine"][0].checks[0]
+    share = check.found.by_models
+    assert 0.3 < share < 0.95
+    for tests in (1, 30):
+        wanted, now = (abs(norm.ppf(p / 2)) for p in (0.05 / tests, check.found.p_value))
+        room = (now / wanted) ** 2 - (1 - share if check.size == "draws" else share)
+        number = 5 if check.size == "draws" else 60
+        expected = np.inf if room <= 0 else number * (share if check.size == "draws" else 1 - share) / room
+        assert _needed(check, number, tests) == pytest.approx(expected, abs=10)
+    assert found.trial(DEPENDS).answer == "cannot tell"
+    assert "with more random orders of the weights and more texts may settle it (--set draws=10" in found.settle
+    again = verdict({"lime": measured(random=True, change=rng.normal(0.3, 0.5, 60))})["lime"]
+    assert re.search(r"--set randomised=(\d+) --set again=\1", again.settle)

@@ -19,6 +19,7 @@ FEWEST = 30
 _DIGITS = 12
 _HOPELESS = 50
 """So many times the data: more would be asked for in vain."""
+_HARDLY = "the value lies so close to its mark that more texts would hardly settle it."
 
 
 def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0) -> dict[str, Judged]:
@@ -145,7 +146,7 @@ def _settle(trial: Trial, line: Line, tests: int, rows: int) -> str:
     """What would decide an open trial: how many texts, if the value stays where it is."""
     if line.missing:
         return _sentence(line.missing)
-    wanted: list[tuple[int, int, Measured]] = []
+    wanted: list[tuple[float, int, Measured]] = []
     for check, answer in zip(line.checks, [_by_name(trial, check.name).answer for check in line.checks], strict=True):
         if answer != "cannot tell":
             continue
@@ -160,16 +161,23 @@ def _settle(trial: Trial, line: Line, tests: int, rows: int) -> str:
     if line.models:
         return f"more models may settle it, --set seeds={2 * line.models}."
     # One check that passes is enough where any will do.
-    hardly = "the value lies so close to its mark that more texts would hardly settle it."
     if not wanted:
-        return hardly
-    most, n, check = (min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1])
+        return _HARDLY
+    return _way(*(min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1]), rows)
+
+
+def _way(most: float, n: int, check: Measured, rows: int) -> str:
+    """What to ask for, so that one check has so many instead of n."""
+    if most == math.inf and check.found:
+        both = f"--set draws={2 * check.found.models} --set randomised={2 * check.found.n}"
+        return f"“{check.name}” with more random orders of the weights and more texts may settle it ({both})."
     if most > _HOPELESS * n:
-        return hardly
+        return _HARDLY
     beyond = 0 < rows < most and check.size != "draws"
     things = "random orders of the weights" if check.size == "draws" else "texts"
     beside = "" if check.size == "draws" else ", of at least as many texts"
-    way = f" (--set {check.size}={most}{beside})" if check.size and most > n and not beyond else ""
+    sizes = " ".join(f"--set {size}={most}" for size in check.size.split())
+    way = f" ({sizes}{beside})" if sizes and most > n and not beyond else ""
     if beyond:
         way = f"; but only {rows:,} can be explained, so that more data are needed"
     about = (
@@ -184,8 +192,11 @@ def _by_name(trial: Trial, name: str) -> Check:
     return next(check for check in trial.checks if check.name == name)
 
 
-def _needed(check: Measured, n: int, tests: int) -> int:
-    """From the distance to the mark in standard errors now, and what Holm asks for at worst."""
+def _needed(check: Measured, n: int, tests: int) -> float:
+    """From the distance to the mark in standard errors now, and what Holm asks for at worst.
+
+    Of a mean over draws and texts more of one leave the other's share of the variance: infinite if that is too much.
+    """
     from scipy.special import ndtri
 
     found = check.found
@@ -194,7 +205,11 @@ def _needed(check: Measured, n: int, tests: int) -> int:
     wanted = abs(float(ndtri(LEVEL / max(tests, 1) / 2)))
     carried = n * FEWEST / found.carriers if found.carriers < min(FEWEST, n / 2) else 0.0
     least = n if check.size == "draws" else FEWEST
-    return max(least, math.ceil(max(n * (wanted / max(now, 1e-3)) ** 2, carried) / 10) * 10)
+    stays = 0.0 if not found.models else 1 - found.by_models if check.size == "draws" else found.by_models
+    room = (max(now, 1e-3) / wanted) ** 2 - stays
+    if room <= 0:
+        return math.inf
+    return max(least, math.ceil(max(n * (1 - stays) / room, carried) / 10) * 10)
 
 
 def in_order(

@@ -32,7 +32,7 @@ _PATIENCE = 20.0
 """Seconds of work that all texts may take a method, whatever its share."""
 
 _RICH = {"some": 100, "single": 30, "draws": 5, "found": 100, "levels": list(LEVELS), "slow": 60}
-_POOR = {"some": 30, "single": 30, "draws": 4, "found": 30, "levels": [0.2, 0.5], "slow": 30}
+_POOR = {"some": 36, "single": 30, "draws": 4, "found": 30, "levels": [0.2, 0.5], "slow": 30}
 _NOTHING = {"companion": 0, "relatives": 0, "retrained": 0, "layerwise": 0, "smooth": 0, "bounded": 0}
 _MORE = {**_RICH, "relatives": 60, "retrained": 0}
 _MOST = {"texts": 500, "seeds": 5, "pool": 1500, "companion": 150, "layerwise": 20, "smooth": 3, "bounded": 10}

@@ -177,7 +177,7 @@ def removed(
     return {"removal": asdict(found)}
 
 
-@task("audit/attention", version=1)
+@task("audit/attention", version=2)
 def attention(
     inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, explainer: str, texts: int
 ) -> dict[str, Any]:

@@ -66,21 +66,22 @@ def depends(facts: Measurements) -> Line:
         return Line(DEPENDS, missing="this model says nearly the same with random weights, so that nothing can be told")
     fall = "fall of the correlation with itself when the model"
     about = f"{fall}'s weights are put into random order"
-    checks = [_shuffled(about, facts.change)]
+    again = " again" if facts.random else ""  # such a method is compared with itself as well
+    checks = [_shuffled(about, facts.change, f"randomised{again}")]
     if facts.stranger is not None:
         about = f"{fall} was trained on labels dealt out at random"
         found = mean_against(facts.stranger, CHANGE)
-        checks.append(Measured("random labels", about, found, null=0.0, size="relatives"))
+        checks.append(Measured("random labels", about, found, null=0.0, size=f"relatives{again}"))
     return Line(DEPENDS, checks, notes=facts.notes.get(DEPENDS, ()))
 
 
-def _shuffled(about: str, change: Floats) -> Measured:
+def _shuffled(about: str, change: Floats, texts: str) -> Measured:
     """Draws of weights may disagree: where there are several beside one another, they count as the texts do."""
     if change.ndim == 1:
         found = mean_against(change, CHANGE)
-        return Measured("all weights at once", about, found, null=0.0, size="randomised")
+        return Measured("all weights at once", about, found, null=0.0, size=texts)
     found = crossed_against(change, CHANGE)
-    size = "draws" if found is not None and found.by_models > 0.5 else "randomised"
+    size = "draws" if found is not None and found.by_models > 0.5 else texts
     unit = f"texts, and {len(change)} random orders of the weights"
     return Measured("all weights at once", about, found, null=0.0, unit=unit, size=size)
 

@@ -8,8 +8,9 @@ import torch
 from scipy.optimize import linprog
 
 from tests.protocols.attention.test_adversary import divergence, view_of
-from trueness.protocols.attention.ascent import best_adversary
+from trueness.protocols.attention.ascent import _feasible, best_adversary
 from trueness.protocols.attention.corners import STARTS, _divergence, _outside, _secants, _starts, _Table, corners
+from trueness.protocols.attention.view import AttentionView
 from trueness.stats.differentiable import jensen_shannon
 
 WHOLE = slice(None)
@@ -108,6 +109,26 @@ def test_what_a_corner_is_worth_is_its_divergence_but_for_a_constant(view):
     inside[:, :, 1] = True
     outside = _outside(found, inside)(torch.arange(len(amounts)), None, amounts).sum(dim=1)
     assert torch.allclose(outside, -(1 - amounts[:, 1]) - 1e3 * 0.25)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("bias", [-60.0, 60.0])
+def test_a_class_that_is_nearly_certain_or_impossible_does_not_stop_the_walks(bias):
+    """Its log-odds lie beyond what doubles tell from 0 and 1."""
+    view, model = view_of(4, seed=1, sizes=(12,))
+    model.output.bias[3] += bias
+    view = AttentionView(model, view.batch)
+    found = best_adversary(view, 0.01)
+    reached = _feasible(view, corners(view, 0.01), 0.01).divergence.max()
+    assert float(reached) > 0.95 * float(found.divergence)
+    assert float(reached) > 0.4
+
+
+@torch.no_grad()
+def test_padding_gets_no_attention_whatever_walks_begin_with(view):
+    for begin in (torch.full_like(view.attention, torch.nan), torch.zeros_like(view.attention)):
+        found = corners(view, 0.05, begin[:, None], rounds=1).nan_to_num()
+        assert (found[~view.mask[:, None].expand_as(found)] == 0).all()
 
 
 def test_secants_are_exact_at_the_point_or_at_the_border():

@@ -40,11 +40,11 @@ def ascended(
 ) -> Adversary:
     """The adversary, or a feasible attention that diverges more; exact ones stay as they are.
 
-    Walks over corners begin at single tokens. Where the head is not linear, Adam also climbs the divergence under a
-    penalty that grows, from the adversary, from `begin`, from the best corners, and from tokens that have little
-    attention, and walks begin where it ends. Whatever is found is moved towards the observed attention until it is
-    feasible: by convexity the divergence only falls on the way, and the observed attention itself is feasible. It is a
-    local search: a stronger adversary may exist, up to `upper`.
+    Walks over corners begin at single tokens, and at the best of many random mixtures. Where the head is not linear,
+    Adam also climbs the divergence under a penalty that grows, from the adversary, from `begin`, from those mixtures,
+    from the best corners, and from tokens that have little attention; walks begin where it ends. Whatever is found is
+    moved towards the observed attention until it is feasible: by convexity the divergence only falls on the way, and
+    the observed attention itself is feasible. It is a local search: a stronger adversary may exist, up to `upper`.
     """
     if adversary.exact or epsilon == 0 or view.mask.shape[1] < 2:
         return adversary
@@ -58,7 +58,8 @@ def ascended(
         logits = torch.cat([_little_attention(view, generator), (begins + 1e-3).log()], dim=1)
         climbed = _climb(view, logits, epsilon)
         sparse = climbed.masked_fill(climbed < _NEGLIGIBLE, 0.0)
-        sparse = sparse / sparse.sum(dim=-1, keepdim=True)
+        total = sparse.sum(dim=-1, keepdim=True)
+        sparse = torch.where(total > 0, sparse / total, climbed)
         candidates += [climbed, sparse, corners(view, epsilon, _best(view, sparse, epsilon), rounds=_AGAIN)]
     found = _feasible(view, _best(view, torch.cat(candidates, dim=1), epsilon), epsilon)
     value, at = found.divergence.max(dim=-1)

@@ -24,6 +24,7 @@ _MILD, _STRICT = 1.0, 30.0  # what more change than epsilon costs in the first r
 _FORBIDDEN = 1e3
 _SMALLEST = 1e-9  # a smaller pivot is rounding
 _GAIN = 1e-10
+_CERTAIN = 1e-12  # so near to 0 or 1 a probability counts as it
 _MAX_BYTES = 256 << 20
 
 _Value = Callable[[Tensor, Tensor | None, Tensor], Tensor]
@@ -35,7 +36,7 @@ def corners(
     epsilon: float,
     begin: Tensor | None = None,
     *,
-    rounds: int = ROUNDS,
+    rounds: int | None = None,
     max_bytes: int = _MAX_BYTES,
 ) -> Tensor:
     """(batch, walks x rounds, tokens) attention after every round of walks.
@@ -49,15 +50,18 @@ def corners(
     found = []
     for low in range(0, len(view.mask), step):
         part = slice(low, low + step)
-        rounds_of_part = list(_rounds(view, part, epsilon, None if begin is None else begin[part], rounds))
-        found.append(torch.cat(rounds_of_part, dim=1))
+        some = None if begin is None else begin[part]
+        found.append(torch.cat(list(_rounds(view, part, epsilon, some, rounds or ROUNDS)), dim=1))
     return torch.cat(found)
 
 
 def _rounds(view: AttentionView, part: slice, epsilon: float, begin: Tensor | None, rounds: int) -> Iterator[Tensor]:
     observed, mask = view.attention[part], view.mask[part]
     first = begin is None
-    start, point = _starts(observed, mask) if begin is None else (begin.argmax(dim=-1), begin)
+    if begin is None:
+        start, point = _starts(observed, mask)
+    else:
+        start, point = begin.masked_fill(~mask[:, None], -1.0).argmax(dim=-1), begin
     for _ in range(rounds):
         table = _Table.at(view, part, point, start, epsilon)
         if not first:
@@ -245,11 +249,12 @@ def _secants(wanted: Tensor, probability: Tensor, epsilon: float) -> tuple[Tenso
     for room, far, sign in ((1 - wanted, change, 1), (wanted, -change, -1)):
         border = (room * 0.999).clamp(max=epsilon)
         near = (far > 0.05 * border) & (far <= 1.2 * border)
-        step = sign * torch.where(near, far, border).clamp(min=1e-12)
-        slopes.append(((_logit(wanted + step) - _logit(wanted)) / step).clamp(1e-3, 1e9))
+        step = sign * torch.where(near, far, border).clamp(min=_CERTAIN)
+        slope = ((_logit(wanted + step) - _logit(wanted)) / step).clamp(1e-3, 1e9)
+        slopes.append(torch.where(room > 2 * _CERTAIN, slope, 1e9))  # nothing is left to go
     return slopes[0], slopes[1]
 
 
 def _logit(probability: Tensor) -> Tensor:
-    inside = probability.clamp(1e-12, 1 - 1e-12)
+    inside = probability.clamp(_CERTAIN, 1 - _CERTAIN)
     return inside.log() - (-inside).log1p()
