@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from trueness.audits import sizes
 from trueness.audits.gathering import _changes
-from trueness.audits.judging import _needed, judge
+from trueness.audits.judging import _needed, _way, judge
 from trueness.audits.measured import Measurements
 from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS, lines_of
 
@@ -147,3 +147,23 @@ def test_advice_counts_what_more_of_one_size_can_do():
     assert "with more random orders of the weights and more texts may settle it (--set draws=10" in found.settle
     again = verdict({"lime": measured(random=True, change=rng.normal(0.3, 0.5, 60))})["lime"]
     assert re.search(r"--set randomised=(\d+) --set again=\1", again.settle)
+
+
+def test_advice_on_planted_words_names_models():
+    """Models disagree, so that more texts would not help: neither shuffles of weights nor their texts are named."""
+    rng = np.random.default_rng(0)
+    foil = rng.uniform(0.4, 0.6, (3, 60))
+    own = np.clip(foil + 0.12 + np.array([[-0.08], [0.0], [0.08]]), 0, 1)
+    nothing = {"cost": np.zeros(60), "soft_cost": np.zeros(60)}
+    facts = {"mine": measured(detection=own, **nothing), "foil": measured(detection=foil, **nothing)}
+    checks = lines_of(facts, ["foil"], missing_planted="no", trained=3)["mine"]
+    (check,) = [
+        one for line in checks if line.trial == INFORMATIVE for one in line.checks if one.name == "planted words"
+    ]
+    assert check.found.by_models > 0.9
+    assert re.fullmatch(
+        r"“planted words” with about \d+ models instead of 3 .* \(--set seeds=\d+\)\.", _way(20, 3, check, 60)
+    )
+    assert (
+        _way(np.inf, 3, check, 60) == "“planted words” with more models and more texts may settle it (--set seeds=6)."
+    )

@@ -17,8 +17,9 @@ from trueness.engine import Store, Stored, run
 from trueness.errors import UserError
 from trueness.models import TEXT_MODELS
 from trueness.models.evaluation import predict
-from trueness.models.families import Family, as_family, load_model, recognise, train, train_many
+from trueness.models.families import Family, as_family, train, train_many
 from trueness.models.network import Prediction, TextNetwork
+from trueness.models.saved import load_model, recognise
 from trueness.models.text_model import TextModel
 from trueness.studies.model_tasks import read_model
 from trueness.studies.model_tasks import train as train_task

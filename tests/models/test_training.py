@@ -19,8 +19,9 @@ from trueness.models import training
 from trueness.models.attentive import AttentiveClassifier
 from trueness.models.cuda_graphs import CrossEntropy, Stepper
 from trueness.models.evaluation import evaluate, predict, tokens_at_once
-from trueness.models.families import load_model, train, train_many
+from trueness.models.families import train, train_many
 from trueness.models.recipes import RECIPES, Recipe
+from trueness.models.saved import load_model
 from trueness.models.training import attentive_config
 
 SMALL = {"embedding": 8, "hidden": 8}

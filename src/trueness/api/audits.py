@@ -40,8 +40,6 @@ from trueness.engine import Listener, ProgressFile, Store
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
 from trueness.explainers import TEXT_EXPLAINERS
-from trueness.models.image_families import is_image_model
-from trueness.plugins import is_function
 from trueness.registry import nearest
 from trueness.stats.ties import LEVEL
 
@@ -87,9 +85,7 @@ def audit(
     Running again continues.
     """
     refuse_numbers(data, "tn.audit")
-    if not isinstance(model, str | Path) and of_images(model):
-        model = kept_model(model, Path(store))
-    if _is_of_images(model):
+    if of_images(model):
         from trueness.api.image_audits import audit_images
 
         if columns:
@@ -99,7 +95,8 @@ def audit(
         computing = partial(open_executor, executor, workers, devices)
         keeping = partial(Store.open, store, create=True, durable=durable)
         data = kept_images(data, Path(store)) if isinstance(data, ImageDataset) else data
-        return audit_images(Path(model), data, explainers, computing, keeping, listener, planned, family, asked)
+        model = Path(kept_model(model, Path(store)))
+        return audit_images(model, data, explainers, computing, keeping, listener, planned, family, asked)
     begin = time.monotonic()
     seconds = None if budget is None else sizing.parse_budget(budget)
     place = Path(store)
@@ -172,13 +169,9 @@ def _checked_sizes(
     return {name: getattr(study, name) for name in asked}
 
 
-def _is_of_images(model: Any) -> bool:
-    return isinstance(model, str | Path) and not is_function(model) and is_image_model(Path(model))
-
-
 def explainers_of(model: Any, explainers: Sequence[AnyExplainer] | None, family: str | None = None) -> list[str]:
     """The names of an audit's explainers and foils, before it is run."""
-    if _is_of_images(model):
+    if of_images(model):
         from trueness.api.image_audits import names_of
 
         return names_of(explainers)

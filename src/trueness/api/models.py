@@ -121,7 +121,7 @@ def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> 
     A model of somebody else's `family` is loaded with it given: its name or its class. Instead of a folder the address
     of a function from texts to probabilities will do, `mine.py:predict`.
     """
-    from trueness.models import families
+    from trueness.models import saved
     from trueness.models.image_families import is_image_model
 
     check_device(device)
@@ -135,7 +135,7 @@ def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> 
         from trueness.models.image_model import load_image_model
 
         return load_image_model(path, device, family=family)
-    return families.load_model(path, device, family)
+    return saved.load_model(path, device, family)
 
 
 def evaluate(model: AnyModel, data: Any, split: str | None = None) -> dict[str, float]:
@@ -198,8 +198,12 @@ def refuse_numbers(data: Any, what: str) -> None:
         )
 
 
-def of_images(model: AnyModel) -> bool:
-    """Whether it classifies images."""
+def of_images(model: Any) -> bool:
+    """Whether it classifies images: a model at hand, or one in a folder."""
+    if isinstance(model, str | Path):
+        from trueness.models.image_families import is_image_model
+
+        return not is_function(model) and is_image_model(Path(model))
     from trueness.models.image_model import ImageModel
 
     return isinstance(model, ImageModel)

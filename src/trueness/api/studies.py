@@ -136,9 +136,9 @@ def dry_run(data: str | Path, **settings: Any) -> StudyRun:
     they cannot be guessed; settings as of `run("dry-run")`: `models`, `plantings`, `explainers`, `seeds`, `store`,
     `workers`, `devices`.
     """
-    from trueness.data.image_datasets import IMAGE_DATASETS, is_images
+    from trueness.api.models import are_images
 
-    of_images = str(data) in IMAGE_DATASETS or is_images(Path(data))
+    of_images = are_images(data)
     if of_images and "columns" in settings:
         raise UserError(f"A dry run of images reads no columns: leave out {', '.join(sorted(settings['columns']))}.")
     if not of_images:

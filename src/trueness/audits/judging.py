@@ -19,6 +19,8 @@ FEWEST = 30
 _DIGITS = 12
 _HOPELESS = 50
 """So many times the data: more would be asked for in vain."""
+_DRAWN = {"draws": "random orders of the weights", "seeds": "models"}
+"""Sizes that do not count texts, and what they count: a mean over these and texts has the variance of both."""
 _HARDLY = "the value lies so close to its mark that more texts would hardly settle it."
 
 
@@ -156,7 +158,7 @@ def _settle(trial: Trial, line: Line, tests: int, rows: int) -> str:
         elif check.found is None and not line.models:
             return trial.reason
         if check.found is not None:
-            n = check.found.models if check.size == "draws" else check.found.n
+            n = check.found.models if check.size in _DRAWN else check.found.n
             wanted.append((_needed(check, n, tests), n, check))
     if line.models:
         return f"more models may settle it, --set seeds={2 * line.models}."
@@ -168,14 +170,16 @@ def _settle(trial: Trial, line: Line, tests: int, rows: int) -> str:
 
 def _way(most: float, n: int, check: Measured, rows: int) -> str:
     """What to ask for, so that one check has so many instead of n."""
+    things = _DRAWN.get(check.size, "texts")
     if most == math.inf and check.found:
-        both = f"--set draws={2 * check.found.models} --set randomised={2 * check.found.n}"
-        return f"“{check.name}” with more random orders of the weights and more texts may settle it ({both})."
+        drawn = "seeds" if check.size == "seeds" else "draws"
+        texts = "" if drawn == "seeds" else f" --set randomised={2 * check.found.n}"
+        ways = f"--set {drawn}={2 * check.found.models}{texts}"
+        return f"“{check.name}” with more {_DRAWN[drawn]} and more texts may settle it ({ways})."
     if most > _HOPELESS * n:
         return _HARDLY
-    beyond = 0 < rows < most and check.size != "draws"
-    things = "random orders of the weights" if check.size == "draws" else "texts"
-    beside = "" if check.size == "draws" else ", of at least as many texts"
+    beyond = 0 < rows < most and check.size not in _DRAWN
+    beside = "" if check.size in _DRAWN else ", of at least as many texts"
     sizes = " ".join(f"--set {size}={most}" for size in check.size.split())
     way = f" ({sizes}{beside})" if sizes and most > n and not beyond else ""
     if beyond:
@@ -204,8 +208,8 @@ def _needed(check: Measured, n: int, tests: int) -> float:
     now = abs(float(ndtri(max(found.p_value, 1e-300) / 2)))
     wanted = abs(float(ndtri(LEVEL / max(tests, 1) / 2)))
     carried = n * FEWEST / found.carriers if found.carriers < min(FEWEST, n / 2) else 0.0
-    least = n if check.size == "draws" else FEWEST
-    stays = 0.0 if not found.models else 1 - found.by_models if check.size == "draws" else found.by_models
+    least = n if check.size in _DRAWN else FEWEST
+    stays = 0.0 if not found.models else 1 - found.by_models if check.size in _DRAWN else found.by_models
     room = (max(now, 1e-3) / wanted) ** 2 - stays
     if room <= 0:
         return math.inf

@@ -29,7 +29,7 @@ SETTABLE = ("embedding", "hidden", "activation", "normaliser")
 
 def subject(model: str | Path, family: str | None = None) -> Path | str:
     """The model as a parameter of tasks: its folder, or the function that is the model; UserError for neither."""
-    from trueness.models.families import recognise
+    from trueness.models.saved import recognise
 
     if plugins.is_function(model):
         if family is not None:
@@ -44,7 +44,8 @@ def subject(model: str | Path, family: str | None = None) -> Path | str:
 
 def family_of(model: Path | str, family: str | None) -> str | None:
     """The family as workers find it: one that this process alone knows by its name is told with its source."""
-    from trueness.models.families import TEXT_MODELS, recognise
+    from trueness.models.families import TEXT_MODELS
+    from trueness.models.saved import recognise
 
     if not isinstance(model, Path):
         return family
@@ -62,14 +63,14 @@ def opened(model: Path | str, family: str | None, device: str) -> Classifier:
 @functools.lru_cache(maxsize=1)
 def _opened(model: Path | str, family: str | None, device: str, content: object) -> Classifier:  # noqa: ARG001
     from trueness.models.black_box import load_black_box
-    from trueness.models.families import load_model
+    from trueness.models.saved import load_model
 
     return load_model(model, device, family) if isinstance(model, Path) else load_black_box(model)
 
 
 def training_of(model: Path | str, family: str | None) -> dict[str, Any] | None:
     """How models like it are trained, as parameters of tasks; None where that cannot be done: of a function."""
-    from trueness.models.families import recognise
+    from trueness.models.saved import recognise
 
     if not isinstance(model, Path):
         return None
@@ -86,7 +87,7 @@ def training_of(model: Path | str, family: str | None) -> dict[str, Any] | None:
 
 def classes_of(model: Path | str, family: str | None) -> tuple[str, ...] | None:
     """The classes of a model as its folder names them; None where it has to be opened to know."""
-    from trueness.models.families import recognise
+    from trueness.models.saved import recognise
 
     if not isinstance(model, Path):
         return None
@@ -119,7 +120,7 @@ def check_labels(model: Path | str, family: str | None, texts: Texts) -> None:
 
 def default_explainers(model: Path | str, family: str | None) -> list[str]:
     """A good set for a kind of model: attention and gradients where it has them, and methods that hide words."""
-    from trueness.models.families import recognise
+    from trueness.models.saved import recognise
 
     hiding = ["leave-one-out", "lime[n_samples=200]"]
     if not isinstance(model, Path):

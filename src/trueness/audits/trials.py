@@ -234,7 +234,8 @@ def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[st
         found = crossed_against(own.detection - rival, APART)
         about = f"lead over the better of {' and '.join(foils)} in finding planted words (AUROC)"
         reason = _unused(len(own.detection))
-        checks.append(Measured("planted words", about, found, null=0.0, unit="texts and models", reason=reason))
+        check = Measured("planted words", about, found, 0.0, unit="texts and models", size="seeds", reason=reason)
+        checks.append(check)
     return Line(INFORMATIVE, checks, rule="any", notes=own.notes.get(INFORMATIVE, ()))
 
 

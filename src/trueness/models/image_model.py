@@ -16,10 +16,10 @@ from trueness.data.image_batches import ImageSplit
 from trueness.data.images import ImageDataset, Images
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
-from trueness.models.families import foreign
 from trueness.models.image_families import IMAGE_MODELS, ImageFamily, as_image_family
 from trueness.models.image_network import ImageNetwork
 from trueness.models.image_training import ImageRecipe, train_images
+from trueness.models.saved import foreign
 from trueness.models.text_model import check_finite
 
 FORMAT = "image-model 1"

@@ -13,7 +13,8 @@ from pydantic import Field, model_validator
 from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
 from trueness.models import TEXT_MODELS
-from trueness.models.families import Family, recognise
+from trueness.models.families import Family
+from trueness.models.saved import recognise
 from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
 from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
 from trueness.studies.placed import Place, Placed

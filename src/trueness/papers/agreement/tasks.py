@@ -8,7 +8,7 @@ from typing import Any
 
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
-from trueness.models.families import load_model
+from trueness.models.saved import load_model
 from trueness.studies.model_tasks import read_model
 from trueness.studies.text_tasks import read_dataset
 

@@ -118,7 +118,7 @@ class _Table:
         up, down = _secants(wanted, probability, epsilon)
         # slope . attention = what keeps the log-odds + up * above - down * below, both sides less the start's own.
         alone = slope.gather(3, start[:, :, None, None].expand(-1, -1, classes, 1))
-        right = _logit(wanted) - odds + (slope * point[:, :, None]).sum(dim=-1) - alone[..., 0]
+        right = torch.logit(wanted, _CERTAIN) - odds + (slope * point[:, :, None]).sum(dim=-1) - alone[..., 0]
         above = right < 0
         scale = torch.where(above, -1 / up, 1 / down)
         number = width + 2 * classes + 4
@@ -193,8 +193,8 @@ def _divergence(table: _Table, observed: Tensor, penalty: float) -> _Value:
     there[:, : table.tokens] = observed
     there = there.repeat_interleave(table.walks, dim=0)
     alone = torch.xlogy(there, there)
-    token = (torch.arange(number, device=there.device) < table.tokens).to(there) / 2
-    cost = penalty * table.excess.to(there)
+    token = ((torch.arange(number, device=there.device) < table.tokens).to(there) / 2).expand_as(there)
+    cost = (penalty * table.excess.to(there)).expand_as(there)
 
     def value(paths: Tensor, held: Tensor | None, amounts: Tensor) -> Tensor:
         other, rest, half, price = (_of(some, paths, held, amounts) for some in (there, alone, token, cost))
@@ -217,12 +217,9 @@ def _outside(table: _Table, inside: Tensor) -> _Value:
 
 
 def _of(values: Tensor, paths: Tensor, held: Tensor | None, amounts: Tensor) -> Tensor:
-    """What belongs to the variables that rows hold, or to all; `values` are (all paths, variables) or (variables,)."""
-    found = values if values.ndim == 1 else values[paths]
-    if held is None:
-        return found
-    found = found[held] if values.ndim == 1 else found.gather(1, held)
-    return found[..., None] if amounts.ndim > held.ndim else found
+    """What belongs to the variables that rows hold, or to all; `values` are (all paths, variables)."""
+    found = values[paths] if held is None else values[paths].gather(1, held)
+    return found[..., None] if amounts.ndim > found.ndim else found
 
 
 def _linear(view: AttentionView, part: slice, point: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -250,11 +247,6 @@ def _secants(wanted: Tensor, probability: Tensor, epsilon: float) -> tuple[Tenso
         border = (room * 0.999).clamp(max=epsilon)
         near = (far > 0.05 * border) & (far <= 1.2 * border)
         step = sign * torch.where(near, far, border).clamp(min=_CERTAIN)
-        slope = ((_logit(wanted + step) - _logit(wanted)) / step).clamp(1e-3, 1e9)
+        slope = ((torch.logit(wanted + step, _CERTAIN) - torch.logit(wanted, _CERTAIN)) / step).clamp(1e-3, 1e9)
         slopes.append(torch.where(room > 2 * _CERTAIN, slope, 1e9))  # nothing is left to go
     return slopes[0], slopes[1]
-
-
-def _logit(probability: Tensor) -> Tensor:
-    inside = probability.clamp(_CERTAIN, 1 - _CERTAIN)
-    return inside.log() - (-inside).log1p()
