@@ -25,6 +25,7 @@ from trueness.studies.text_tasks import dataset_task
 MODELS = "bilstm-additive", "cnn-additive", "average-additive"
 MOCK = tuple(f"mock-{kind}@attefa2022" for kind in ("1", "2", "5", "10"))
 MOCK_QUARTERS = tuple(f"mock-{number}q@attefa2022" for number in (1, 2, 3, 4))
+ATTEFA = *MOCK, *MOCK_QUARTERS, *(f"{name}@attefa2022" for name in ("sst", "20news", "agnews", "imdb"))
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,7 @@ def _study(name: str, about: dict[str, Any], settings: dict[str, Any]) -> Arm:
 
 def twin_grid(at: Setting) -> Iterator[Arm]:
     """Item 1: sum or mean, weight decay or none, over base models and their twins."""
-    datasets = (
-        MOCK[:1] if at.small else (*MOCK, "sst@attefa2022", *MOCK_QUARTERS, "20news@attefa2022", "agnews@attefa2022")
-    )
+    datasets = MOCK[:1] if at.small else ATTEFA
     models = ("average-additive",) if at.small else ("bilstm-additive", "average-additive")
     bases, twins = at.seeds(3), [10, 50, 257][: 1 if at.small else 3]
     for dataset, model in itertools.product(datasets, models):
@@ -204,10 +203,8 @@ def attended(at: Setting) -> Iterator[Arm]:
     """The base models of the study of AtteFa, trained as it trains them: where do they attend?"""
     study = load_study("attefa", {"vectors": str(at.glove)})
     seeds = study.seeds[:2] if at.small else study.seeds
-    datasets = [*MOCK, *(f"mock-{quarters}q@attefa2022" for quarters in (1, 2, 3, 4))]
-    datasets += [f"{name}@attefa2022" for name in ("sst", "20news", "agnews", "imdb")]
     models = ("average-additive",) if at.small else ("bilstm-additive", "average-additive")
-    for dataset, model in itertools.product(datasets[: 1 if at.small else None], models):
+    for dataset, model in itertools.product(ATTEFA[: 1 if at.small else None], models):
         data = dataset_task(dataset, str(at.glove))
         trained = training(data, model=model, recipe="wiegreffe2019", seeds=seeds, shape=at.shape)
         found = tasks.attended({"dataset": data, "models": trained}, bases=seeds)
