@@ -287,3 +287,19 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     assert sum(map(len, data.splits.values())) == 40
     trained = tn.train("average-additive", str(file), recipe=QUICK, hidden=4, embedding=4)
     assert tn.evaluate(trained, str(file)) == tn.evaluate(trained, with_splits(data), "test")
+
+
+def test_labels_are_matched_with_the_classes_of_the_model():
+    reviews = [(f"good {number}", "pos") for number in range(20)] + [(f"bad {number}", "neg") for number in range(20)]
+    trained = tn.train("average-additive", reviews, recipe=QUICK, hidden=4, embedding=4)
+    kept = tn.evaluate(trained, reviews)
+    assert tn.evaluate(trained, pd.DataFrame(reviews, columns=["text", "label"])) == kept
+    assert kept["accuracy"] == 1
+    assert tn.evaluate(trained, {"test": [("good", "pos")]})["accuracy"] == 1  # which is class 0 of these texts
+    assert tn.evaluate(trained, {"test": [("good", 1)]})["accuracy"] == 1
+    with pytest.raises(UserError, match="The labels are great, and the model's classes are neg, pos: rename"):
+        tn.evaluate(trained, {"test": [("good", "great")]})
+    with pytest.raises(UserError, match="no labels"):
+        tn.evaluate(trained, ["good"])
+    with pytest.raises(UserError, match="holds no texts"):
+        tn.evaluate(trained, 3)

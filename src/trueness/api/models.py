@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueness.api.bar import bar
 from trueness.api.devices import check_device
-from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_dataset, load_text, with_splits
+from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_dataset, load_text, match_labels, with_splits
 from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
@@ -141,14 +141,29 @@ def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> 
 def evaluate(model: AnyModel, data: Any, split: str | None = None) -> dict[str, float]:
     """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1.
 
-    `data` is a dataset, its name, a file or a folder; one file is split as `train` splits it.
+    `data` is what `tn.train` takes; one file, DataFrame or list is split as `tn.train` splits it. Labels are matched
+    with the model's classes by their names, or by the numbers of the classes.
     """
     from trueness.models import evaluation
 
     reader: Any = as_classifier(model)
+    if of_images(reader):
+        data = images_for(reader, data)
+    elif not isinstance(data, TextDataset):
+        whole = isinstance(data, Mapping)  # of splits
+        data = as_dataset(data) if whole else _with_splits(data, None, None)
+    coded, meant = reader.coded(data.to_look_at(split)), match_labels(data.classes, reader.classes).classes
+    coded = coded.labelled([meant[data.classes[label]] for label in coded.labels.tolist()])
+    return evaluation.evaluate(reader.network, coded, len(reader.classes))
+
+
+def images_for(model: ImageModel, data: Any) -> ImageDataset:
+    """Pictures as large as the model takes them; those of a dataset as they are."""
     if isinstance(data, str | Path):
-        data = load_images(str(data)) if of_images(reader) else _with_splits(data, None, None)
-    return evaluation.evaluate(reader.network, reader.coded(data.to_look_at(split)), len(reader.classes))
+        return load_images(str(data), model.network.size[0])
+    if not isinstance(data, ImageDataset):
+        raise UserError("A model of images needs a dataset of images, its name or its folder: tn.load_dataset(folder).")
+    return data
 
 
 def are_images(data: Any) -> bool:

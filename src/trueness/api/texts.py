@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.api.devices import check_device
-from trueness.api.models import as_classifier, as_text_classifier, of_images, refuse_numbers
+from trueness.api.models import as_classifier, as_text_classifier, images_for, of_images, refuse_numbers
 from trueness.data import TextDataset, TextExample, Texts, read_texts
 from trueness.data.dataset import drawn, drawn_examples
-from trueness.data.image_datasets import load_images
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
 from trueness.report import Measurement
@@ -171,14 +170,13 @@ def _usual(model: AnyModel) -> list[str]:
 
 def _looked_at(model: AnyModel, data: Any, split: str | None, instances: int) -> tuple[AnySplit, str]:
     """The examples that a protocol looks at, and what they are called."""
-    if of_images(model) and isinstance(data, str | Path):
-        data = load_images(str(data))
-    if isinstance(data, ImageDataset) != of_images(model):
-        raise UserError("A model of images needs a dataset of images, and one of texts needs texts.")
     reader: Any = model
+    if of_images(model):
+        pictures = images_for(reader, data)
+        images = pictures.to_look_at(split)
+        return reader.coded(images.pick(drawn(images.labels.tolist(), instances))), pictures.name
     if isinstance(data, ImageDataset):
-        images = data.to_look_at(split)
-        return reader.coded(images.pick(drawn(images.labels.tolist(), instances))), data.name
+        raise UserError("A model of texts needs texts, not a dataset of images.")
     if isinstance(data, TextDataset):
         return reader.coded(drawn_examples(data.to_look_at(split), instances)), data.name
     if isinstance(data, list | tuple) and all(isinstance(item, str | TextExample) for item in data):

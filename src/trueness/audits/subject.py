@@ -103,12 +103,12 @@ def classes_of(model: Path | str, family: str | None) -> tuple[str, ...] | None:
 
 def check_labels(model: Path | str, family: str | None, texts: Texts) -> None:
     """Refuse labels that are none of the model's classes, or all the same, before any work."""
-    from trueness.data.labels import match_labels
+    from trueness.data.labels import OR_NONE, match_labels
 
-    classes, way = classes_of(model, family), ""
+    classes, way = classes_of(model, family), OR_NONE
     if isinstance(model, str):  # a function is asked, and says 0, 1, ... unless it names its classes
         classes = opened(model, family, "cpu").classes
-        way = f"; or name the classes of {model} in their order, by its attribute classes"
+        way = f"{OR_NONE}; or name the classes of {model} in their order, by its attribute classes"
     if classes is not None and len(classes) < 2:
         raise UserError(f"{model} has one class: there is nothing to explain between classes.")
     if classes is not None:

@@ -33,7 +33,7 @@ def texts(
     import numpy as np
     import pandas as pd
 
-    from trueness.data.labels import match_labels
+    from trueness.data.labels import OR_NONE, match_labels
     from trueness.data.texts import read_texts
     from trueness.protocols.stability import HARMLESS, edited
 
@@ -41,7 +41,7 @@ def texts(
     given = read_texts(name or source, **columns)
     order = np.random.default_rng([seed, *b"audit"]).permutation(len(given.texts))
     drawn = [given.texts[number] for number in order[: max(texts, pool)]]
-    matching = match_labels([one.label for one in given.texts], classifier.classes)
+    matching = match_labels([one.label for one in given.texts], classifier.classes, OR_NONE)
     notes = [*given.notes, *([matching.note] if matching.note else [])]
     labels = [-1 if one.label is None else matching.classes[one.label] for one in drawn]
     examples = read(classifier, [one.text for one in drawn], [one.text_b for one in drawn])

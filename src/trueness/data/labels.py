@@ -14,6 +14,8 @@ _PLAIN = re.compile(r"(0|-?[1-9][0-9]{0,17})(?:\.0*)?")
 _NUMBERED = re.compile(r"label[_ ]?([0-9]{1,9})", re.IGNORECASE)
 """The name that the Hugging Face library gives a class without one."""
 _SHOWN = 8
+OR_NONE = ', or leave the labels out (label_column="")'
+"""The way out of labels without a class, where labels are not needed."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,7 @@ def match_labels(labels: Iterable[str | int | None], classes: Sequence[str], or_
             )
     raise UserError(
         f"The labels are {_listed(given)}, and the model's classes are {_listed(classes)}: rename the labels to the "
-        f"classes' names{'' if _numbered(classes) == {} else f' or numbers, 0 to {len(classes) - 1}'}, "
-        f'or leave the labels out (label_column=""){or_else}.'
+        f"classes' names{'' if _numbered(classes) == {} else f' or numbers, 0 to {len(classes) - 1}'}{or_else}."
     )
 
 
