@@ -1,16 +1,20 @@
 """The study of planted artefacts in images: the plan, one run, the summary by hand, and claims."""
 
+import io
+import tarfile
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 import trueness as tn
 from trueness.errors import UserError
 from trueness.papers.ground_truth_images.claims import claims
 from trueness.papers.ground_truth_images.summary import cells_of, lowest
 from trueness.papers.ground_truth_images.summary import summarise as summarise_cells
+from trueness.papers.ground_truth_images.tasks import images_task
 from trueness.studies import load_study
 
 
@@ -107,6 +111,22 @@ def test_the_band_of_shapley_values_is_equation_three():
         rest = 0.5 * (r - 0.5 + p - p)
         expected = region / (region + rest)
         assert lowest(pd.Series([r]), pd.Series([p])).iloc[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("dataset", ["table.csv", "data", "data.tar"])
+def test_other_pictures_make_another_task(tmp_path, dataset):
+    picture = tmp_path / "data" / "a" / "0.png"
+    keys = []
+    for colour in (10, 10, 20):
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (20, 20), (colour, 0, 0)).save(picture)
+        (tmp_path / "table.csv").write_text("path,label\ndata/a/0.png,a\n")
+        with tarfile.open(tmp_path / "data.tar", "w") as archive:
+            member = tarfile.TarInfo("a/0.png")
+            member.size = picture.stat().st_size
+            archive.addfile(member, io.BytesIO(picture.read_bytes()))
+        keys.append(images_task(str(tmp_path / dataset), 16).key)
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_a_run_plants_trains_and_explains(tmp_path):

@@ -14,13 +14,13 @@ from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.audits.image_audit import FOILS, USUAL, missing_images, plan_images
 from trueness.audits.judging import FEWEST
 from trueness.audits.verdict import Audit
-from trueness.data.image_datasets import IMAGE_DATASETS, file_of, load_images
+from trueness.data.image_datasets import load_images
 from trueness.engine import Listener, ProgressFile, Store
 from trueness.errors import UserError
 from trueness.explainers.images import IMAGE_EXPLAINERS
 from trueness.models.image_families import IMAGE_MODELS
 from trueness.models.image_model import load_image_model
-from trueness.papers.ground_truth_images.tasks import images as images_task
+from trueness.papers.ground_truth_images.tasks import images_task
 from trueness.plugins import Reference
 from trueness.registry import nearest
 
@@ -56,8 +56,7 @@ def audit_images(
         number = len(loaded.to_look_at())
         raise UserError(f"{loaded.name} has {number} test images: an audit needs {FEWEST} at least; add some.")
     names = names_of(explainers)
-    source = None if dataset in IMAGE_DATASETS else file_of(dataset)
-    pixels = images_task(name=dataset if source is None else None, source=source, size=side)
+    pixels = images_task(dataset, side)
     at = {"model": str(model), "dataset": dataset}
     how = {name: size for name, size in sizes.items() if name not in ("images", "randomised")}
     how |= {"shown": sizes["images"], "shuffled": sizes["randomised"]}

@@ -66,7 +66,7 @@ class _opened:  # noqa: N801  # a context, as functions that make one are
             return _in_folder(path)
         if not is_file(path):
             raise UserError(f"There is no folder, archive or table of images {short(path)}.")
-        if path.suffix == ".tar" or path.name.endswith((".tar.gz", ".tgz")):
+        if _is_archive(path):
             try:
                 self._archive = tarfile.open(path)  # closed below
             except (tarfile.TarError, OSError, EOFError) as error:
@@ -77,6 +77,10 @@ class _opened:  # noqa: N801  # a context, as functions that make one are
     def __exit__(self, *_: object) -> None:
         if self._archive is not None:
             self._archive.close()
+
+
+def _is_archive(path: Path) -> bool:
+    return path.name.endswith((".tar", ".tar.gz", ".tgz"))
 
 
 def _placed(where: Path, parts: tuple[str, ...], name: str) -> tuple[str | None, str]:
@@ -135,6 +139,11 @@ def _in_table(path: Path) -> Iterator[Found]:
         if not is_file(file):
             raise UserError(f"{where}: there is no file {file}.")
         yield Found(str(file), str(record["label"]), split and SPLITS[str(split).lower()], lambda one=file: one)  # type: ignore[misc]
+
+
+def listed_pictures(path: Path) -> list[Path]:
+    """The pictures that lie outside `path`, if it is a table of them."""
+    return [Path(found.name) for found in _in_table(path)] if is_file(path) and not _is_archive(path) else []
 
 
 def _read(path: Path, pictures: list[Found], size: int) -> ImageDataset:

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from trueness.boundary import exists
-from trueness.data.image_datasets import IMAGE_DATASETS, SIMILAR, file_of
+from trueness.data.image_datasets import IMAGE_DATASETS, SIMILAR
 from trueness.data.text_datasets import unknown
 from trueness.engine import Stored, Task, task
 from trueness.explainers.images import IMAGE_EXPLAINERS
@@ -100,9 +100,7 @@ def plan(study: GroundTruthImagesStudy) -> Task:
     """The images, then a run for each place of each question, then the summary."""
     made = Placed("runs")
     for dataset in study.datasets:
-        data = tasks.images(
-            name=dataset if dataset in IMAGE_DATASETS else None, source=file_of(dataset), size=study.size
-        )
+        data = tasks.images_task(dataset, study.size)
         for model, place in itertools.product(study.models, _places(study, dataset)):
             first = place["question"] == "region"
             if IMAGE_MODELS[model].pretrained and (not first or place["seed"] not in study.pretrained_seeds_of()):

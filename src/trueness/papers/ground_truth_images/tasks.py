@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.engine import Store, Stored, task
+from trueness.data.image_datasets import IMAGE_DATASETS, file_of
+from trueness.engine import Store, Stored, Task, task
+from trueness.engine.encoding import digest
 from trueness.engine.worker import current_device
 from trueness.explainers.images import IMAGE_EXPLAINERS
 from trueness.models.image_families import IMAGE_MODELS
@@ -31,13 +33,24 @@ def images(
     name: str | None,
     source: Path | None,
     size: int,
+    pictures: str = "",  # noqa: ARG001  # only to be part of the task's key
 ) -> dict[str, Any]:
-    """All images in one size."""
+    """All images in one size; `pictures` is the digest of those that a table names."""
     from trueness.data.image_datasets import load_images
 
     found = load_images(str(name or source), size)
     arrays = {f"{split}.{part}": value for split, some in found.splits.items() for part, value in vars(some).items()}
     return {"pixels": arrays, "about": {"name": found.name, "classes": list(found.classes), "notes": list(found.notes)}}
+
+
+def images_task(dataset: str, size: int) -> Task:
+    """The task that reads a dataset, by its name or its file."""
+    from trueness.data.image_files import listed_pictures
+
+    source = file_of(dataset)
+    listed = [] if source is None else listed_pictures(source)
+    named: dict[str, Any] = {"pictures": digest(listed)} if listed else {}
+    return images(name=dataset if dataset in IMAGE_DATASETS else None, source=source, size=size, **named)
 
 
 @functools.lru_cache(maxsize=1)
