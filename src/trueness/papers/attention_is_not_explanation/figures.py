@@ -52,7 +52,8 @@ def _figures(result: Result) -> Iterator[Figure]:
         "figure-7",
         "Figure 7: largest divergence within epsilon, exact or the best found",
         "Divergence of adversarial attention from the observed one; ln 2 = 0.693 is the most there is. "
-        "Exact for two classes and single texts; otherwise the best one found.",
+        "Exact for two classes and single texts; otherwise the best one found: the strongest may diverge more, at "
+        "most by the upper bound in the curve over epsilon.",
         _histogram(result, "Jensen-Shannon divergence", "exact", "best found"),
     )
     yield Figure(
@@ -65,7 +66,7 @@ def _figures(result: Result) -> Iterator[Figure]:
         "figure-8",
         "Figure 8: largest divergence against the largest attention weight",
         "If peaked attention were hard to contradict, the upper rows would lie further left. Each row of cells sums "
-        "to 1.",
+        "to 1. Exact for two classes and single texts; otherwise the best one found.",
         _density(result, "Jensen-Shannon divergence of the adversary", "exact", "best found"),
     )
     yield _curve(result)
