@@ -9,6 +9,7 @@ from scipy.stats import norm
 
 from trueness.audits import sizes
 from trueness.audits.gathering import _changes
+from trueness.audits.image_words import of_images
 from trueness.audits.judging import _needed, _way, judge
 from trueness.audits.measured import Measurements
 from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS, lines_of
@@ -167,3 +168,24 @@ def test_advice_on_planted_words_names_models():
     assert (
         _way(np.inf, 3, check, 60) == "“planted words” with more models and more texts may settle it (--set seeds=6)."
     )
+
+
+def test_a_slow_method_gets_its_share_of_more_texts():
+    """Asked about 60 of 120 texts, it is asked about half of however many there are."""
+    cost = np.where(np.arange(60) < 3, 0.8, 0.0)
+    slow, fast = (measured(cost=np.tile(cost, times), soft_cost=np.tile(cost, times)) for times in (1, 2))
+    alone, beside = (verdict(facts)["slow"].settle for facts in ({"slow": slow}, {"slow": slow, "fast": fast}))
+    assert "with about 600 texts instead of 60" in alone
+    assert "--set texts=600" in alone
+    assert "with about 600 texts instead of 60" in beside
+    assert "--set texts=1200" in beside
+    few = verdict({"slow": slow, "fast": fast}, rows=1000)["slow"].settle
+    assert "only 1,000 can be explained" in few
+
+
+def test_advice_on_edits_counts_texts_that_cannot_be_edited():
+    edited = np.where(np.arange(60) < 15, 0.9, np.nan)
+    told = verdict({"mine": measured(random=True, edited=edited)})["mine"].settle
+    assert "“after a harmless edit” with about 30 texts instead of 15" in told
+    assert "(--set again=120 --set edits=120, of at least as many texts)" in told
+    assert "(--set images=120, of at least as many images)" in of_images(told)

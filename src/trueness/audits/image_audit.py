@@ -206,7 +206,7 @@ def planted_model(
     return {"about": about, "arrays": found}
 
 
-@task("audit-images/verdict", version=5, light=True)
+@task("audit-images/verdict", version=6, light=True)
 def verdict(
     inputs: Mapping[str, list[Stored]], *, explainers: Sequence[str], about: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -230,7 +230,8 @@ def verdict(
         raise UserError(f"None of the explainers works for this model: {'; '.join(refused.values())}")
     told = inputs["explained"][0].read("about")
     foils = [name for name in FOILS if name in facts]
-    missing = "no model of this kind learned to use what was planted; more epochs may help, --set epochs=60"
+    more = f"--set epochs={3 * about['epochs']}"
+    missing = f"no model of this kind learned to use what was planted; more epochs may help, {more}"
     if not inputs["planted"]:
         missing = "no model with a planted artefact was trained; --set planted=3 does"
     lines = lines_of(facts, foils, missing_planted=missing, trained=len(inputs["planted"]))

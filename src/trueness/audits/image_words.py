@@ -10,6 +10,8 @@ _SAID = (
     ("a full stop is added or taken away", "every pixel becomes one level brighter"),
     ("full stop", "level of brightness"),
     ("set seeds", "set planted"),
+    (r"set again=\d+ --set edits", "set images"),
+    ("set (?:again|single)", "set images"),
     ("a text", "an image"),
     ("texts", "images"),
     ("text", "image"),

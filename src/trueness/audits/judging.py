@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +33,11 @@ def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int =
     The data have so many `rows` that can be explained, where that is known.
     """
     found: dict[str, Judged] = {}
+    asked: Counter[tuple[str, str]] = Counter()
+    for line in itertools.chain.from_iterable(lines.values()):
+        for check in line.checks:
+            place = line.trial, check.name
+            asked[place] = max(asked[place], check.asked)
     for names in ([name for name in lines if name not in foils], [name for name in lines if name in foils]):
         raw = {
             (name, row, number): check.found.p_value
@@ -46,9 +54,19 @@ def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int =
                     _decided(check, corrected.get((name, row, number))) for number, check in enumerate(line.checks)
                 ]
                 trials.append(_trial(line, checks))
-            sizes = {"tests": len(raw), "rows": rows}
-            found[name] = _verdict(name, trials, lines[name], foil=name in foils, **sizes)
+            ways = _Ways(len(raw), rows, asked)
+            found[name] = _verdict(name, trials, lines[name], ways, foil=name in foils)
     return found
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """What advice on open trials is drawn from."""
+
+    tests: int
+    rows: int
+    asked: Mapping[tuple[str, str], int]
+    """Trial and check to how many texts the method with most of them was asked about."""
 
 
 def _decided(check: Measured, p_value: float | None) -> Check:
@@ -128,7 +146,7 @@ def _reason(check: Check, others: Sequence[Check]) -> str:
     return said + beside
 
 
-def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil: bool, tests: int, rows: int) -> Judged:
+def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], known: _Ways, *, foil: bool) -> Judged:
     needed = [trial for trial in trials if trial.required]
     failed = [trial for trial in needed if trial.answer == "fail"]
     open_ = [trial for trial in needed if trial.answer == "cannot tell"]
@@ -139,12 +157,12 @@ def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], *, foil:
         ways: dict[str, list[str]] = {}
         for trial, line in zip(trials, lines, strict=True):
             if trial in open_:
-                ways.setdefault(_settle(trial, line, tests, rows), []).append(f"“{trial.name}”")
+                ways.setdefault(_settle(trial, line, known), []).append(f"“{trial.name}”")
         settle = " ".join(f"{', '.join(names)}: {way}" for way, names in ways.items())
     return Judged(explainer=name, foil=foil, decision=decision, decided_by=by, settle=settle, trials=tuple(trials))
 
 
-def _settle(trial: Trial, line: Line, tests: int, rows: int) -> str:
+def _settle(trial: Trial, line: Line, known: _Ways) -> str:
     """What would decide an open trial: how many texts, if the value stays where it is."""
     if line.missing:
         return _sentence(line.missing)
@@ -159,17 +177,20 @@ def _settle(trial: Trial, line: Line, tests: int, rows: int) -> str:
             return trial.reason
         if check.found is not None:
             n = check.found.models if check.size in _DRAWN else check.found.n
-            wanted.append((_needed(check, n, tests), n, check))
+            wanted.append((_needed(check, n, known.tests), n, check))
     if line.models:
         return f"more models may settle it, --set seeds={2 * line.models}."
     # One check that passes is enough where any will do.
     if not wanted:
         return _HARDLY
-    return _way(*(min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1]), rows)
+    most, n, check = (min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1])
+    # A method that is slow, or undefined for some texts, gets its share of more texts, too.
+    share = 1.0 if check.size in _DRAWN else max(1.0, known.asked[trial.name, check.name] / n)
+    return _way(most, n, check, known.rows, share)
 
 
-def _way(most: float, n: int, check: Measured, rows: int) -> str:
-    """What to ask for, so that one check has so many instead of n."""
+def _way(most: float, n: int, check: Measured, rows: int, share: float = 1.0) -> str:
+    """What to ask for, so that one check has so many instead of n, which are a part of the texts: one of `share`."""
     things = _DRAWN.get(check.size, "texts")
     if most == math.inf and check.found:
         drawn = "seeds" if check.size == "seeds" else "draws"
@@ -178,10 +199,11 @@ def _way(most: float, n: int, check: Measured, rows: int) -> str:
         return f"“{check.name}” with more {_DRAWN[drawn]} and more texts may settle it ({ways})."
     if most > _HOPELESS * n:
         return _HARDLY
-    beyond = 0 < rows < most and check.size not in _DRAWN
-    beside = "" if check.size in _DRAWN else ", of at least as many texts"
-    sizes = " ".join(f"--set {size}={most}" for size in check.size.split())
-    way = f" ({sizes}{beside})" if sizes and most > n and not beyond else ""
+    size = most if share == 1 else math.ceil(most * share / 10) * 10
+    beyond = 0 < rows < size and check.size not in _DRAWN
+    beside = "" if check.size in (*_DRAWN, "texts") else ", of at least as many texts"
+    sizes = " ".join(f"--set {name}={size}" for name in check.size.split())
+    way = f" ({sizes}{beside})" if most > n and not beyond else ""
     if beyond:
         way = f"; but only {rows:,} can be explained, so that more data are needed"
     about = (

@@ -25,8 +25,10 @@ class Measured:
     least: float = -math.inf
     """The least that the number can be."""
     unit: str = "texts"
-    size: str = ""
-    """The setting that says how many, where it does so alone."""
+    size: str = "texts"
+    """The settings that say how many."""
+    asked: int = 0
+    """How many texts were looked at; the number may rest on fewer."""
     fewest: int = 30
     """Below so many nothing is decided."""
     reason: str = ""

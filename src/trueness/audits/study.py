@@ -207,7 +207,7 @@ def texts_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
     )
 
 
-@task("audit/verdict", version=7, light=True)
+@task("audit/verdict", version=8, light=True)
 def verdict(inputs: Mapping[str, list[Stored]], **how: Any) -> dict[str, Any]:
     """Every explainer judged; what can be said is in `gather`."""
     from trueness.audits.gathering import gather

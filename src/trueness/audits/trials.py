@@ -71,7 +71,7 @@ def depends(facts: Measurements) -> Line:
     if facts.stranger is not None:
         about = f"{fall} was trained on labels dealt out at random"
         found = mean_against(facts.stranger, CHANGE)
-        checks.append(Measured("random labels", about, found, null=0.0, size=f"relatives{again}"))
+        checks.append(Measured("random labels", about, found, 0.0, size=f"relatives{again}", asked=len(facts.stranger)))
     return Line(DEPENDS, checks, notes=facts.notes.get(DEPENDS, ()))
 
 
@@ -79,11 +79,11 @@ def _shuffled(about: str, change: Floats, texts: str) -> Measured:
     """Draws of weights may disagree: where there are several beside one another, they count as the texts do."""
     if change.ndim == 1:
         found = mean_against(change, CHANGE)
-        return Measured("all weights at once", about, found, null=0.0, size=texts)
+        return Measured("all weights at once", about, found, null=0.0, size=texts, asked=len(change))
     found = crossed_against(change, CHANGE)
     size = "draws" if found is not None and found.by_models > 0.5 else texts
     unit = f"texts, and {len(change)} random orders of the weights"
-    return Measured("all weights at once", about, found, null=0.0, unit=unit, size=size)
+    return Measured("all weights at once", about, found, null=0.0, unit=unit, size=size, asked=change.shape[1])
 
 
 def planted(facts: Measurements, missing: str = "", *, required: bool = True, trained: int = 0) -> Line:
@@ -100,6 +100,7 @@ def planted(facts: Measurements, missing: str = "", *, required: bool = True, tr
         least=0.0,
         best=1.0,
         unit=f"texts, and {models} models",
+        size="seeds",
         reason=_unused(models),
     )
     return Line(PLANTED, [check], required=required, notes=facts.notes.get(PLANTED, ()), models=max(trained, models))
@@ -119,6 +120,7 @@ def removal(facts: Measurements, best: Floats) -> Line:
             ratio_against(facts.cost, best[: len(facts.cost)], COST),
             null=0.0,
             best=1.0,
+            asked=len(facts.cost),
             **_carried(best[: len(facts.cost)], "this model"),
         )
     ]
@@ -132,6 +134,7 @@ def removal(facts: Measurements, best: Floats) -> Line:
                 null=0.0,
                 best=1.0,
                 size="companion",
+                asked=len(facts.companion),
                 **_carried(facts.companion_best, "the companion"),
             )
         )
@@ -154,7 +157,7 @@ def repeats(facts: Measurements) -> Line:
     if facts.random:
         about = f"{again} when the method draws anew"
         found = mean_against(facts.ceiling, ALIKE)
-        checks.append(Measured("another draw", about, found, null=0.0, best=1.0))
+        checks.append(Measured("another draw", about, found, 0.0, 1.0, size="again", asked=len(facts.ceiling)))
     checks += [
         Measured(
             "after a harmless edit",
@@ -162,6 +165,8 @@ def repeats(facts: Measurements) -> Line:
             ratio_against(facts.edited, facts.ceiling[: len(facts.edited)], ALIKE),
             null=0.0,
             best=1.0,
+            size="again edits",
+            asked=len(facts.ceiling),
             reason=_unedited(facts),
         ),
         Measured(
@@ -171,6 +176,8 @@ def repeats(facts: Measurements) -> Line:
             null=0.0,
             least=0.0,
             best=1.0,
+            size="single",
+            asked=len(facts.alone),
             fewest=16,
         ),
     ]
@@ -190,20 +197,22 @@ def attention(facts: Measurements) -> Line | None:
     checks = []
     if "uniform" in facts.need:
         about = "change of the output when the attention that is shown is made equal for all words"
-        checks.append(_share("made uniform", about, mean_against(facts.need["uniform"], NEEDED)))
+        found = mean_against(facts.need["uniform"], NEEDED)
+        checks.append(_share("made uniform", about, found, len(facts.need["uniform"])))
     if "permuted" in facts.need:
         about = "change of the output when the weights are dealt out to other words"
-        checks.append(_share("permuted", about, mean_against(facts.need["permuted"], NEEDED)))
+        found = mean_against(facts.need["permuted"], NEEDED)
+        checks.append(_share("permuted", about, found, len(facts.need["permuted"])))
     if "divergence" in facts.need:
         alone = np.where(np.isfinite(facts.need["divergence"]), facts.need["divergence"] < DIFFERENT, np.nan)
         about = "share of the texts in which no clearly different attention gives the same output"
-        checks.append(_share("no other attention does", about, share_against(alone, UNIQUE)))
+        checks.append(_share("no other attention does", about, share_against(alone, UNIQUE), len(alone)))
     return Line(ATTENTION, checks, notes=facts.notes.get(ATTENTION, ())) if checks else None
 
 
-def _share(name: str, about: str, found: Against | None) -> Measured:
+def _share(name: str, about: str, found: Against | None, asked: int) -> Measured:
     """What lies between 0 and 1."""
-    return Measured(name, about, found, null=0.0, least=0.0, best=1.0, size="randomised")
+    return Measured(name, about, found, null=0.0, least=0.0, best=1.0, size="randomised", asked=asked)
 
 
 def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[str], best: Mapping[str, Floats]) -> Line:
@@ -226,7 +235,7 @@ def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[st
             rival = rival * (CROWDED * most.sum() / rival.sum())
             about += f", of which a foil counts for {CROWDED:.2f} at most: there is no room for a lead beyond"
         found = ratio_against(read(own)[:n] - rival, most, APART)
-        checks.append(Measured(what, about, found, null=0.0, **_carried(most, "this model")))
+        checks.append(Measured(what, about, found, null=0.0, asked=n, **_carried(most, "this model")))
     beside = [facts[foil].detection for foil in foils if foil in facts]
     known = [values for values in beside if values is not None and np.isfinite(values).any()]
     if own.detection is not None and known:
