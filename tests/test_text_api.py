@@ -11,6 +11,7 @@ import torch
 import trueness as tn
 from tests.command import trueness
 from tests.models.test_training import DATA, QUICK
+from trueness.api import texts
 from trueness.data.batches import EncodedSplit
 from trueness.data.splitting import with_splits
 from trueness.errors import UserError
@@ -19,6 +20,8 @@ from trueness.protocols.agreement.explaining import explain_all
 from trueness.protocols.ground_truth.trial import trial
 from trueness.report.heatmap import Explanation, adversary_page, describe_pair, heatmap_page
 from trueness.report.word_grid import Scored, laid_out
+
+ONE_CLASS = [(f"good film {number}", "pos") for number in range(60)]
 
 
 @pytest.fixture(scope="module")
@@ -303,3 +306,52 @@ def test_labels_are_matched_with_the_classes_of_the_model():
         tn.evaluate(trained, ["good"])
     with pytest.raises(UserError, match="holds no texts"):
         tn.evaluate(trained, 3)
+
+
+def test_gold_labels_are_named_as_the_model_names_them(tmp_path):
+    file = tmp_path / "some.csv"
+    of_three = [(f"{word} {number}", label) for number in range(20) for word, label in zip("xyz", "abc", strict=True)]
+    model = tn.train("average-additive", of_three, recipe=QUICK, hidden=4, embedding=4)
+    pd.DataFrame([row for row in of_three if row[1] != "b"], columns=["text", "label"]).to_csv(file, index=False)
+    how = {"explainers": ["gradient", "input-x-gradient"], "instances": 20}
+    coded, _ = texts._looked_at(model, str(file), None, 20, gold=True)
+    assert set(coded.labels.tolist()) == {0, 2}
+    whole, _ = texts._looked_at(model, tn.load_dataset(str(file)), None, 20, gold=True)
+    assert set(whole.labels.tolist()) == {0, 2}
+    measured = tn.agreement(model, str(file), target="gold", **how)
+    assert not measured.records.equals(tn.agreement(model, str(file), target="a", **how).records)
+    with pytest.raises(UserError, match="not every text has a gold label"):
+        tn.agreement(model, ["x 1", "y 2"], target="gold", **how)
+    with pytest.raises(UserError, match="The labels are great"):
+        tn.agreement(model, [("x 1", "great")], target="gold", **how)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda model: tn.explain(model, ["good", None]), "Text 2 of 2 is nothing"),
+        (lambda model: tn.explain(model, pd.Series(["good", float("nan")])), "Text 2 of 2 is an object of type float"),
+        (lambda model: tn.explain(model, pd.DataFrame({"text": ["good"]})), "not an object of type DataFrame"),
+        (lambda model: tn.explain(model, {"text": ["good"]}), "not an object of type dict"),
+        (lambda model: tn.explain(model, 3), "not an object of type int"),
+        (lambda model: tn.explain(model, ["good", *DATA["test"][:1]]), "Text 2 of 2 is an object of type TextExample"),
+        (lambda model: tn.adversarial_attention(model, ["good"], epsilon="0.1"), "epsilon is a change of probability"),
+        (lambda model: tn.agreement(model, ["good"], instances=-3), "instances is how many are looked at"),
+        (lambda model: tn.agreement(model, ["good"], k=0), "k is how many"),
+        (lambda model: tn.agreement(model, ["good"], "gradient"), "two different explainers"),
+        (lambda _: tn.train(len, DATA), "not an object of type builtin_function_or_method"),
+        (lambda _: tn.train("average-additive", DATA, seed=-1), "A seed is a whole number"),
+        (lambda _: tn.train("average-additive", ONE_CLASS), "a classifier needs two classes"),
+        (lambda _: tn.load_dataset("movie-sentences", digit="n"), "A preparation of texts has no 'digit'"),
+        (lambda _: tn.dry_run(pd.DataFrame()), "not an object of type DataFrame"),
+        (lambda model: tn.audit(model, ["good"] * 40, columns={"txt": "a"}), "There is no 'txt'"),
+    ],
+)
+def test_what_cannot_be_used_is_named(model, call, said):
+    with pytest.raises(UserError, match=said):
+        call(model)
+
+
+def test_one_text_is_one_text(model):
+    assert len(tn.adversarial_attention(model, "good film").records) == 1
+    assert tn.explain(model, "good film") == tn.explain(model, ["good film"])

@@ -158,3 +158,50 @@ def test_a_dry_run_of_a_folder_of_images(tmp_path):
         )
     assert {score.quantity for score in run.scores} >= {"accuracy"}
     assert run.study.kind == "ground-truth-images"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("raising", r"nets.py:raising failed, nets.py line 5: ValueError: no such thing\."),
+        ("Forward", r"nets.py:Forward failed, nets.py line 10: RuntimeError: .*shapes"),
+        ("fixed", r"nets.py:fixed failed: RuntimeError: .*shapes"),
+        ("nothing", "nets.py:nothing makes a network without weights to train"),
+        ("Two", "nets.py:Two failed: TypeError: .*missing 1 required"),
+    ],
+)
+def test_a_mistake_in_a_network_of_ones_own_is_told_with_its_line(name, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nets.py").write_text(
+        "from torch import nn\n\n"
+        "def raising(classes):\n"
+        "    # a comment\n"
+        "    raise ValueError('no such thing')\n"
+        "class Forward(nn.Module):\n"
+        "    def __init__(self, classes):\n"
+        "        super().__init__(); self.linear = nn.Linear(3, classes)\n"
+        "    def forward(self, images):\n"
+        "        return self.linear(images.mean((2, 3))[:, :2])\n"
+        "def fixed(classes): return nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, classes))\n"
+        "def nothing(classes): return nn.Flatten()\n"
+        "class Two(nn.Module):\n"
+        "    def __init__(self, classes, other): super().__init__()\n"
+    )
+    with pytest.raises(UserError, match=said):
+        tn.train(f"nets.py:{name}", "photo-crops", size=24)
+
+
+def test_maps_of_a_whole_dataset_are_of_what_is_looked_at(squares):
+    model = tn.train("small-cnn", squares, recipe=ImageRecipe(epochs=1))
+    maps = tn.explain_images(model, squares, "gradient")
+    assert np.array_equal(maps, tn.explain_images(model, squares.to_look_at(), "gradient"))
+    with pytest.raises(UserError, match="needs a dataset of images"):
+        tn.explain_images(model, [1])
+    with pytest.raises(UserError, match="takes a model of images"):
+        tn.explain_images("folder", squares)
+    with pytest.raises(UserError, match="needs a dataset of images"):
+        tn.recursive_roar_images(3)
+    with pytest.raises(UserError, match="by its address: name it"):
+        tn.audit(model, squares, family=len)
+    with pytest.raises(UserError, match="not an object of type list"):
+        tn.audit(model, ["text"])

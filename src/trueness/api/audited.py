@@ -66,7 +66,10 @@ class AuditPlan:
 def check_done(summary: Summary) -> None:
     """Refuse a run of which a task failed; what a person can mend is told once, without the tasks it befell."""
     if summary.failures and all(failure.mendable for failure in summary.failures):
-        raise UserError("\n".join({failure.error: f"{failure.told}." for failure in summary.failures}.values()))
+        told = {failure.error: f"{failure.told}." for failure in summary.failures}
+        of_one = all("explainer" in failure.task.parameters for failure in summary.failures)
+        kept = ["What others found is kept: mend it, or leave it out, and run again."] if of_one else []
+        raise UserError("\n".join([*told.values(), *kept]))
     if not summary.complete:
         raise TasksFailedError(summary)
 

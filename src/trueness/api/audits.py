@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from trueness import engine
 from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.api.executors import open_executor
-from trueness.api.models import of_images, refuse_numbers
+from trueness.api.models import kind_of, of_images, refuse_numbers
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
 from trueness.audits.judging import FEWEST
@@ -85,6 +85,9 @@ def audit(
     Running again continues.
     """
     refuse_numbers(data, "tn.audit")
+    if family is not None and not isinstance(family, str):
+        raise UserError("Workers import a family by its address: name it, such as mine.py:network.")
+    explainers = [explainers] if isinstance(explainers, str) else explainers
     if of_images(model):
         from trueness.api.image_audits import audit_images
 
@@ -95,6 +98,10 @@ def audit(
         computing = partial(open_executor, executor, workers, devices)
         keeping = partial(Store.open, store, create=True, durable=durable)
         data = kept_images(data, Path(store)) if isinstance(data, ImageDataset) else data
+        if not isinstance(data, str | Path):
+            raise UserError(
+                f"A model of images needs a dataset of images, its name or its folder; not {kind_of(data)}."
+            )
         model = Path(kept_model(model, Path(store)))
         return audit_images(model, data, explainers, computing, keeping, listener, planned, family, asked)
     begin = time.monotonic()
@@ -239,11 +246,11 @@ def _recorded(
     for record in reversed(store.runs("audit")):
         found = dict(record["study"])
         if found.get("asked") == common["asked"]:
-            left_out = tuple(found.pop("left_out", ()))
-            able = [name for name in chosen if name in found.get("explainers", ())]
             try:
+                left_out = tuple(map(str, found.pop("left_out", ())))
+                able = [name for name in chosen if name in found.get("explainers", ())]
                 return AuditStudy.model_validate({**found, **common, "explainers": able}), left_out
-            except ValueError:  # of another version
+            except (TypeError, ValueError):  # of another version, or damaged
                 return None
     return None
 

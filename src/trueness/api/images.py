@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -10,11 +11,14 @@ import numpy.typing as npt
 
 from trueness.api.arrays import STEPS, recursive_roar
 from trueness.api.devices import check_device
+from trueness.api.models import images_for, kind_of, of_images
+from trueness.api.texts import named_explainer
 from trueness.data.image_datasets import load_images
 from trueness.data.images import ImageDataset, Images
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
+    from trueness.api.texts import AnyExplainer
     from trueness.explainers import Target
     from trueness.models.image_model import ImageModel
     from trueness.models.image_training import ImageRecipe
@@ -23,17 +27,25 @@ if TYPE_CHECKING:
 
 
 def explain_images(
-    model: ImageModel, images: Images, explainer: str = "integrated-gradients", *, target: str | int = "predicted"
+    model: ImageModel,
+    images: Images,
+    explainer: AnyExplainer = "integrated-gradients",
+    *,
+    target: str | int = "predicted",
 ) -> npt.NDArray[np.float64]:
-    """(images, height, width) the score of every pixel: `tn.explain_images(model, data["test"].pick([0, 1]))`."""
-    from trueness.explainers.images import IMAGE_EXPLAINERS
+    """(images, height, width) the score of every pixel: `tn.explain_images(model, data["test"].pick([0, 1]))`.
+
+    Of a whole dataset, those of its test split, or the only one.
+    """
     from trueness.protocols.agreement.explaining import explain_all
 
+    if not of_images(model) or isinstance(model, str | Path):
+        raise UserError(f"tn.explain_images takes a model of images, tn.load_model(folder); not {kind_of(model)}.")
+    pictures = images if isinstance(images, Images) else images_for(model, images).to_look_at()
+    name, method = named_explainer(explainer, model)
     chosen = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
-    found = explain_all(
-        model.network, model.coded(images, 1), {explainer: IMAGE_EXPLAINERS[explainer]}, cast("Target", chosen)
-    )
-    return found.scores[explainer].reshape(images.pixels.shape[:3])
+    found = explain_all(model.network, model.coded(pictures, 1), {name: method}, cast("Target", chosen))
+    return found.scores[name].reshape(pictures.pixels.shape[:3])
 
 
 def recursive_roar_images(
@@ -61,7 +73,9 @@ def recursive_roar_images(
     from trueness.models.image_training import predicted, train_images
 
     check_device(device)
-    loaded = load_images(data) if isinstance(data, str) else data
+    loaded = load_images(str(data)) if isinstance(data, str | Path) else data
+    if not isinstance(loaded, ImageDataset):
+        raise UserError(f"Recursive ROAR of images needs a dataset of images, or its name; not {kind_of(data)}.")
     if "random" in explainers:
         raise UserError("Random masks are always there as the baseline: leave out random.")
     methods = {name: IMAGE_EXPLAINERS[name] for name in explainers}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from trueness.errors import UserError
 from trueness.plugins import is_function
 
 if TYPE_CHECKING:
+    from trueness.data.places import AnySplit
     from trueness.models.classifier import Classifier
     from trueness.models.image_model import ImageModel
     from trueness.models.image_training import ImageRecipe
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
     AnyModel = Classifier | ImageModel
 
 
-def load_dataset(name: str, **options: Any) -> VectorDataset | TextDataset | ImageDataset:
-    """A dataset by name, file, folder or hub name; see `docs/data.md`.
+def load_dataset(name: Any, **options: Any) -> VectorDataset | TextDataset | ImageDataset:
+    """A dataset by name, file, folder or hub name, or of what is in memory as `train` takes it; see `docs/data.md`.
 
     Options of vectors: `seed` and sizes; of text: `root` (where the papers' corpora lie) and parts of the preparation;
     of images (`photo-crops`, `birds`, or a folder, archive or table of pictures): `size` in pixels.
     """
+    if not isinstance(name, str | Path):
+        return as_dataset(name, **options)
+    name = str(name)
     if name in IMAGE_DATASETS or "size" in options or is_images(Path(name)):
         return load_images(name, **options)
     if name in VECTOR_DATASETS:
@@ -64,6 +68,12 @@ def train(
     from trueness.models.image_families import IMAGE_MODELS
 
     check_device(device)
+    if not isinstance(model, str):
+        raise UserError(
+            f"tn.train takes the name of a model, or where one of your own is, mine.py:network; not {kind_of(model)}."
+        )
+    if not isinstance(seed, int) or seed < 0:
+        raise UserError(f"A seed is a whole number, 0 or more, not {seed!r}.")
     # What an address holds is not looked at: the data tell whether it is a model of images.
     if isinstance(data, ImageDataset) or model in list(IMAGE_MODELS) or (":" in model and are_images(data)):
         from trueness.models.image_model import train_image_model
@@ -147,14 +157,24 @@ def evaluate(model: AnyModel, data: Any, split: str | None = None) -> dict[str, 
     from trueness.models import evaluation
 
     reader: Any = as_classifier(model)
-    if of_images(reader):
-        data = images_for(reader, data)
-    elif not isinstance(data, TextDataset):
-        whole = isinstance(data, Mapping)  # of splits
-        data = as_dataset(data) if whole else _with_splits(data, None, None)
-    coded, meant = reader.coded(data.to_look_at(split)), match_labels(data.classes, reader.classes).classes
-    coded = coded.labelled([meant[data.classes[label]] for label in coded.labels.tolist()])
+    data = images_for(reader, data) if of_images(reader) else texts_for(data)
+    coded: Any = labelled_as(reader, reader.coded(data.to_look_at(split)), data.classes)
     return evaluation.evaluate(reader.network, coded, len(reader.classes))
+
+
+def labelled_as(model: AnyModel, coded: AnySplit, classes: Sequence[str]) -> AnySplit:
+    """The same with the model's numbers instead of those of a dataset's `classes`, which may be fewer."""
+    meant = match_labels(classes, model.classes).classes
+    return coded.labelled([meant[classes[label]] for label in coded.labels.tolist()])
+
+
+def texts_for(data: Any) -> TextDataset:
+    """A dataset as it is; splits are kept, and what has none is split as `train` splits it."""
+    if isinstance(data, TextDataset | Mapping):
+        return as_dataset(data)
+    if isinstance(data, ImageDataset):
+        raise UserError("A model of texts needs texts, not a dataset of images.")
+    return _with_splits(data, None, None)
 
 
 def images_for(model: ImageModel, data: Any) -> ImageDataset:
@@ -198,6 +218,11 @@ def as_text_classifier(model: Any) -> Classifier:
         raise UserError(f"The model ({', '.join(found.classes)}) is a classifier of images; use tn.explain_images.")
     text: Classifier = found
     return text
+
+
+def kind_of(thing: Any) -> str:
+    """What somebody gave, in a few words."""
+    return "nothing" if thing is None else f"an object of type {type(thing).__name__}"
 
 
 def refuse_numbers(data: Any, what: str) -> None:

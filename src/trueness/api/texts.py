@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueness.api.devices import check_device
-from trueness.api.models import as_classifier, as_text_classifier, images_for, of_images, refuse_numbers
-from trueness.data import TextDataset, TextExample, Texts, read_texts
+from trueness.api.models import (
+    as_classifier,
+    as_text_classifier,
+    images_for,
+    kind_of,
+    labelled_as,
+    of_images,
+    refuse_numbers,
+    texts_for,
+)
+from trueness.data import TextDataset, TextExample, Texts, match_labels, read_texts
 from trueness.data.dataset import drawn, drawn_examples
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
@@ -43,9 +52,10 @@ def explain(
     `model` may also be a function from texts to probabilities, or an object with `predict_proba`. `explainer` is a
     name, also with settings or of your own (`lime[n_samples=200]`, `mine.py:saliency`), an instance
     (`IntegratedGradients(n_steps=100)`), or a function of model, batch and target. `texts` are new texts (`others` the
-    second texts of pairs) or examples of a dataset. `target` is predicted, gold (of examples only), or a class by name
-    or number. With `device` the model is moved there first. `precision` is as torch is set, or full, tf32 or bf16
-    (fewer digits), or auto: the fastest at which a few texts are ranked as at full precision.
+    second texts of pairs) or examples of a dataset. `target` is predicted, gold (of examples of a dataset that has the
+    model's classes), or a class by name or number. With `device` the model is moved there first. `precision` is as
+    torch is set, or full, tf32 or bf16 (fewer digits), or auto: the fastest at which a few texts are ranked as at full
+    precision.
     """
     from trueness.explainers.precision import attribute
     from trueness.explainers.text import target_class
@@ -53,13 +63,13 @@ def explain(
 
     refuse_numbers(texts, "tn.explain")
     model = as_text_classifier(model)
-    name, method = _named(explainer, model)
+    name, method = named_explainer(explainer, model)
     if device is not None:
         check_device(device)
         model.network.to(device)
-    if target == "gold" and any(isinstance(text, str) for text in texts):
+    examples, new = _examples(model, texts, others)
+    if target == "gold" and new:
         raise UserError("New texts have no gold label; the target must be predicted or a class.")
-    examples = _examples(model, [texts] if isinstance(texts, str) else texts, others)
     if not examples:
         return []
     chosen: Any = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
@@ -110,10 +120,12 @@ def agreement(
 
     refuse_numbers(data, "tn.agreement")
     model = as_classifier(model)
-    methods = dict(_named(one, model) for one in explainers or _usual(model)[:-1])
+    methods = dict(named_explainer(one, model) for one in several(explainers) or _usual(model)[:-1])
     if len(methods) < 2:
         raise UserError("Agreement needs two different explainers.")
-    coded, name = _looked_at(model, data, split, instances)
+    if not isinstance(k, int) or k < 1:
+        raise UserError(f"k is how many of the most important places are compared, 1 or more, not {k!r}.")
+    coded, name = _looked_at(model, data, split, instances, gold=target == "gold")
     chosen: Any = model.classes.index(target) if target in model.classes else target
     found = explain_all(model.network, coded, methods, chosen)
     again = explain_all(model.network, coded, methods, chosen, redraw=True).scores if repeat else {}
@@ -152,7 +164,7 @@ def faithfulness(
     model = as_classifier(model)
     coded, name = _looked_at(model, data, split, instances)
     coded = coded.labelled(predictions(model.network, coded))
-    methods = dict(_named(one, model) for one in explainers or _usual(model)[2:])
+    methods = dict(named_explainer(one, model) for one in several(explainers) or _usual(model)[2:])
     found = explain_all(model.network, coded, methods, "gold")
     explained = {method: (scores, found.mask) for method, scores in found.scores.items()}
     result = measure(model.network, coded, explained, Cell(name, "the model"))
@@ -168,28 +180,43 @@ def _usual(model: AnyModel) -> list[str]:
     return ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out", "random"]
 
 
-def _looked_at(model: AnyModel, data: Any, split: str | None, instances: int) -> tuple[AnySplit, str]:
-    """The examples that a protocol looks at, and what they are called."""
+def _looked_at(
+    model: AnyModel, data: Any, split: str | None, instances: int, *, gold: bool = False
+) -> tuple[AnySplit, str]:
+    """The examples that a protocol looks at, and what they are called; labels mean anything where `gold` is asked."""
     reader: Any = model
+    if not isinstance(instances, int) or instances < 1:
+        raise UserError(f"instances is how many are looked at, 1 or more, not {instances!r}.")
     if of_images(model):
         pictures = images_for(reader, data)
         images = pictures.to_look_at(split)
-        return reader.coded(images.pick(drawn(images.labels.tolist(), instances))), pictures.name
+        coded = reader.coded(images.pick(drawn(images.labels.tolist(), instances)))
+        return labelled_as(reader, coded, pictures.classes) if gold else coded, pictures.name
     if isinstance(data, ImageDataset):
         raise UserError("A model of texts needs texts, not a dataset of images.")
     if isinstance(data, TextDataset):
-        return reader.coded(drawn_examples(data.to_look_at(split), instances)), data.name
+        coded = reader.coded(drawn_examples(data.to_look_at(split), instances))
+        return labelled_as(reader, coded, data.classes) if gold else coded, data.name
+    labels: list[str | int | None] = []
     if isinstance(data, list | tuple) and all(isinstance(item, str | TextExample) for item in data):
-        examples, name = _examples(reader, data, None), f"{len(data)} texts"
+        (examples, new), name = _examples(reader, data, None), f"{len(data)} texts"
+        labels = [None] * (len(examples) if new else 0)
     else:
         found = data if isinstance(data, Texts) else read_texts(data, split=split)
         some = np.random.default_rng(0).permutation(len(found.texts))[:instances].tolist()
         chosen = [found.texts[number] for number in sorted(some)]
         others = [one.text_b or "" for one in chosen] if found.pairs else None
         examples, name = reader.read([one.text for one in chosen], others), Path(found.name).name
+        labels = [one.label for one in chosen]
     if not examples:
         raise UserError("There is no text.")
-    return reader.coded(examples), name
+    coded = reader.coded(examples)
+    if gold and labels:
+        if None in labels:
+            raise UserError(f"{name}: not every text has a gold label; the target must be predicted or a class.")
+        meant = match_labels(labels, reader.classes).classes
+        coded = coded.labelled([meant[label] for label in labels if label is not None])
+    return coded, name
 
 
 def adversarial_attention(
@@ -206,30 +233,34 @@ def adversarial_attention(
     """
     from trueness.protocols.attention.adversarial_attention import adversarial_attention as solve
 
-    if not 0 <= epsilon <= 1:
-        raise UserError(f"epsilon is a change of probability between 0 and 1, not {epsilon}.")
+    if not isinstance(epsilon, int | float) or not 0 <= epsilon <= 1:
+        raise UserError(f"epsilon is a change of probability between 0 and 1, not {epsilon!r}.")
     model = as_text_classifier(model)
-    examples = _examples(model, texts, others)
+    examples, _ = _examples(model, texts, others)
     if not examples:
         raise UserError("There is no text.")
     found = solve(model, examples, epsilon)
     return AdversarialAttention(found.records, found.scores, found.warnings, found.abstentions, epsilon=epsilon)
 
 
-def attefa(base: Classifier, other: Classifier, data: TextDataset, split: str | None = None) -> Measurement:
-    """Do two models predict the same while attending elsewhere? Both distances and the AtteFa score that they show."""
+def attefa(base: Classifier, other: Classifier, data: Any, split: str | None = None) -> Measurement:
+    """Do two models predict the same while attending elsewhere? Both distances and the AtteFa score that they show.
+
+    `data` is what `tn.evaluate` takes.
+    """
     from trueness.protocols.attefa.comparisons import attefa_of as compare
 
     base, other = as_text_classifier(base), as_text_classifier(other)
     if base.classes != other.classes:
         raise UserError(f"The models have different classes: {', '.join(base.classes)}; {', '.join(other.classes)}.")
+    data = texts_for(data)
     if set(base.classes) != set(data.classes):
         raise UserError(f"The models know the classes {', '.join(base.classes)}, {data.name} has others.")
     found = compare(base, other, data.to_look_at(split))
     return Measurement.of(found, "Do two models predict the same while attending elsewhere?")
 
 
-def _named(explainer: AnyExplainer, model: AnyModel) -> tuple[str, Explainer]:
+def named_explainer(explainer: AnyExplainer, model: AnyModel) -> tuple[str, Explainer]:
     """An explainer and what it is called; one that only this process knows will do."""
     from trueness.explainers import TEXT_EXPLAINERS
     from trueness.explainers.contract import as_explainer
@@ -245,9 +276,19 @@ def _named(explainer: AnyExplainer, model: AnyModel) -> tuple[str, Explainer]:
     return name, as_explainer(explainer, name)
 
 
-def _examples(
-    model: Classifier, texts: Sequence[str] | Sequence[TextExample], others: Sequence[str] | None
-) -> list[TextExample]:
-    """New texts are read as the model's training data were; examples are taken as they are."""
-    given = [text for text in texts if isinstance(text, str)]
-    return model.read(given, others) if given else [item for item in texts if not isinstance(item, str)]
+def several(explainers: Any) -> Any:
+    """Explainers as a list: one alone will do."""
+    return [explainers] if isinstance(explainers, str) else explainers
+
+
+def _examples(model: Classifier, texts: Any, others: Sequence[str] | None) -> tuple[list[TextExample], bool]:
+    """New texts are read as the model's training data were, which is told; examples are taken as they are."""
+    listed = [texts] if isinstance(texts, str | TextExample) else texts
+    if not hasattr(listed, "__iter__") or isinstance(listed, Mapping | bytes) or hasattr(listed, "columns"):
+        raise UserError(f"Texts are a list of strings, or of examples such as data['test'][:5]; not {kind_of(texts)}.")
+    given = list(listed)
+    new = bool(given) and isinstance(given[0], str)
+    for number, one in enumerate(given, 1):
+        if not isinstance(one, str if new else TextExample):
+            raise UserError(f"Text {number} of {len(given)} is {kind_of(one)}: give strings, or examples of a dataset.")
+    return (model.read(given, others) if new else given), new

@@ -230,8 +230,8 @@ def verdict(
         raise UserError(f"None of the explainers works for this model: {'; '.join(refused.values())}")
     told = inputs["explained"][0].read("about")
     foils = [name for name in FOILS if name in facts]
-    more = f"--set epochs={3 * about['epochs']}"
-    missing = f"no model of this kind learned to use what was planted; more epochs may help, {more}"
+    missing = "no model of this kind learned to use what was planted; more epochs may help, "
+    missing += f"--set epochs={3 * about['epochs']}"
     if not inputs["planted"]:
         missing = "no model with a planted artefact was trained; --set planted=3 does"
     lines = lines_of(facts, foils, missing_planted=missing, trained=len(inputs["planted"]))

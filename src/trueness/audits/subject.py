@@ -182,8 +182,10 @@ def _address_of(asked: Predictor, model: Any) -> str:
 
 def kept_data(data: Any, store: Path, columns: Mapping[str, str]) -> tuple[str, Texts]:
     """Where workers find the texts, and the texts; what is no file is written beside the store's objects."""
+    from trueness.data.columns import columns_of
     from trueness.data.texts import read_texts
 
+    columns_of(columns)  # refuses other names
     texts = read_texts(data, **columns)
     if isinstance(data, str | Path):
         return str(data), texts

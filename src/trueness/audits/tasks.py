@@ -16,7 +16,7 @@ from trueness.explainers import TEXT_EXPLAINERS
 from trueness.studies.text_tasks import small
 
 
-@task("audit/texts", version=3)
+@task("audit/texts", version=4)
 def texts(
     inputs: Mapping[str, Any],  # noqa: ARG001  # every task takes its inputs; this one has none
     *,
@@ -56,6 +56,9 @@ def texts(
     )
     if cut:
         notes.append(f"{cut} of {len(predicted)} texts are longer than the model reads: their end was cut off")
+    strange = sum(not any(classifier.known(example)) for example in examples[:texts])
+    if strange:
+        notes.append(f"of {strange} of {len(predicted)} texts the model knows no word")
     known = np.array(labels[:texts]) >= 0
     accuracy = float((predicted == np.array(labels[:texts]))[known].mean()) if known.any() else None
     table = pd.DataFrame(

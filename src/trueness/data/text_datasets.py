@@ -9,8 +9,8 @@ import functools
 import itertools
 import os
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,15 +47,24 @@ def load_text(
     """
     if name in TEXT_DATASETS:
         refuse_columns(name, columns)
-        how = replace(TEXT_DATASETS[name].preparation, **changes)  # type: ignore[arg-type]
+        how = changed(TEXT_DATASETS[name].preparation, changes)
         return prepare(name, read_registered(name, root), how)
     if name.startswith("hf:"):
         raw, notes = read_hub(name, columns)
     else:
         check_name(name)
         raw, notes = read_files(Path(name), columns)
-    prepared = prepare(name, raw, replace(PLAIN_TEXT, **changes))  # type: ignore[arg-type]
+    prepared = prepare(name, raw, changed(PLAIN_TEXT, changes))
     return replace(prepared, notes=(*notes, *prepared.notes))
+
+
+def changed(how: Preparation, changes: Mapping[str, Any]) -> Preparation:
+    """The same preparation but for what is said; UserError for what it does not have."""
+    known = [one.name for one in fields(how)]
+    for name in changes:
+        if name not in known:
+            raise UserError(f"A preparation of texts has no {name!r}; {nearest(name, known)}")
+    return replace(how, **changes)
 
 
 def read_registered(name: str, root: str | Path | None = None) -> Raw:

@@ -20,6 +20,7 @@ from trueness.data.table import SAMPLE, Table
 from trueness.data.text_datasets import (
     HUB_SPLITS,
     TEXT_DATASETS,
+    changed,
     check_name,
     load_text,
     read_hub,
@@ -108,7 +109,7 @@ def as_dataset(
         if not labelled:
             raise UserError(f"{found.name} has no labels: give pairs of text and label, or name the column of labels.")
         raw[HUB_SPLITS.get(split, split)] = labelled
-    prepared = prepare(found.name, raw, replace(PLAIN_TEXT, **changes))  # type: ignore[arg-type]
+    prepared = prepare(found.name, raw, changed(PLAIN_TEXT, changes))
     return replace(prepared, notes=(*notes, *prepared.notes))
 
 

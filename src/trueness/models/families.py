@@ -273,6 +273,8 @@ TEXT_MODELS.add("transformer", TransformerFamily(), "text classifier: a pretrain
 
 def train_many(name: str, data: TextDataset, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
     """One classifier of a family per seed; see `Family.train`."""
+    if len(data.classes) < 2:
+        raise UserError(f"All texts of {data.name} have the label {data.classes[0]!r}: a classifier needs two classes.")
     return TEXT_MODELS[name].train(data, seeds, **how)
 
 

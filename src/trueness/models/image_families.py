@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import is_file, read_json
+from trueness.boundary import calling, is_file, read_json
 from trueness.errors import UserError, install
 from trueness.registry import Registry
 
@@ -37,7 +37,8 @@ class ImageFamily:
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            module = self.make(classes)
+            with calling(self.name, self.make):
+                module = self.make(classes)
         if not isinstance(module, nn.Module):
             raise UserError(f"{self.name} makes an object of type {type(module).__name__}, not a torch.nn.Module.")
         colours: dict[str, Any] = {"mean": self.mean, "spread": self.spread}

@@ -101,6 +101,8 @@ def train_image_model(
 ) -> ImageModel:
     """A classifier of a dataset's images: `train_image_model("small-cnn", load_images("photo-crops"))`."""
     network = IMAGE_MODELS[model].build(len(data.classes), data.size, seed).to(device)
+    if next((one for one in network.parameters() if one.requires_grad), None) is None:
+        raise UserError(f"{model} makes a network without weights to train.")
     blank = network.mean.flatten().tolist()
     train, dev = (ImageSplit(data[name], device, blank=blank) for name in ("train", "dev"))
     found = train_images(network, train, dev, recipe or ImageRecipe(), seed)

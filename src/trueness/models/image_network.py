@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from trueness.boundary import calling
 from trueness.data.image_batches import BLANK, ImageBatch
 from trueness.errors import Unsupported, UserError
 from trueness.models.network import Network
@@ -22,6 +23,11 @@ _NUMBERS = 400
 _CONVOLUTIONS = (nn.Conv2d, nn.ConvTranspose2d)
 _CPU_BYTES = 1 << 30
 """By that count: with a few hundred megabytes batches are so small that they cost time."""
+
+
+def _code_of(module: nn.Module) -> nn.Module | None:
+    """Whose line is named where it fails; not that of a module of torch itself."""
+    return None if type(module).__module__.startswith("torch.") else module
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,8 @@ class ImageNetwork(Network):
 
     def logits(self, normalised: Tensor) -> Tensor:
         """(images, classes) from what the module reads; UserError where it gives something else."""
-        found = self.module(normalised)
+        with calling(self.family or "The module", _code_of(self.module)):
+            found = self.module(normalised)
         found = getattr(found, "logits", found)  # a transformers model says more
         if not isinstance(found, Tensor) or found.ndim != 2 or found.shape[1] != self.classes:
             shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
