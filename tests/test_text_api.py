@@ -295,12 +295,13 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
 def test_labels_are_matched_with_the_classes_of_the_model():
     reviews = [(f"good {number}", "pos") for number in range(20)] + [(f"bad {number}", "neg") for number in range(20)]
     trained = tn.train("average-additive", reviews, recipe=QUICK, hidden=4, embedding=4)
-    kept = tn.evaluate(trained, reviews)
-    assert tn.evaluate(trained, pd.DataFrame(reviews, columns=["text", "label"])) == kept
-    assert kept["accuracy"] == 1
-    assert tn.evaluate(trained, {"test": [("good", "pos")]})["accuracy"] == 1  # which is class 0 of these texts
-    assert tn.evaluate(trained, {"test": [("good", 1)]})["accuracy"] == 1
-    with pytest.raises(UserError, match="The labels are great, and the model's classes are neg, pos: rename"):
+    assert tn.evaluate(trained, pd.DataFrame(reviews, columns=["text", "label"])) == tn.evaluate(trained, reviews)
+    said = tn.explain(trained, ["good"], "gradient")[0].predicted
+    for label in ("neg", "pos"):  # the one class of such data is their class 0
+        assert tn.evaluate(trained, {"test": [("good", label)]})["accuracy"] == (label == said)
+    with pytest.warns(UserWarning, match="the labels are the numbers of the classes: 0 is neg, 1 is pos"):
+        assert tn.evaluate(trained, {"test": [("good", trained.classes.index(said))]})["accuracy"] == 1
+    with pytest.raises(UserError, match=r"The labels are great, .* classes are neg, pos: rename .* or name .*id2label"):
         tn.evaluate(trained, {"test": [("good", "great")]})
     with pytest.raises(UserError, match="no labels"):
         tn.evaluate(trained, ["good"])
@@ -324,6 +325,9 @@ def test_gold_labels_are_named_as_the_model_names_them(tmp_path):
         tn.agreement(model, ["x 1", "y 2"], target="gold", **how)
     with pytest.raises(UserError, match="The labels are great"):
         tn.agreement(model, [("x 1", "great")], target="gold", **how)
+    numbers = [(text, 1 + "abc".index(label)) for text, label in of_three]  # from 1: a few of them look like 0 and 1
+    with pytest.raises(UserError, match="The labels are 1, 2, 3"):
+        texts._looked_at(model, numbers, None, 2, gold=True)
 
 
 @pytest.mark.parametrize(
@@ -336,11 +340,14 @@ def test_gold_labels_are_named_as_the_model_names_them(tmp_path):
         (lambda model: tn.explain(model, 3), "not an object of type int"),
         (lambda model: tn.explain(model, ["good", *DATA["test"][:1]]), "Text 2 of 2 is an object of type TextExample"),
         (lambda model: tn.adversarial_attention(model, ["good"], epsilon="0.1"), "epsilon is a change of probability"),
-        (lambda model: tn.agreement(model, ["good"], instances=-3), "instances is how many are looked at"),
-        (lambda model: tn.agreement(model, ["good"], k=0), "k is how many"),
+        (
+            lambda model: tn.agreement(model, ["good"], instances=-3),
+            "instances, how many are looked at, is a whole number",
+        ),
+        (lambda model: tn.agreement(model, ["good"], k=0), "k, how many"),
         (lambda model: tn.agreement(model, ["good"], "gradient"), "two different explainers"),
         (lambda _: tn.train(len, DATA), "not an object of type builtin_function_or_method"),
-        (lambda _: tn.train("average-additive", DATA, seed=-1), "A seed is a whole number"),
+        (lambda _: tn.train("average-additive", DATA, seed=-1), "A seed is a whole number, 0 or more, not -1"),
         (lambda _: tn.train("average-additive", ONE_CLASS), "a classifier needs two classes"),
         (lambda _: tn.load_dataset("movie-sentences", digit="n"), "A preparation of texts has no 'digit'"),
         (lambda _: tn.dry_run(pd.DataFrame()), "not an object of type DataFrame"),

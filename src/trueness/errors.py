@@ -18,6 +18,10 @@ def install(extra: str) -> str:
     return f"in the repository of trueness run pip install --constraint constraints.txt '.[{extra}]'"
 
 
+NO_MEMORY = "can't allocate memory"
+"""What torch says where a CPU's memory does not suffice; waiting does not help."""
+
+
 def no_room(error: BaseException | None) -> bool:
     """Whether it is that a GPU, which others may use as well, had no memory left; each library says so in its way."""
     while error is not None:

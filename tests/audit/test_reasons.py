@@ -1,18 +1,22 @@
 """Why an audit cannot tell: the true reason, and what would settle it."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
 
+from trueness.api.audited import check_done
 from trueness.audits import sizes
 from trueness.audits.gathering import _changes
 from trueness.audits.image_words import of_images
-from trueness.audits.judging import _needed, _way, judge
-from trueness.audits.measured import Measurements
+from trueness.audits.judging import _needed, _way, _Ways, judge
+from trueness.audits.measured import Measured, Measurements
 from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS, lines_of
+from trueness.engine.summary import Failure, Summary
+from trueness.errors import UserError
 
 
 def measured(**how):
@@ -162,11 +166,13 @@ def test_advice_on_planted_words_names_models():
         one for line in checks if line.trial == INFORMATIVE for one in line.checks if one.name == "planted words"
     ]
     assert check.found.by_models > 0.9
+    known = _Ways(tests=1, rows=60, texts=60)
     assert re.fullmatch(
-        r"“planted words” with about \d+ models instead of 3 .* \(--set seeds=\d+\)\.", _way(20, 3, check, 60)
+        r"“planted words” with about \d+ models instead of 3 .* \(--set seeds=\d+\)\.", _way(20, 3, check, known)
     )
     assert (
-        _way(np.inf, 3, check, 60) == "“planted words” with more models and more texts may settle it (--set seeds=6)."
+        _way(np.inf, 3, check, known)
+        == "“planted words” with more models and more texts may settle it (--set seeds=6)."
     )
 
 
@@ -179,13 +185,39 @@ def test_a_slow_method_gets_its_share_of_more_texts():
     assert "--set texts=600" in alone
     assert "with about 600 texts instead of 60" in beside
     assert "--set texts=1200" in beside
+    slow = measured(cost=cost, soft_cost=cost, companion=cost, companion_best=cost)
+    told = verdict({"slow": slow, "fast": fast})["slow"].trial(REMOVAL)
+    check = Measured("companion", "", None, size="companion", asked=60, few=(3.0, 60))
+    assert told.answer == "cannot tell"
+    assert "(--set companion=600 --set texts=1200)" in _way(600, 60, check, _Ways(1, 0, 120, slow=2.0))
+    assert "(--set companion=300)" in _way(300, 60, check, _Ways(1, 0, 500))
     few = verdict({"slow": slow, "fast": fast}, rows=1000)["slow"].settle
     assert "only 1,000 can be explained" in few
 
 
 def test_advice_on_edits_counts_texts_that_cannot_be_edited():
-    edited = np.where(np.arange(60) < 15, 0.9, np.nan)
+    edited = np.where(np.arange(60) % 4 == 3, 0.9, np.nan)
     told = verdict({"mine": measured(random=True, edited=edited)})["mine"].settle
     assert "“after a harmless edit” with about 30 texts instead of 15" in told
-    assert "(--set again=120 --set edits=120, of at least as many texts)" in told
-    assert "(--set images=120, of at least as many images)" in of_images(told)
+    assert "(--set again=120 --set edits=120 --set texts=120)" in told
+    assert "(--set images=120)" in of_images(told)
+    capped = np.where(np.arange(60) < 15, 0.9, np.nan)  # all that were edited could be
+    told = verdict({"mine": measured(edited=capped)})["mine"].settle
+    assert "(--set again=30 --set edits=30)" in told
+
+
+def test_advice_that_images_have_no_setting_for_names_none():
+    told = "“alone or in a batch” with about 60 texts instead of 30 would settle it (--set single=60 --set texts=60)."
+    assert of_images(told) == "“alone or in a batch” with about 60 images instead of 30 would settle it."
+    told = "(--set randomised=80 --set again=80 --set texts=80)"
+    assert of_images(told) == "(--set randomised=80 --set images=80)"
+
+
+@pytest.mark.parametrize(("failed", "kept"), [("ab", False), ("a", True), ((None,), False)])
+def test_what_is_kept_is_told_where_some_explainers_did_not_fail(failed, kept):
+    tasks = [SimpleNamespace(parameters={} if name is None else {"explainer": name}) for name in failed]
+    verdict = SimpleNamespace(parameters={"explainers": ["a", "b"]})
+    failures = [Failure(task, "mine.py:a failed, mine.py line 3: ValueError.", "", mendable=True) for task in tasks]
+    with pytest.raises(UserError, match=r"line 3: ValueError\.") as told:
+        check_done(Summary(failures=failures, blocked=[verdict]))
+    assert ("The results of the other explainers are kept" in str(told.value)) is kept

@@ -195,6 +195,17 @@ def test_maps_of_a_whole_dataset_are_of_what_is_looked_at(squares):
     model = tn.train("small-cnn", squares, recipe=ImageRecipe(epochs=1))
     maps = tn.explain_images(model, squares, "gradient")
     assert np.array_equal(maps, tn.explain_images(model, squares.to_look_at(), "gradient"))
+    turned = ImageDataset(
+        "turned", squares.classes[::-1], {"test": Images(squares["test"].pixels, 1 - squares["test"].labels)}
+    )
+    gold = tn.explain_images(model, squares, "gradient", target="gold")
+    assert np.array_equal(gold, tn.explain_images(model, turned, "gradient", target="gold"))
+    assert tn.evaluate(model, turned) == tn.evaluate(model, squares)
+    coded, _ = _looked_at(model, turned, None, 12, gold=True)
+    assert coded.labels.tolist() == _looked_at(model, squares, None, 12, gold=True)[0].labels.tolist()
+    others = ImageDataset("others", ("cat", "dog"), turned.splits)
+    with pytest.raises(UserError, match="The labels are cat, dog"):
+        tn.explain_images(model, others, "gradient", target="gold")
     with pytest.raises(UserError, match="needs a dataset of images"):
         tn.explain_images(model, [1])
     with pytest.raises(UserError, match="takes a model of images"):

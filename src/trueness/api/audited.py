@@ -63,12 +63,16 @@ class AuditPlan:
     notes: tuple[str, ...]
 
 
+_KEPT = "The results of the other explainers are kept: correct this one, or leave it out, and run again."
+
+
 def check_done(summary: Summary) -> None:
     """Refuse a run of which a task failed; what a person can mend is told once, without the tasks it befell."""
     if summary.failures and all(failure.mendable for failure in summary.failures):
         told = {failure.error: f"{failure.told}." for failure in summary.failures}
-        of_one = all("explainer" in failure.task.parameters for failure in summary.failures)
-        kept = ["What others found is kept: mend it, or leave it out, and run again."] if of_one else []
+        failed = {failure.task.parameters.get("explainer") for failure in summary.failures}
+        asked = {name for task in summary.blocked for name in task.parameters.get("explainers", ())}
+        kept = [_KEPT] if None not in failed and asked - failed else []
         raise UserError("\n".join([*told.values(), *kept]))
     if not summary.complete:
         raise TasksFailedError(summary)

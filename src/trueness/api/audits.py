@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from trueness import engine
 from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.api.executors import open_executor
-from trueness.api.models import kind_of, of_images, refuse_numbers
+from trueness.api.models import kind_of, of_images, refuse_numbers, several
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
 from trueness.audits.judging import FEWEST
@@ -87,7 +87,7 @@ def audit(
     refuse_numbers(data, "tn.audit")
     if family is not None and not isinstance(family, str):
         raise UserError("Workers import a family by its address: name it, such as mine.py:network.")
-    explainers = [explainers] if isinstance(explainers, str) else explainers
+    explainers = several(explainers)
     if of_images(model):
         from trueness.api.image_audits import audit_images
 

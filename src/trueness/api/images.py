@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from trueness.api.arrays import STEPS, recursive_roar
 from trueness.api.devices import check_device
-from trueness.api.models import images_for, kind_of, of_images
+from trueness.api.models import images_for, kind_of, labelled_as, of_images
 from trueness.api.texts import named_explainer
 from trueness.data.image_datasets import load_images
 from trueness.data.images import ImageDataset, Images
@@ -35,16 +35,21 @@ def explain_images(
 ) -> npt.NDArray[np.float64]:
     """(images, height, width) the score of every pixel: `tn.explain_images(model, data["test"].pick([0, 1]))`.
 
-    Of a whole dataset, those of its test split, or the only one.
+    Of a whole dataset, those of its test split, or the only one. The gold labels of single images are numbers of the
+    model's classes; those of a dataset are matched by the names of its classes.
     """
     from trueness.protocols.agreement.explaining import explain_all
 
     if not of_images(model) or isinstance(model, str | Path):
         raise UserError(f"tn.explain_images takes a model of images, tn.load_model(folder); not {kind_of(model)}.")
-    pictures = images if isinstance(images, Images) else images_for(model, images).to_look_at()
+    dataset = None if isinstance(images, Images) else images_for(model, images)
+    pictures = images if dataset is None else dataset.to_look_at()
+    coded: Any = model.coded(pictures, 1)
+    if target == "gold" and dataset is not None:
+        coded = labelled_as(model, coded, dataset.classes)
     name, method = named_explainer(explainer, model)
     chosen = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
-    found = explain_all(model.network, model.coded(pictures, 1), {name: method}, cast("Target", chosen))
+    found = explain_all(model.network, coded, {name: method}, cast("Target", chosen))
     return found.scores[name].reshape(pictures.pixels.shape[:3])
 
 

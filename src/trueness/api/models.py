@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.api.bar import bar
 from trueness.api.devices import check_device
 from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_dataset, load_text, match_labels, with_splits
+from trueness.data.columns import columns_of
 from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
     AnyModel = Classifier | ImageModel
 
 
+_NAMES = "; or name the classes so where they come from: id2label in a transformer's config.json, a function's classes"
+"""The way out of labels that no renaming reaches."""
+
+
 def load_dataset(name: Any, **options: Any) -> VectorDataset | TextDataset | ImageDataset:
     """A dataset by name, file, folder or hub name, or of what is in memory as `train` takes it; see `docs/data.md`.
 
@@ -32,7 +39,9 @@ def load_dataset(name: Any, **options: Any) -> VectorDataset | TextDataset | Ima
     of images (`photo-crops`, `birds`, or a folder, archive or table of pictures): `size` in pixels.
     """
     if not isinstance(name, str | Path):
-        return as_dataset(name, **options)
+        if isinstance(name, TextDataset | VectorDataset | ImageDataset):
+            raise UserError(f"{name.name} is loaded already: options are given where it is read.")
+        return as_dataset(name, **{**options, "columns": columns_of(options.get("columns") or {})})
     name = str(name)
     if name in IMAGE_DATASETS or "size" in options or is_images(Path(name)):
         return load_images(name, **options)
@@ -72,8 +81,7 @@ def train(
         raise UserError(
             f"tn.train takes the name of a model, or where one of your own is, mine.py:network; not {kind_of(model)}."
         )
-    if not isinstance(seed, int) or seed < 0:
-        raise UserError(f"A seed is a whole number, 0 or more, not {seed!r}.")
+    check_number("A seed", seed, 0)
     # What an address holds is not looked at: the data tell whether it is a model of images.
     if isinstance(data, ImageDataset) or model in list(IMAGE_MODELS) or (":" in model and are_images(data)):
         from trueness.models.image_model import train_image_model
@@ -120,8 +128,6 @@ def fine_tune(
 
 
 def _with_splits(data: Any, root: str | Path | None, columns: Mapping[str, str] | None) -> TextDataset:
-    from trueness.data.columns import columns_of
-
     return with_splits(as_dataset(data, root=root, columns=columns_of(columns or {})))
 
 
@@ -164,8 +170,16 @@ def evaluate(model: AnyModel, data: Any, split: str | None = None) -> dict[str, 
 
 def labelled_as(model: AnyModel, coded: AnySplit, classes: Sequence[str]) -> AnySplit:
     """The same with the model's numbers instead of those of a dataset's `classes`, which may be fewer."""
-    meant = match_labels(classes, model.classes).classes
+    meant = matched(classes, model)
     return coded.labelled([meant[classes[label]] for label in coded.labels.tolist()])
+
+
+def matched(labels: Sequence[str | int], model: AnyModel) -> Mapping[str | int, int]:
+    """The class of a model that each label means; a warning where that is not by its name."""
+    found = match_labels(labels, model.classes, _NAMES)
+    if found.note:
+        warnings.warn(f"{found.note}.", stacklevel=3)
+    return found.classes
 
 
 def texts_for(data: Any) -> TextDataset:
@@ -218,6 +232,17 @@ def as_text_classifier(model: Any) -> Classifier:
         raise UserError(f"The model ({', '.join(found.classes)}) is a classifier of images; use tn.explain_images.")
     text: Classifier = found
     return text
+
+
+def check_number(what: str, number: Any, least: int) -> None:
+    """Refuse what is no whole number, or too small."""
+    if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
+        raise UserError(f"{what} is a whole number, {least} or more, not {number!r}.")
+
+
+def several(explainers: Any) -> Any:
+    """Explainers as a list: one alone will do, and none."""
+    return explainers if explainers is None or isinstance(explainers, list | tuple) else [explainers]
 
 
 def kind_of(thing: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,17 @@ from trueness.api.devices import check_device
 from trueness.api.models import (
     as_classifier,
     as_text_classifier,
+    check_number,
     images_for,
     kind_of,
     labelled_as,
+    matched,
     of_images,
     refuse_numbers,
+    several,
     texts_for,
 )
-from trueness.data import TextDataset, TextExample, Texts, match_labels, read_texts
+from trueness.data import TextDataset, TextExample, Texts, read_texts
 from trueness.data.dataset import drawn, drawn_examples
 from trueness.data.images import ImageDataset
 from trueness.errors import UserError
@@ -123,8 +127,7 @@ def agreement(
     methods = dict(named_explainer(one, model) for one in several(explainers) or _usual(model)[:-1])
     if len(methods) < 2:
         raise UserError("Agreement needs two different explainers.")
-    if not isinstance(k, int) or k < 1:
-        raise UserError(f"k is how many of the most important places are compared, 1 or more, not {k!r}.")
+    check_number("k, how many of the most important places are compared,", k, 1)
     coded, name = _looked_at(model, data, split, instances, gold=target == "gold")
     chosen: Any = model.classes.index(target) if target in model.classes else target
     found = explain_all(model.network, coded, methods, chosen)
@@ -185,8 +188,7 @@ def _looked_at(
 ) -> tuple[AnySplit, str]:
     """The examples that a protocol looks at, and what they are called; labels mean anything where `gold` is asked."""
     reader: Any = model
-    if not isinstance(instances, int) or instances < 1:
-        raise UserError(f"instances is how many are looked at, 1 or more, not {instances!r}.")
+    check_number("instances, how many are looked at,", instances, 1)
     if of_images(model):
         pictures = images_for(reader, data)
         images = pictures.to_look_at(split)
@@ -198,6 +200,7 @@ def _looked_at(
         coded = reader.coded(drawn_examples(data.to_look_at(split), instances))
         return labelled_as(reader, coded, data.classes) if gold else coded, data.name
     labels: list[str | int | None] = []
+    known: Sequence[str | int | None] = ()  # by all of which it is decided what they mean
     if isinstance(data, list | tuple) and all(isinstance(item, str | TextExample) for item in data):
         (examples, new), name = _examples(reader, data, None), f"{len(data)} texts"
         labels = [None] * (len(examples) if new else 0)
@@ -207,14 +210,14 @@ def _looked_at(
         chosen = [found.texts[number] for number in sorted(some)]
         others = [one.text_b or "" for one in chosen] if found.pairs else None
         examples, name = reader.read([one.text for one in chosen], others), Path(found.name).name
-        labels = [one.label for one in chosen]
+        labels, known = [one.label for one in chosen], [one.label for one in found.texts]
     if not examples:
         raise UserError("There is no text.")
     coded = reader.coded(examples)
     if gold and labels:
         if None in labels:
             raise UserError(f"{name}: not every text has a gold label; the target must be predicted or a class.")
-        meant = match_labels(labels, reader.classes).classes
+        meant = matched([label for label in known if label is not None], reader)
         coded = coded.labelled([meant[label] for label in labels if label is not None])
     return coded, name
 
@@ -233,7 +236,7 @@ def adversarial_attention(
     """
     from trueness.protocols.attention.adversarial_attention import adversarial_attention as solve
 
-    if not isinstance(epsilon, int | float) or not 0 <= epsilon <= 1:
+    if not isinstance(epsilon, Real) or not 0 <= epsilon <= 1:
         raise UserError(f"epsilon is a change of probability between 0 and 1, not {epsilon!r}.")
     model = as_text_classifier(model)
     examples, _ = _examples(model, texts, others)
@@ -276,11 +279,6 @@ def named_explainer(explainer: AnyExplainer, model: AnyModel) -> tuple[str, Expl
     return name, as_explainer(explainer, name)
 
 
-def several(explainers: Any) -> Any:
-    """Explainers as a list: one alone will do."""
-    return [explainers] if isinstance(explainers, str) else explainers
-
-
 def _examples(model: Classifier, texts: Any, others: Sequence[str] | None) -> tuple[list[TextExample], bool]:
     """New texts are read as the model's training data were, which is told; examples are taken as they are."""
     listed = [texts] if isinstance(texts, str | TextExample) else texts
@@ -290,5 +288,7 @@ def _examples(model: Classifier, texts: Any, others: Sequence[str] | None) -> tu
     new = bool(given) and isinstance(given[0], str)
     for number, one in enumerate(given, 1):
         if not isinstance(one, str if new else TextExample):
-            raise UserError(f"Text {number} of {len(given)} is {kind_of(one)}: give strings, or examples of a dataset.")
+            raise UserError(
+                f"Text {number} of {len(given)} is {kind_of(one)}: give strings alone, or examples of a dataset alone."
+            )
     return (model.read(given, others) if new else given), new

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,11 +31,10 @@ def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int =
     The data have so many `rows` that can be explained, where that is known.
     """
     found: dict[str, Judged] = {}
-    asked: Counter[tuple[str, str]] = Counter()
-    for line in itertools.chain.from_iterable(lines.values()):
-        for check in line.checks:
-            place = line.trial, check.name
-            asked[place] = max(asked[place], check.asked)
+    asked = {
+        name: max((check.asked for line in some for check in line.checks), default=0) for name, some in lines.items()
+    }
+    texts = max(asked.values(), default=0)
     for names in ([name for name in lines if name not in foils], [name for name in lines if name in foils]):
         raw = {
             (name, row, number): check.found.p_value
@@ -54,7 +51,7 @@ def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int =
                     _decided(check, corrected.get((name, row, number))) for number, check in enumerate(line.checks)
                 ]
                 trials.append(_trial(line, checks))
-            ways = _Ways(len(raw), rows, asked)
+            ways = _Ways(len(raw), rows, texts, texts / (asked[name] or 1))
             found[name] = _verdict(name, trials, lines[name], ways, foil=name in foils)
     return found
 
@@ -65,8 +62,21 @@ class _Ways:
 
     tests: int
     rows: int
-    asked: Mapping[tuple[str, str], int]
-    """Trial and check to how many texts the method with most of them was asked about."""
+    texts: int
+    """The audit is of so many."""
+    slow: float = 1.0
+    """How many times as many that is as this method was asked about: it gets its share of more, too."""
+
+    def flags(self, sizes: str, number: int) -> str:
+        """What to set so that a check of these sizes looks at so many texts."""
+        texts = _tens(number * self.slow)
+        wanted = {name: number for name in sizes.split() if name != "texts"}
+        wanted |= {"texts": texts} if texts > self.texts else {}
+        return " ".join(f"--set {name}={size}" for name, size in wanted.items())
+
+
+def _tens(number: float) -> int:
+    return math.ceil(round(number / 10, 6)) * 10
 
 
 def _decided(check: Measured, p_value: float | None) -> Check:
@@ -184,28 +194,28 @@ def _settle(trial: Trial, line: Line, known: _Ways) -> str:
     if not wanted:
         return _HARDLY
     most, n, check = (min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1])
-    # A method that is slow, or undefined for some texts, gets its share of more texts, too.
-    share = 1.0 if check.size in _DRAWN else max(1.0, known.asked[trial.name, check.name] / n)
-    return _way(most, n, check, known.rows, share)
+    return _way(most, n, check, known)
 
 
-def _way(most: float, n: int, check: Measured, rows: int, share: float = 1.0) -> str:
-    """What to ask for, so that one check has so many instead of n, which are a part of the texts: one of `share`."""
+def _way(most: float, n: int, check: Measured, known: _Ways) -> str:
+    """What to ask for, so that one check rests on so many instead of n."""
     things = _DRAWN.get(check.size, "texts")
     if most == math.inf and check.found:
         drawn = "seeds" if check.size == "seeds" else "draws"
-        texts = "" if drawn == "seeds" else f" --set randomised={2 * check.found.n}"
+        texts = "" if drawn == "seeds" else f" {known.flags('randomised', 2 * check.found.n)}"
         ways = f"--set {drawn}={2 * check.found.models}{texts}"
         return f"“{check.name}” with more {_DRAWN[drawn]} and more texts may settle it ({ways})."
     if most > _HOPELESS * n:
         return _HARDLY
-    size = most if share == 1 else math.ceil(most * share / 10) * 10
-    beyond = 0 < rows < size and check.size not in _DRAWN
-    beside = "" if check.size in (*_DRAWN, "texts") else ", of at least as many texts"
-    sizes = " ".join(f"--set {name}={size}" for name in check.size.split())
-    way = f" ({sizes}{beside})" if most > n and not beyond else ""
-    if beyond:
-        way = f"; but only {rows:,} can be explained, so that more data are needed"
+    if check.size in _DRAWN:
+        way = f" (--set {check.size}={most})" if most > n else ""
+    else:
+        # Texts that cannot be edited, say, do not count.
+        looked = int(most) if check.asked <= n else _tens(most * check.asked / n)
+        flags = known.flags(check.size, looked)
+        way = f" ({flags})" if most > n and flags else ""
+        if 0 < known.rows < looked * known.slow:
+            way = f"; but only {known.rows:,} can be explained, so that more data are needed"
     about = (
         f"“{check.name}” with about {most:,} {things} instead of {n:,}"
         if most > n

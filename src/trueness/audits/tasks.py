@@ -58,7 +58,7 @@ def texts(
         notes.append(f"{cut} of {len(predicted)} texts are longer than the model reads: their end was cut off")
     strange = sum(not any(classifier.known(example)) for example in examples[:texts])
     if strange:
-        notes.append(f"of {strange} of {len(predicted)} texts the model knows no word")
+        notes.append(f"in {strange} of {len(predicted)} texts the model knows no word")
     known = np.array(labels[:texts]) >= 0
     accuracy = float((predicted == np.array(labels[:texts]))[known].mean()) if known.any() else None
     table = pd.DataFrame(

@@ -166,7 +166,7 @@ def repeats(facts: Measurements) -> Line:
             null=0.0,
             best=1.0,
             size="again edits",
-            asked=len(facts.ceiling),
+            asked=int(np.flatnonzero(np.isfinite(facts.edited)).max(initial=-1)) + 1,  # the rest was not looked at
             reason=_unedited(facts),
         ),
         Measured(
