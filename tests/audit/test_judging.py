@@ -61,7 +61,7 @@ def test_what_few_texts_carry_is_not_decided_and_the_size_to_raise_is_named():
     found = judge({"mine": [line]}, ())["mine"]
     assert found.decision == "cannot tell"
     assert "about 10 of 100 texts carry nearly all of it" in found.trials[0].reason
-    assert "--set companion=300, of at least as many texts" in found.settle
+    assert "(--set companion=300 --set texts=300)" in found.settle
     fewer = Measured("hidden", "cost", replace(few, n=50))
     assert "with about 150 texts instead of 50" in judge({"mine": [Line("removal costs", (fewer,))]}, ())["mine"].settle
     enough = replace(few, carriers=30.0)

@@ -51,7 +51,7 @@ def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int =
                     _decided(check, corrected.get((name, row, number))) for number, check in enumerate(line.checks)
                 ]
                 trials.append(_trial(line, checks))
-            ways = _Ways(len(raw), rows, texts, texts / (asked[name] or 1))
+            ways = _Ways(len(raw), rows, texts, texts / asked[name] if asked[name] else 1.0)
             found[name] = _verdict(name, trials, lines[name], ways, foil=name in foils)
     return found
 
