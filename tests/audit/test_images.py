@@ -206,6 +206,7 @@ def test_the_command_trains_what_it_audits(audited, tmp_path):
 
 def test_sentences_of_texts_are_said_of_images():
     assert "layer by layer" not in of_images(TRIALS["depends on the model"].how), "images' is ruined all at once"
+    assert of_images("more models may settle it, --set seeds=4.") == "more models may settle it, --set planted=4."
     said = of_images("Words of a text: hiding words of 30 texts when a full stop is added or taken away.")
     assert said == "Squares of an image: hiding squares of 30 images when every pixel becomes one level brighter."
     assert page_of_images('<p class="words">words</p>') == '<p class="words">squares</p>'
