@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from trueness.errors import UserError, out_of_memory
+from trueness.errors import NO_MEMORY, UserError, no_room
 
 _SHOWN = 200
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -49,7 +49,7 @@ def calling(name: str, code: Any) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        if out_of_memory(error):
+        if isinstance(error, MemoryError) or no_room(error) or NO_MEMORY in str(error):
             raise
         kind, said = type(error).__name__, first_line(error)
         what = kind if said == kind else f"{kind}: {said}"

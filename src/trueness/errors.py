@@ -18,6 +18,10 @@ def install(extra: str) -> str:
     return f"in the repository of trueness run pip install --constraint constraints.txt '.[{extra}]'"
 
 
+NO_MEMORY = "can't allocate memory"
+"""What torch says where a CPU's memory does not suffice; waiting does not help."""
+
+
 def no_room(error: BaseException | None) -> bool:
     """Whether it is that a GPU, which others may use as well, had no memory left; each library says so in its way."""
     while error is not None:
@@ -26,8 +30,3 @@ def no_room(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether memory did not suffice, on a GPU or a CPU."""
-    return isinstance(error, MemoryError) or no_room(error) or "can't allocate memory" in str(error)

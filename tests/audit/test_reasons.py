@@ -11,7 +11,7 @@ from scipy.stats import norm
 from trueness.api.audited import check_done
 from trueness.audits import sizes
 from trueness.audits.gathering import _changes
-from trueness.audits.image_audit import _SETTINGS
+from trueness.audits.image_words import of_images
 from trueness.audits.judging import _needed, _way, _Ways, judge
 from trueness.audits.measured import Measured, Measurements
 from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS, lines_of
@@ -200,20 +200,17 @@ def test_advice_on_edits_counts_texts_that_cannot_be_edited():
     told = verdict({"mine": measured(random=True, edited=edited)})["mine"].settle
     assert "“after a harmless edit” with about 30 texts instead of 15" in told
     assert "(--set again=120 --set edits=120 --set texts=120)" in told
-    lines = lines_of({"mine": measured(random=True, edited=edited)}, (), missing_planted="no", planted_required=False)
-    assert "(--set images=120)" in judge(lines, (), settings=_SETTINGS)["mine"].settle
+    assert "(--set images=120)" in of_images(told)
     capped = np.where(np.arange(60) < 15, 0.9, np.nan)  # all that were edited could be
     told = verdict({"mine": measured(edited=capped)})["mine"].settle
     assert "(--set again=30 --set edits=30)" in told
 
 
-def test_advice_on_images_names_their_settings():
-    images = _Ways(tests=1, rows=0, texts=60, settings=_SETTINGS)
-    assert images.flags("single", 80) == ""
-    assert images.flags("randomised again", 80) == "--set randomised=80 --set images=80"
-    assert images.flags("texts", 80) == "--set images=80"
-    assert images.flag("seeds", 6) == "--set planted=6"
-    assert images.flag("draws", 16) == "--set draws=16"
+def test_advice_that_images_have_no_setting_for_names_none():
+    told = "“alone or in a batch” with about 60 texts instead of 30 would settle it (--set single=60 --set texts=60)."
+    assert of_images(told) == "“alone or in a batch” with about 60 images instead of 30 would settle it."
+    told = "(--set randomised=80 --set again=80 --set texts=80)"
+    assert of_images(told) == "(--set randomised=80 --set images=80)"
 
 
 @pytest.mark.parametrize(("failed", "kept"), [("ab", False), ("a", True), ((None,), False)])

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from trueness import engine
-from trueness.api.arguments import refuse_numbers, several
 from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.api.executors import open_executor
-from trueness.api.models import of_images
+from trueness.api.models import kind_of, of_images, refuse_numbers, several
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
 from trueness.audits.judging import FEWEST
@@ -99,6 +98,10 @@ def audit(
         computing = partial(open_executor, executor, workers, devices)
         keeping = partial(Store.open, store, create=True, durable=durable)
         data = kept_images(data, Path(store)) if isinstance(data, ImageDataset) else data
+        if not isinstance(data, str | Path):
+            raise UserError(
+                f"A model of images needs a dataset of images, its name or its folder; not {kind_of(data)}."
+            )
         model = Path(kept_model(model, Path(store)))
         return audit_images(model, data, explainers, computing, keeping, listener, planned, family, asked)
     begin = time.monotonic()

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness import engine
-from trueness.api.arguments import check_number
 from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
-from trueness.api.models import images_for
 from trueness.audits.image_audit import FOILS, USUAL, missing_images, plan_images
 from trueness.audits.judging import FEWEST
 from trueness.audits.verdict import Audit
+from trueness.data.image_datasets import load_images
 from trueness.engine import Listener, ProgressFile, Store
 from trueness.errors import UserError
 from trueness.explainers.images import IMAGE_EXPLAINERS
@@ -47,12 +46,12 @@ def audit_images(
     for name, value in asked.items():
         if name not in sizes:
             raise UserError(f"An audit of images has no size {name!r}; {nearest(name, list(sizes))}")
-        check_number(f"The size {name} of an audit", value, least[name])
+        if not isinstance(value, int) or isinstance(value, bool) or value < least[name]:
+            raise UserError(f"The size {name} of an audit is a whole number, {least[name]} or more, not {value!r}.")
     sizes |= asked
-    classifier = load_image_model(model, family=family)
-    network = classifier.network
+    network = load_image_model(model, family=family).network
     side, kind = network.size[0], _kind(network.family, family)
-    loaded, dataset = images_for(classifier, data), str(data)
+    loaded, dataset = load_images(str(data), side), str(data)
     if len(loaded.to_look_at()) < FEWEST:
         number = len(loaded.to_look_at())
         raise UserError(f"{loaded.name} has {number} test images: an audit needs {FEWEST} at least; add some.")

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from trueness.api.arguments import kind_of
 from trueness.api.arrays import STEPS, recursive_roar
 from trueness.api.devices import check_device
-from trueness.api.models import images_for, labelled_as, of_images
+from trueness.api.models import images_for, kind_of, labelled_as, of_images
 from trueness.api.texts import named_explainer
 from trueness.data.image_datasets import load_images
 from trueness.data.images import ImageDataset, Images
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 def explain_images(
     model: ImageModel,
-    images: Images | ImageDataset | str | Path,
+    images: Images,
     explainer: AnyExplainer = "integrated-gradients",
     *,
     target: str | int = "predicted",
@@ -43,15 +42,11 @@ def explain_images(
 
     if not of_images(model) or isinstance(model, str | Path):
         raise UserError(f"tn.explain_images takes a model of images, tn.load_model(folder); not {kind_of(model)}.")
-    coded: Any
-    if isinstance(images, Images):
-        pictures = images
-        coded = model.coded(pictures, 1)
-    else:
-        dataset = images_for(model, images)
-        pictures = dataset.to_look_at()
-        coded = model.coded(pictures, 1)
-        coded = labelled_as(model, coded, dataset.classes) if target == "gold" else coded
+    dataset = None if isinstance(images, Images) else images_for(model, images)
+    pictures = images if dataset is None else dataset.to_look_at()
+    coded: Any = model.coded(pictures, 1)
+    if target == "gold" and dataset is not None:
+        coded = labelled_as(model, coded, dataset.classes)
     name, method = named_explainer(explainer, model)
     chosen = model.classes.index(target) if isinstance(target, str) and target in model.classes else target
     found = explain_all(model.network, coded, {name: method}, cast("Target", chosen))

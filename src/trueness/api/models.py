@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.api.arguments import check_number, kind_of
 from trueness.api.bar import bar
 from trueness.api.devices import check_device
 from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_dataset, load_text, match_labels, with_splits
@@ -196,7 +196,7 @@ def images_for(model: ImageModel, data: Any) -> ImageDataset:
     if isinstance(data, str | Path):
         return load_images(str(data), model.network.size[0])
     if not isinstance(data, ImageDataset):
-        raise UserError(f"A model of images needs a dataset of images, its name or its folder; not {kind_of(data)}.")
+        raise UserError("A model of images needs a dataset of images, its name or its folder: tn.load_dataset(folder).")
     return data
 
 
@@ -232,6 +232,35 @@ def as_text_classifier(model: Any) -> Classifier:
         raise UserError(f"The model ({', '.join(found.classes)}) is a classifier of images; use tn.explain_images.")
     text: Classifier = found
     return text
+
+
+def check_number(what: str, number: Any, least: int) -> None:
+    """Refuse what is no whole number, or too small."""
+    if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
+        raise UserError(f"{what} is a whole number, {least} or more, not {number!r}.")
+
+
+def several(explainers: Any) -> Any:
+    """Explainers as a list: one alone will do, and none."""
+    return explainers if explainers is None or isinstance(explainers, list | tuple) else [explainers]
+
+
+def kind_of(thing: Any) -> str:
+    """What somebody gave, in a few words."""
+    return "nothing" if thing is None else f"an object of type {type(thing).__name__}"
+
+
+def refuse_numbers(data: Any, what: str) -> None:
+    """Refuse an array, a table or lists of numbers where texts or images are wanted."""
+    types: Any = getattr(data, "dtypes", getattr(data, "dtype", None))  # of a table, or of an array
+    kinds = {getattr(kind, "kind", "") for kind in (types if hasattr(types, "__iter__") else [types])}
+    row = data[0] if isinstance(data, list | tuple) and data else None
+    listed = isinstance(row, list | tuple) and bool(row) and all(isinstance(one, int | float) for one in row)
+    if isinstance(data, VectorDataset) or listed or (kinds and kinds <= set("biuf")):
+        raise UserError(
+            f"{what} is for texts and images, and the data are numbers: of vectors and tables trueness has "
+            "tn.recursive_roar."
+        )
 
 
 def of_images(model: Any) -> bool:

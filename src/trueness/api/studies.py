@@ -136,8 +136,7 @@ def dry_run(data: str | Path, **settings: Any) -> StudyRun:
     they cannot be guessed; settings as of `run("dry-run")`: `models`, `plantings`, `explainers`, `seeds`, `store`,
     `workers`, `devices`.
     """
-    from trueness.api.arguments import kind_of
-    from trueness.api.models import are_images
+    from trueness.api.models import are_images, kind_of
 
     if not isinstance(data, str | Path):
         raise UserError(f"A dry run needs a dataset's name, a file or a folder; not {kind_of(data)}.")

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.api.arguments import check_number, kind_of, refuse_numbers, several
 from trueness.api.devices import check_device
 from trueness.api.models import (
     as_classifier,
     as_text_classifier,
+    check_number,
     images_for,
+    kind_of,
     labelled_as,
     matched,
     of_images,
+    refuse_numbers,
+    several,
     texts_for,
 )
 from trueness.data import TextDataset, TextExample, Texts, read_texts

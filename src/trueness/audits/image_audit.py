@@ -33,8 +33,6 @@ FOILS = ("random", "edges")
 _ARTEFACTS = ("brightness", "noise", "hue")
 """What is planted, in turn, at its highest visibility."""
 _SINGLE = 30
-_SETTINGS = {"texts": "images", "again": "images", "edits": "images", "single": "", "seeds": "planted"}
-"""What the sizes of an audit of texts are called here; how many are looked at alone cannot be set."""
 """Images that are also explained alone."""
 _REPEATED = ("change", "ceiling", "edited", "alone", "flat")
 _COSTS = ("cost", "soft_cost")
@@ -238,7 +236,7 @@ def verdict(
         missing = "no model with a planted artefact was trained; --set planted=3 does"
     lines = lines_of(facts, foils, missing_planted=missing, trained=len(inputs["planted"]))
     data, there = images.read("about"), len(image_tasks.read_images(images).to_look_at())
-    judged, ties = in_order(judge(lines, foils, there, _SETTINGS), facts)
+    judged, ties = in_order(judge(lines, foils, there), facts)
     warnings = [f"{name} {why}" for name, one in facts.items() if name not in foils and (why := no_order(one))]
     if told["accuracy"] is not None:
         warnings += no_better(told["accuracy"], np.array(told["labels"]))

@@ -9,6 +9,7 @@ _SAID = (
     ("layer by layer from either end, and all at once", "all of it at once"),
     ("a full stop is added or taken away", "every pixel becomes one level brighter"),
     ("full stop", "level of brightness"),
+    ("set seeds", "set planted"),
     ("a text", "an image"),
     ("texts", "images"),
     ("text", "image"),
@@ -21,7 +22,10 @@ _PARTS = re.compile(r"(<script.*?</script>|<style.*?</style>|<[^>]+>)", re.DOTAL
 
 
 def of_images(sentence: str) -> str:
-    """The same sentence about images."""
+    """The same sentence about images: three settings are one there, and how many are looked at alone is none."""
+    sentence = re.sub(r" \(--set single=[^)]*\)", "", sentence)
+    sentence = re.sub(r"--set (?:again|edits|texts)=", "--set images=", sentence)
+    sentence = re.sub(r"(--set images=\d+)(?: --set images=\d+)+", r"\1", sentence)
     for before, after in _SAID:
         sentence = re.sub(rf"\b{before}\b", after, sentence)
         sentence = re.sub(rf"\b{before.capitalize()}\b", after.capitalize(), sentence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,10 @@ _DRAWN = {"draws": "random orders of the weights", "seeds": "models"}
 _HARDLY = "the value lies so close to its mark that more texts would hardly settle it."
 
 
-def judge(
-    lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0, settings: Mapping[str, str] | None = None
-) -> dict[str, Judged]:
+def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0) -> dict[str, Judged]:
     """The verdict of every explainer; those of foils are corrected apart, so that foils cost nobody else anything.
 
-    The data have so many `rows` that can be explained, where that is known. `settings` are other names of sizes in
-    advice, empty for those that cannot be set.
+    The data have so many `rows` that can be explained, where that is known.
     """
     found: dict[str, Judged] = {}
     asked = {
@@ -54,7 +51,7 @@ def judge(
                     _decided(check, corrected.get((name, row, number))) for number, check in enumerate(line.checks)
                 ]
                 trials.append(_trial(line, checks))
-            ways = _Ways(len(raw), rows, texts, texts / asked[name] if asked[name] else 1.0, settings or {})
+            ways = _Ways(len(raw), rows, texts, texts / asked[name] if asked[name] else 1.0)
             found[name] = _verdict(name, trials, lines[name], ways, foil=name in foils)
     return found
 
@@ -69,20 +66,13 @@ class _Ways:
     """The audit is of so many."""
     slow: float = 1.0
     """How many times as many that is as this method was asked about: it gets its share of more, too."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """Other names of sizes."""
 
     def flags(self, sizes: str, number: int) -> str:
-        """What to set so that a check of these sizes looks at so many texts; nothing where that cannot be set."""
+        """What to set so that a check of these sizes looks at so many texts."""
         texts = _tens(number * self.slow)
-        wanted = {self.settings.get(name, name): number for name in sizes.split() if name != "texts"}
-        if texts > self.texts and "" not in wanted:
-            wanted[self.settings.get("texts", "texts")] = texts
-        return " ".join(f"--set {name}={size}" for name, size in wanted.items() if name)
-
-    def flag(self, size: str, number: float) -> str:
-        """The same of a size that does not count texts."""
-        return f"--set {self.settings.get(size, size)}={number}"
+        wanted = {name: number for name in sizes.split() if name != "texts"}
+        wanted |= {"texts": texts} if texts > self.texts else {}
+        return " ".join(f"--set {name}={size}" for name, size in wanted.items())
 
 
 def _tens(number: float) -> int:
@@ -199,7 +189,7 @@ def _settle(trial: Trial, line: Line, known: _Ways) -> str:
             n = check.found.models if check.size in _DRAWN else check.found.n
             wanted.append((_needed(check, n, known.tests), n, check))
     if line.models:
-        return f"more models may settle it, {known.flag('seeds', 2 * line.models)}."
+        return f"more models may settle it, --set seeds={2 * line.models}."
     # One check that passes is enough where any will do.
     if not wanted:
         return _HARDLY
@@ -213,12 +203,12 @@ def _way(most: float, n: int, check: Measured, known: _Ways) -> str:
     if most == math.inf and check.found:
         drawn = "seeds" if check.size == "seeds" else "draws"
         texts = "" if drawn == "seeds" else f" {known.flags('randomised', 2 * check.found.n)}"
-        ways = f"{known.flag(drawn, 2 * check.found.models)}{texts}"
+        ways = f"--set {drawn}={2 * check.found.models}{texts}"
         return f"“{check.name}” with more {_DRAWN[drawn]} and more texts may settle it ({ways})."
     if most > _HOPELESS * n:
         return _HARDLY
     if check.size in _DRAWN:
-        way = f" ({known.flag(check.size, most)})" if most > n else ""
+        way = f" (--set {check.size}={most})" if most > n else ""
     else:
         # Texts that cannot be edited, say, do not count.
         looked = int(most) if check.asked <= n else _tens(most * check.asked / n)

@@ -18,7 +18,7 @@ import trueness as tn
 from trueness.boundary import printable, warning_line, whole
 from trueness.cli import audit, browse, data, studies, texts
 from trueness.cli.options import Json, as_flags, put
-from trueness.errors import UserError, out_of_memory
+from trueness.errors import NO_MEMORY, UserError, no_room
 from trueness.version import __version__
 
 app = typer.Typer(
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
             _stop(f"{error.filename}: {error.strerror}.", 2, debug)
-        if out_of_memory(error):
+        if isinstance(error, MemoryError) or no_room(error) or NO_MEMORY in str(error):
             _stop("The memory does not suffice; take fewer examples, a smaller model or fewer workers.", 2, debug)
         _stop(_unexpected(error, given), UNEXPECTED, debug)
 

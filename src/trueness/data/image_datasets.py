@@ -58,10 +58,10 @@ def file_of(name: str) -> Path | None:
 
 def is_images(path: Path) -> bool:
     """Whether a path is one of pictures: a tar archive, or a folder with any in its folders, or in theirs."""
-    from trueness.data.image_files import SUFFIXES, is_archive
+    from trueness.data.image_files import SUFFIXES
 
     if path.is_file():
-        return is_archive(path)
+        return path.name.endswith((".tar", ".tar.gz", ".tgz"))
     inside = itertools.chain(path.glob("*/*"), path.glob("*/*/*"))
     return path.is_dir() and any(file.suffix.lower() in SUFFIXES for file in inside)
 

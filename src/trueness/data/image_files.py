@@ -66,7 +66,7 @@ class _opened:  # noqa: N801  # a context, as functions that make one are
             return _in_folder(path)
         if not is_file(path):
             raise UserError(f"There is no folder, archive or table of images {short(path)}.")
-        if is_archive(path):
+        if _is_archive(path):
             try:
                 self._archive = tarfile.open(path)  # closed below
             except (tarfile.TarError, OSError, EOFError) as error:
@@ -79,8 +79,7 @@ class _opened:  # noqa: N801  # a context, as functions that make one are
             self._archive.close()
 
 
-def is_archive(path: Path) -> bool:
-    """Whether a file is called as a tar archive is."""
+def _is_archive(path: Path) -> bool:
     return path.name.endswith((".tar", ".tar.gz", ".tgz"))
 
 
@@ -144,7 +143,7 @@ def _in_table(path: Path) -> Iterator[Found]:
 
 def listed_pictures(path: Path) -> list[Path]:
     """The pictures that lie outside `path`, if it is a table of them."""
-    return [Path(found.name) for found in _in_table(path)] if is_file(path) and not is_archive(path) else []
+    return [Path(found.name) for found in _in_table(path)] if is_file(path) and not _is_archive(path) else []
 
 
 def _read(path: Path, pictures: list[Found], size: int) -> ImageDataset:

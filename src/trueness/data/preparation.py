@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from trueness.boundary import check_fields
-from trueness.errors import UserError
-from trueness.registry import nearest
 
 Tokeniser = Literal["space", "words", "letters"]
 TOKENISERS: dict[str, Callable[[str], list[str]]] = {
@@ -54,15 +52,6 @@ class Preparation:
 
     def __post_init__(self) -> None:
         check_fields(self, "The preparation of a dataset")
-
-
-def changed(how: Preparation, changes: Mapping[str, Any]) -> Preparation:
-    """The same preparation but for what is said; UserError for what it does not have."""
-    known = [one.name for one in fields(how)]
-    for name in changes:
-        if name not in known:
-            raise UserError(f"A preparation of texts has no {name!r}; {nearest(name, known)}")
-    return replace(how, **changes)
 
 
 def tokenise(text: str, how: Preparation) -> list[str]:

@@ -9,8 +9,8 @@ import functools
 import itertools
 import os
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from trueness.data.examples import RawExample
 from trueness.data.faults import told_gaps
 from trueness.data.folder import SUFFIXES, check_row, find_splits, is_missing, open_rows, package_folder, rows_of
 from trueness.data.mock import KINDS, TEST, Placement, Strength, mock
-from trueness.data.preparation import Preparation, changed
+from trueness.data.preparation import Preparation
 from trueness.data.source import PLAIN_TEXT, Raw, TextSource, as_source
 from trueness.data.table import Table
 from trueness.data.trees import read_trees
@@ -56,6 +56,15 @@ def load_text(
         raw, notes = read_files(Path(name), columns)
     prepared = prepare(name, raw, changed(PLAIN_TEXT, changes))
     return replace(prepared, notes=(*notes, *prepared.notes))
+
+
+def changed(how: Preparation, changes: Mapping[str, Any]) -> Preparation:
+    """The same preparation but for what is said; UserError for what it does not have."""
+    known = [one.name for one in fields(how)]
+    for name in changes:
+        if name not in known:
+            raise UserError(f"A preparation of texts has no {name!r}; {nearest(name, known)}")
+    return replace(how, **changes)
 
 
 def read_registered(name: str, root: str | Path | None = None) -> Raw:

@@ -15,12 +15,12 @@ from trueness.data.dataset import TextDataset, prepare, renamed
 from trueness.data.examples import RawExample, Span
 from trueness.data.faults import Faults, told_gaps
 from trueness.data.folder import Row, find_splits, open_rows, problem_of_label, problem_of_text, read_evidence, rows_of
-from trueness.data.preparation import changed
 from trueness.data.source import PLAIN_TEXT, Raw
 from trueness.data.table import SAMPLE, Table
 from trueness.data.text_datasets import (
     HUB_SPLITS,
     TEXT_DATASETS,
+    changed,
     check_name,
     load_text,
     read_hub,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from trueness.data.batches import Batch
-from trueness.errors import out_of_memory
+from trueness.errors import NO_MEMORY
 
 Found = TypeVar("Found")
 
@@ -153,3 +153,8 @@ def _groups(lengths: npt.NDArray[np.int64], needed: dict[int, int], limit: int, 
         found.append((begin, end))
         begin = end
     return found
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory did not suffice, on a GPU or a CPU."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or NO_MEMORY in str(error)
