@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from benchmarks.report import line, seconds
-from trueness.data import TextExample, Vocabulary
-from trueness.data.batches import EncodedSplit
-from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
-from trueness.protocols.attention.adversary import strongest_in_slab, vertex_adversary
-from trueness.protocols.attention.permutation import permuted, permuted_logit, sampled_median
-from trueness.protocols.attention.search import Search, _loss
-from trueness.protocols.attention.view import AttentionView
+from trueness.kinds.text.attention.adversary import strongest_in_slab, vertex_adversary
+from trueness.kinds.text.attention.permutation import permuted, permuted_logit, sampled_median
+from trueness.kinds.text.attention.search import Search, _loss
+from trueness.kinds.text.attention.view import AttentionView
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.stats.differentiable import total_variation
 
 WORDS, BATCH, PERMUTATIONS, STEPS = 3000, 32, 100, 500

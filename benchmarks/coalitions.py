@@ -14,8 +14,8 @@ import numpy.typing as npt
 import torch
 
 from benchmarks.report import line
-from trueness.explainers import KernelShap
 from trueness.explainers.between_copies import filled_shapley
+from trueness.explainers.masked_copies import KernelShap
 
 Floats = npt.NDArray[np.float64]
 Game = Callable[[npt.NDArray[np.bool_]], Floats]

@@ -22,7 +22,8 @@ import torch
 from benchmarks.peer_methods import contests
 from benchmarks.peer_setting import Setting, setting
 from benchmarks.peers import seconds_of
-from trueness.explainers import IntegratedGradients, KernelShap, Lime
+from trueness.explainers.masked_copies import KernelShap, Lime
+from trueness.explainers.paths import IntegratedGradients
 from trueness.explainers.precision import computing
 
 Floats = npt.NDArray[np.float64]

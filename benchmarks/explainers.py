@@ -7,12 +7,13 @@ import torch
 from captum import attr  # type: ignore[import-untyped]
 
 from benchmarks.report import TIE, line, ratio
-from trueness.data import Vocabulary
-from trueness.data.batches import Batch, EncodedSplit
-from trueness.data.examples import TextExample
-from trueness.explainers import IntegratedGradients, KernelShap, Lime
+from trueness.explainers.masked_copies import KernelShap, Lime
 from trueness.explainers.masking import explain_together
-from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.explainers.paths import IntegratedGradients
+from trueness.kinds.text.data.batches import Batch, EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
 
 TEXTS, TOKENS, SAMPLES = 8, 20, 200
 

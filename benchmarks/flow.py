@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 
 from benchmarks.report import line, seconds
-from trueness.explainers.flow import attention_flow
+from trueness.kinds.text.explainers.flow import attention_flow
 
 LAYERS = 6
 

@@ -15,9 +15,12 @@ import torch
 from tests.memory import peak_bytes
 
 from benchmarks.peer_setting import setting
-from trueness.data.batches import Batch
-from trueness.data.sequences import Sequences
-from trueness.explainers import Gradient, IntegratedGradients, KernelShap, LeaveOneOut, Lime
+from trueness.explainers.gradients import Gradient
+from trueness.explainers.masked_copies import KernelShap, Lime
+from trueness.explainers.paths import IntegratedGradients
+from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.data.sequences import Sequences
+from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
 from trueness.report.figure import Figure, all_at_once, layer, numbers, panels
 
 TOKENS = (20, 40, 80, 160, 320, 500)

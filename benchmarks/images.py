@@ -19,13 +19,13 @@ from captum import attr  # type: ignore[import-untyped]
 from torch import nn
 
 from benchmarks.report import TIE, line, ratio, seconds
-from trueness.data.image_batches import ImageBatch, ImageSplit
-from trueness.data.images import Images
-from trueness.data.manipulations import PLANTED, Manipulation
-from trueness.data.superpixels import quickshift
-from trueness.explainers.images import IMAGE_EXPLAINERS
-from trueness.models.image_families import IMAGE_MODELS
-from trueness.models.image_network import ImageNetwork
+from trueness.kinds.image.data.batches import ImageBatch, ImageSplit
+from trueness.kinds.image.data.images import Images
+from trueness.kinds.image.data.manipulations import PLANTED, Manipulation
+from trueness.kinds.image.data.superpixels import quickshift
+from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.models.families import IMAGE_MODELS
+from trueness.kinds.image.models.network import ImageNetwork
 
 SAMPLES = 200
 

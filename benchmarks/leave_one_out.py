@@ -3,10 +3,11 @@
 import torch
 
 from benchmarks.report import line, ratio
-from trueness.data import TextExample, Vocabulary
-from trueness.data.batches import Batch, EncodedSplit
-from trueness.explainers.leave_one_out import LeaveOneOut
-from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.kinds.text.data.batches import Batch, EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
+from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
 
 TOKENS, EXAMPLES, WORDS = 40, 32, 5000
 

@@ -10,7 +10,11 @@ from torch import Tensor
 
 from benchmarks.peer_libraries import Ferret, interpreto, other_masking
 from benchmarks.peer_setting import Peer, Setting
-from trueness.explainers import Gradient, IntegratedGradients, KernelShap, LeaveOneOut, Lime, SmoothGradient
+from trueness.explainers.gradients import Gradient
+from trueness.explainers.masked_copies import KernelShap, Lime
+from trueness.explainers.noisy_copies import SmoothGradient
+from trueness.explainers.paths import IntegratedGradients
+from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
 from trueness.models.network import inspecting
 from trueness.models.packing import in_batches
 

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch
-from trueness.data.sequences import Sequences
-from trueness.models.transformer import Transformer
+from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.data.sequences import Sequences
+from trueness.kinds.text.models.transformer import Transformer
 
 SHAPES = {
     "tiny": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128},

@@ -13,10 +13,12 @@ import pandas as pd
 import torch
 
 from benchmarks.peer_setting import setting
-from trueness.data.batches import Batch
-from trueness.data.sequences import Sequences
-from trueness.explainers import Gradient, IntegratedGradients, LeaveOneOut
+from trueness.explainers.gradients import Gradient
+from trueness.explainers.paths import IntegratedGradients
 from trueness.explainers.precision import attribute
+from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.data.sequences import Sequences
+from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
 from trueness.stats import kendall
 
 METHODS = {

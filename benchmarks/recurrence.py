@@ -4,9 +4,9 @@ import torch
 from torch import nn
 
 from benchmarks.report import line, ratio
-from trueness.data.sequences import Sequences
-from trueness.models.encoders import BiLSTM
-from trueness.models.recurrence import _back_token_by_token, _token_by_token, recurrence
+from trueness.kinds.text.data.sequences import Sequences
+from trueness.kinds.text.models.encoders import BiLSTM
+from trueness.kinds.text.models.recurrence import _back_token_by_token, _token_by_token, recurrence
 
 TOKENS, WIDTH = 188, 100
 

@@ -6,12 +6,14 @@ import numpy as np
 import torch
 
 from benchmarks.report import line, ratio
-from trueness.data import TextDataset, TextExample, Vocabulary
-from trueness.data.batches import EncodedSplit
-from trueness.data.preparation import Preparation
-from trueness.explainers import TEXT_EXPLAINERS
-from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
-from trueness.models.families import train_many
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.dataset import TextDataset
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.kinds.text.models.families import train_many
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide

@@ -9,16 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.report import line, seconds
-from trueness.data import TextExample, Vocabulary
-from trueness.data.batches import EncodedSplit
-from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.kinds.text.models.finetuning import LARGEST, Steps
+from trueness.kinds.text.models.stack import Stack
+from trueness.kinds.text.models.transformer import Transformer
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation
-from trueness.models.finetuning import LARGEST, Steps
 from trueness.models.loop import Loop
 from trueness.models.recipes import RECIPES, FineTuning
-from trueness.models.stack import Stack
-from trueness.models.transformer import Transformer
 
 EXAMPLES, WORDS, EMBEDDING, HIDDEN = 1280, 5000, 100, 128
 

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 
 from benchmarks.report import line
-from trueness.data import RawExample
-from trueness.data.dataset import prepare
-from trueness.data.preparation import Preparation
-from trueness.models.families import train
+from trueness.kinds.text.data.dataset import prepare
+from trueness.kinds.text.data.examples import RawExample
+from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.models.families import train
+from trueness.kinds.text.models.twins import train_twins
 from trueness.models.recipes import Recipe
-from trueness.models.twins import train_twins
 
 JOBS = [(seed, weight) for seed, weight in itertools.product(range(3), (0.3, 1.0, 3.0))]
 

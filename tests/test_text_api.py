@@ -12,10 +12,10 @@ import trueness as tn
 from tests.command import trueness
 from tests.models.test_training import DATA, QUICK
 from trueness.api import texts
-from trueness.data.batches import EncodedSplit
-from trueness.data.splitting import with_splits
 from trueness.errors import UserError
-from trueness.explainers import TEXT_EXPLAINERS
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.splitting import with_splits
 from trueness.protocols.agreement.explaining import explain_all
 from trueness.protocols.ground_truth.trial import trial
 from trueness.report.heatmap import Explanation, adversary_page, describe_pair, heatmap_page
@@ -146,7 +146,7 @@ def test_an_adversary_in_words():
 
 
 def test_texts_outside_the_limits_of_training_are_noted(model):
-    from trueness.data.preparation import Preparation
+    from trueness.kinds.text.data.preparation import Preparation
 
     strict = replace(model, preparation=Preparation(above=2, below=4))
     notes = [explanation.note for explanation in tn.explain(strict, ["x y z", "x", "x y z bad"])]

@@ -15,14 +15,14 @@ from unittest import mock
 
 import torch
 
-from trueness.data import load_text
-from trueness.data.batches import EncodedSplit
-from trueness.models.attentive import attentive
-from trueness.models.families import train
+from trueness.kinds.text.attention import ascent
+from trueness.kinds.text.attention.adversary import vertex_adversary
+from trueness.kinds.text.attention.view import AttentionView
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.models.attentive import attentive
+from trueness.kinds.text.models.families import train
 from trueness.models.recipes import RECIPES
-from trueness.protocols.attention import ascent
-from trueness.protocols.attention.adversary import vertex_adversary
-from trueness.protocols.attention.view import AttentionView
 
 EPSILON = 0.05
 

@@ -18,10 +18,10 @@ SEEN = ((1, 1), (2, 3), (4, 10), (11, 100), (101, 10**9))
 
 def main() -> None:
     """Train four models, and print a line for each."""
-    from trueness.data.coding import SPECIAL
-    from trueness.data.text_datasets import load_text
-    from trueness.data.word_vectors import load_vectors
-    from trueness.models.families import train
+    from trueness.kinds.text.data.coding import SPECIAL
+    from trueness.kinds.text.data.datasets import load_text
+    from trueness.kinds.text.data.word_vectors import load_vectors
+    from trueness.kinds.text.models.families import train
     from trueness.models.recipes import RECIPES
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

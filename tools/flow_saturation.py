@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from transformers import AutoModel, AutoTokenizer  # type: ignore[attr-defined,unused-ignore]
 
-from trueness.data.dataset import drawn_examples
-from trueness.data.text_datasets import load_text
-from trueness.explainers.flow import attention_flow
-from trueness.models.pretrained import find_pretrained
+from trueness.kinds.text.data.dataset import drawn_examples
+from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.explainers.flow import attention_flow
+from trueness.kinds.text.models.pretrained import find_pretrained
 
 FULL = 1 - 1e-6
 

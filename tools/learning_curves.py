@@ -21,12 +21,12 @@ SHARES = (0.125, 0.25, 0.5, 1.0)
 
 def main() -> None:
     """Train, test, and write a line each."""
-    from trueness.data.batches import EncodedSplit
-    from trueness.data.dataset import drawn_examples
-    from trueness.data.text_datasets import load_text
-    from trueness.data.vocabulary import Vocabulary
+    from trueness.kinds.text.data.batches import EncodedSplit
+    from trueness.kinds.text.data.dataset import drawn_examples
+    from trueness.kinds.text.data.datasets import load_text
+    from trueness.kinds.text.data.vocabulary import Vocabulary
+    from trueness.kinds.text.models.families import train
     from trueness.models.evaluation import evaluate
-    from trueness.models.families import train
     from trueness.stats import t_interval
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

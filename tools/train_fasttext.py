@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from gensim.models import FastText  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from trueness.data.coding import SPECIAL
-from trueness.data.text_datasets import load_text
+from trueness.kinds.text.data.coding import SPECIAL
+from trueness.kinds.text.data.datasets import load_text
 
 WIDTH, EPOCHS, SEED = 100, 5, 0
 

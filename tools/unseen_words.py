@@ -10,10 +10,10 @@ import sys
 
 def main() -> None:
     """Count them; with a model, train it from three seeds and test it on both kinds of texts."""
-    from trueness.data import load_text
-    from trueness.data.batches import EncodedSplit
+    from trueness.kinds.text.data.batches import EncodedSplit
+    from trueness.kinds.text.data.datasets import load_text
+    from trueness.kinds.text.models.families import train_many
     from trueness.models.evaluation import evaluate
-    from trueness.models.families import train_many
 
     name, *how = sys.argv[1:]
     data = load_text(name)

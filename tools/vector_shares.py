@@ -11,8 +11,8 @@ import json
 import sys
 from pathlib import Path
 
-from trueness.data.text_datasets import load_text
-from trueness.data.word_vectors import bare_words, load_vectors
+from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.data.word_vectors import bare_words, load_vectors
 
 
 def main(file: str, vectors: str, *names: str) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trueness.data.coding import SPECIAL
-from trueness.data.text_datasets import load_text
-from trueness.data.word_vectors import load_vectors
+from trueness.kinds.text.data.coding import SPECIAL
+from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.data.word_vectors import load_vectors
 
 ARMS = ("glove", "unit", "flat", "falling", "fasttext")
 """As GloVe gives them; length 1; GloVe's mean length for every word; 5 / sqrt(1 + ln count), so that frequent words are

@@ -13,24 +13,24 @@ import numpy as np
 import pandas as pd
 import torch
 
-from trueness.data.batches import EncodedSplit
-from trueness.data.dataset import drawn_examples
-from trueness.data.examples import TextExample
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
-from trueness.models import TEXT_MODELS
-from trueness.models.attentive import attentive
-from trueness.models.encoders import Average
+from trueness.kinds.text.attention.adversary import vertex_adversary
+from trueness.kinds.text.attention.correlation import seed_spread
+from trueness.kinds.text.attention.search import Search, search
+from trueness.kinds.text.attention.summary import cells_of, summarise
+from trueness.kinds.text.attention.trial import Settings, attention_trial
+from trueness.kinds.text.attention.twin_comparisons import Base
+from trueness.kinds.text.attention.view import AttentionView
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.dataset import drawn_examples
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.models.attentive import attentive
+from trueness.kinds.text.models.encoders import Average
+from trueness.kinds.text.models.families import TEXT_MODELS
+from trueness.kinds.text.models.twins import Reference, train_twins
 from trueness.models.network import inspecting
 from trueness.models.recipes import RECIPES
-from trueness.models.twins import Reference, train_twins
-from trueness.protocols.attefa.comparisons import Base
-from trueness.protocols.attention.adversary import vertex_adversary
-from trueness.protocols.attention.correlation import seed_spread
-from trueness.protocols.attention.search import Search, search
-from trueness.protocols.attention.summary import cells_of, summarise
-from trueness.protocols.attention.trial import Settings, attention_trial
-from trueness.protocols.attention.view import AttentionView
 from trueness.protocols.roar.hiding import Amount, Unit, hide
 from trueness.protocols.roar.step import method_of, nothing, retrain
 from trueness.report.compare import compared_rows

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from trueness import explainers, stats
     from trueness.api import *
     from trueness.audits.verdict import Audit
-    from trueness.data import TextDataset, TextExample, VectorDataset
     from trueness.engine import TasksFailedError
     from trueness.errors import Unsupported, UserError
-    from trueness.explainers import Explainer, Facts, explainer
-    from trueness.models import Classifier
+    from trueness.explainers.contract import Explainer, Facts, explainer
+    from trueness.kinds.text.data.dataset import TextDataset
+    from trueness.kinds.text.data.examples import TextExample
+    from trueness.kinds.text.models.classifier import Classifier
+    from trueness.kinds.vector.vectors import VectorDataset
     from trueness.protocols.result import Result
     from trueness.report import Figure, Measurement
     from trueness.report.heatmap import AdversarialAttention, Explanation
@@ -39,11 +41,13 @@ else:
 
 _HOME = {
     "trueness.audits.verdict": ("Audit",),
-    "trueness.data": ("TextDataset", "TextExample", "VectorDataset"),
+    "trueness.kinds.text.data.dataset": ("TextDataset",),
+    "trueness.kinds.text.data.examples": ("TextExample",),
+    "trueness.kinds.vector.vectors": ("VectorDataset",),
     "trueness.engine": ("TasksFailedError",),
     "trueness.errors": ("Unsupported", "UserError"),
     "trueness.explainers": ("Explainer", "Facts", "explainer"),
-    "trueness.models": ("Classifier",),
+    "trueness.kinds.text.models.classifier": ("Classifier",),
     "trueness.protocols.result": ("Result",),
     "trueness.report": ("Figure", "Measurement"),
     "trueness.report.heatmap": ("AdversarialAttention", "Explanation"),

@@ -9,13 +9,14 @@ from torch import nn
 from trueness.audits.judging import in_order, judge
 from trueness.audits.measured import Measurements
 from trueness.audits.trials import lines_of
-from trueness.data.batches import EncodedSplit
-from trueness.data.coding import SPECIAL
-from trueness.data.examples import TextExample
-from trueness.data.vocabulary import Vocabulary
-from trueness.explainers import Blurred, Explainer, Facts, Random, TokenNumber
+from trueness.explainers.contract import Explainer, Facts
+from trueness.explainers.simple import Blurred, Random, TokenNumber
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.coding import SPECIAL
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.models.text_model import TextModel
 from trueness.models.network import Prediction, TextNetwork
-from trueness.models.text_model import TextModel
 from trueness.protocols.faithfulness import removal
 from trueness.protocols.randomisation import explained, randomisation, redrawn
 from trueness.protocols.similarity import flat, similarity

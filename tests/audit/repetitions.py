@@ -27,7 +27,7 @@ from tests.audit.oracle import (
     make_texts,
 )
 from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS
-from trueness.explainers import Blurred, Random
+from trueness.explainers.simple import Blurred, Random
 
 TEXTS = 120
 MEANT = {

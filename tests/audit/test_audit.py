@@ -24,7 +24,7 @@ from trueness.audits.trials import PLANTED, REMOVAL, TRIALS
 from trueness.audits.verdict import Check, Judged, Trial
 from trueness.engine import Store
 from trueness.errors import UserError
-from trueness.models.black_box import load_black_box
+from trueness.kinds.text.models.black_box import load_black_box
 from trueness.models.recipes import Recipe
 from trueness.models.saved import load_model
 from trueness.stats import holm

@@ -12,12 +12,12 @@ from tests.inline import here
 from trueness.audits.image_words import of_images, page_of_images
 from trueness.audits.page import TRIALS
 from trueness.browser.site import Site
-from trueness.data.images import ImageDataset, Images
 from trueness.engine import Listener, LocalExecutor, Store
 from trueness.errors import UserError
-from trueness.models.image_families import IMAGE_MODELS
-from trueness.models.image_model import ImageModel
-from trueness.models.image_training import ImageRecipe
+from trueness.kinds.image.data.images import ImageDataset, Images
+from trueness.kinds.image.models.families import IMAGE_MODELS
+from trueness.kinds.image.models.model import ImageModel
+from trueness.kinds.image.models.training import ImageRecipe
 
 
 @pytest.fixture(scope="module")

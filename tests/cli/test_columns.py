@@ -7,8 +7,8 @@ import pytest
 import trueness as tn
 from tests.command import trueness
 from trueness.cli.options import as_flags
-from trueness.data import read_texts
 from trueness.errors import UserError
+from trueness.kinds.text.data.texts import read_texts
 from trueness.studies.text_tasks import dataset_task
 
 SURVEY = "Frage A,Frage B,Urteil\n" + "".join(

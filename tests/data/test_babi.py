@@ -3,8 +3,8 @@ from collections import Counter
 
 import pytest
 
-from trueness.data.babi import PLACES, read_babi, simulate_babi
 from trueness.errors import UserError
+from trueness.kinds.text.data.babi import PLACES, read_babi, simulate_babi
 
 # Of the original training files: mean tokens, distinct words, supporting sentences (see docs/data.md).
 REAL = {1: (36.2, 20, 1), 2: (94.1, 34, 2), 3: (295.8, 35, 3)}

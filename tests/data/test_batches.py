@@ -4,9 +4,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueness.data import TextExample, Vocabulary
-from trueness.data.batches import EncodedSplit
-from trueness.data.coding import BEGIN, END, MASK, PAD
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.coding import BEGIN, END, MASK, PAD
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.vocabulary import Vocabulary
 
 WORDS = ("a", "b", "c", "d")
 

@@ -2,8 +2,8 @@ import gzip
 
 import pytest
 
-from trueness.data import load_text
 from trueness.errors import UserError
+from trueness.kinds.text.data.datasets import load_text
 
 
 def write(folder, lines):
@@ -13,7 +13,7 @@ def write(folder, lines):
 
 
 def test_good_and_bad_looks_are_read_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr("trueness.data.beer.SIZES", {"train": 2, "dev": 1, "test": 1})
+    monkeypatch.setattr("trueness.kinds.text.data.beer.SIZES", {"train": 2, "dev": 1, "test": 1})
     looks = [0.9, 0.2, 0.6, 1.0, 0.3, 0.9, 0.1, 0.95, 0.25]
     write(tmp_path, [f"{look} 0.5 0.5 0.5 0.5\tpours a beer {number}" for number, look in enumerate(looks)])
     data = load_text("beer@zhou2022", root=tmp_path)
@@ -42,7 +42,7 @@ def test_another_corpus_in_their_place_is_as_large(tmp_path, monkeypatch):
     for split, labels in (("train", [1, 1, 0, 1, 0, 0]), ("dev", [0, 0, 1]), ("test", [0, 1])):
         rows = "".join(f"{label},film {number}\n" for number, label in enumerate(labels))
         (tmp_path / "imdb" / f"{split}.csv").write_text("label,text\n" + rows)
-    monkeypatch.setattr("trueness.data.beer.SIZES", {"train": 2, "dev": 1, "test": 1})
+    monkeypatch.setattr("trueness.kinds.text.data.beer.SIZES", {"train": 2, "dev": 1, "test": 1})
     data = load_text("imdb@zhou2022", root=tmp_path)
     shown = {split: [(one.label, one.tokens[-1]) for one in part] for split, part in data.splits.items()}
     assert shown == {

@@ -4,10 +4,11 @@ import json
 import pandas as pd
 import pytest
 
-from trueness.data import check_dataset, load_text
-from trueness.data.examples import RawExample
-from trueness.data.folder import checked, find_splits, open_rows
 from trueness.errors import UserError
+from trueness.kinds.text.data.check import check_dataset
+from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.data.examples import RawExample
+from trueness.kinds.text.data.folder import checked, find_splits, open_rows
 
 GOOD = [{"text": "a good film", "label": 1}, {"text": "a bad film", "label": 0}, {"text": "so so", "label": 0}]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from trueness.data.image_datasets import load_images, photo_crops
-from trueness.data.image_files import read_image_files
-from trueness.data.images import from_arrays
 from trueness.errors import UserError
+from trueness.kinds.image.data.datasets import load_images, photo_crops
+from trueness.kinds.image.data.files import read_image_files
+from trueness.kinds.image.data.images import from_arrays
 
 
 def picture(colour=(200, 30, 30), size=(20, 24), mode="RGB"):

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from trueness.data import image_batches
-from trueness.data.colours import to_hsv, to_rgb
 from trueness.data.draws import normal, uniform
-from trueness.data.image_batches import ImageSplit
-from trueness.data.images import Images
-from trueness.data.manipulations import (
+from trueness.errors import UserError
+from trueness.kinds.image.data import batches as image_batches
+from trueness.kinds.image.data.batches import ImageSplit
+from trueness.kinds.image.data.colours import to_hsv, to_rgb
+from trueness.kinds.image.data.images import Images
+from trueness.kinds.image.data.manipulations import (
     PLANTED,
     SIDE,
     CentralBrightness,
@@ -23,8 +24,7 @@ from trueness.data.manipulations import (
     made_of,
     settings_of,
 )
-from trueness.data.planting import bound, reassignment
-from trueness.errors import UserError
+from trueness.kinds.text.data.planting import bound, reassignment
 
 NUMBERS = torch.arange(3)
 

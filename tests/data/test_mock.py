@@ -1,7 +1,7 @@
 import pytest
 
-from trueness.data.mock import FILLER, KINDS, mock
 from trueness.errors import UserError
+from trueness.kinds.text.data.mock import FILLER, KINDS, mock
 
 
 @pytest.mark.parametrize("kind", ["mock-1", "mock-5", "mock-10", "mock-1q", "mock-4q"])

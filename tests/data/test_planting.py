@@ -8,11 +8,11 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from trueness.data import RawExample
-from trueness.data.dataset import prepare
-from trueness.data.planting import ARTICLES, PLANTINGS, Manipulation, bound, plant, reassignment
-from trueness.data.preparation import Preparation
 from trueness.errors import UserError
+from trueness.kinds.text.data.dataset import prepare
+from trueness.kinds.text.data.examples import RawExample
+from trueness.kinds.text.data.planting import ARTICLES, PLANTINGS, Manipulation, bound, plant, reassignment
+from trueness.kinds.text.data.preparation import Preparation
 
 WORDS = ["a", "the", "an", "film", "good", "bad", "plot", "scene"]
 

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from trueness.data import RawExample, load_text
-from trueness.data.coding import BEGIN, END, SPECIAL, UNKNOWN
-from trueness.data.dataset import prepare
-from trueness.data.preparation import Preparation, tokenise
-from trueness.data.text_datasets import TEXT_DATASETS
 from trueness.errors import UserError
+from trueness.kinds.text.data.coding import BEGIN, END, SPECIAL, UNKNOWN
+from trueness.kinds.text.data.dataset import prepare
+from trueness.kinds.text.data.datasets import TEXT_DATASETS, load_text
+from trueness.kinds.text.data.examples import RawExample
+from trueness.kinds.text.data.preparation import Preparation, tokenise
 
 
 def raw(*texts, label=0):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from trueness.data import VECTOR_DATASETS
-from trueness.data.roar_synthetic import roar_synthetic
+from trueness.kinds.vector.roar_synthetic import roar_synthetic
+from trueness.kinds.vector.vectors import VECTOR_DATASETS
 
 SIZES = {"features": 16, "informative": 4, "train": 400, "test": 300}
 

@@ -3,10 +3,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trueness.data import Preparation, RawExample, TextSource, as_source
-from trueness.data.dataset import prepare
-from trueness.data.text_datasets import TEXT_DATASETS
 from trueness.errors import UserError
+from trueness.kinds.text.data.dataset import prepare
+from trueness.kinds.text.data.datasets import TEXT_DATASETS
+from trueness.kinds.text.data.examples import RawExample
+from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.data.source import TextSource, as_source
 
 PLAIN = [RawExample("Good film", 1), RawExample("Bad film", 0)]
 

@@ -5,11 +5,13 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from trueness.data import RawExample, as_dataset, load_text, with_splits
-from trueness.data.dataset import prepare
-from trueness.data.preparation import Preparation
-from trueness.data.splitting import deal, write_splits
 from trueness.errors import UserError
+from trueness.kinds.text.data.dataset import prepare
+from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.data.examples import RawExample
+from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.data.splitting import deal, with_splits, write_splits
+from trueness.kinds.text.data.texts import as_dataset
 
 ROWS = [(f"text number {number} is {'good' if number % 3 else 'bad'}", number % 3 and 1) for number in range(200)]
 

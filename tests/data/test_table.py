@@ -6,11 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trueness.data import RawExample, check_dataset, load_text, match_labels, read_texts
 from trueness.data.columns import Columns
-from trueness.data.folder import checked, open_rows
-from trueness.data.text_datasets import read_folder
+from trueness.data.labels import match_labels
 from trueness.errors import UserError
+from trueness.kinds.text.data.check import check_dataset
+from trueness.kinds.text.data.datasets import load_text, read_folder
+from trueness.kinds.text.data.examples import RawExample
+from trueness.kinds.text.data.folder import checked, open_rows
+from trueness.kinds.text.data.texts import read_texts
 
 LONG = ("the first rather long text", "the second rather long text")
 

@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trueness.data import TextDataset, TextExample, Vocabulary
-from trueness.data.coding import PAD, SPECIAL
-from trueness.data.preparation import Preparation
-from trueness.data.word_vectors import bare_words, check_vectors, fill, load_vectors, note_on
 from trueness.errors import UserError
+from trueness.kinds.text.data.coding import PAD, SPECIAL
+from trueness.kinds.text.data.dataset import TextDataset
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.data.word_vectors import bare_words, check_vectors, fill, load_vectors, note_on
 
 VOCABULARY = Vocabulary((*SPECIAL, "bad", "film", "good"))
 WORDS, MATRIX = ["good", "unused", "bad"], np.arange(6, dtype=np.float32).reshape(3, 2)

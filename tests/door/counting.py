@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from trueness.data.batches import EncodedSplit
 from trueness.engine import current_device, task
-from trueness.explainers import TEXT_EXPLAINERS
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.protocols.result import Result
 from trueness.protocols.scoring import Cell, share
 from trueness.report.table import Table, number

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from trueness.explainers import Explainer, Facts
-from trueness.models import Prediction, TextNetwork
+from trueness.explainers.contract import Explainer, Facts
+from trueness.models.network import Prediction, TextNetwork
 
 
 def later(model, batch, target):

@@ -10,8 +10,8 @@ import torch
 from tests.memory import peak_bytes
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.errors import UserError
-from trueness.explainers import KernelShap, Lime
 from trueness.explainers.between_copies import _bytes_of, filled_lime, filled_shapley, spread_out
+from trueness.explainers.masked_copies import KernelShap, Lime
 
 
 def alike(one, other, rates):

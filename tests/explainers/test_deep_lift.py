@@ -13,8 +13,8 @@ from tests.models.test_transformer import batch_of as subwords
 from tests.models.transformers import FAMILIES
 from tests.models.transformers import model as transformer
 from trueness.errors import UserError
-from trueness.explainers.deep_lift import DeepLift, DeepShap, _Rules, _softmax
-from trueness.models.transformer import Transformer
+from trueness.kinds.text.explainers.deep_lift import DeepLift, DeepShap, _Rules, _softmax
+from trueness.kinds.text.models.transformer import Transformer
 
 
 def test_an_additive_model_has_known_contributions():

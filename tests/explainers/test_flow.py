@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueness.explainers import flow
-from trueness.explainers.flow import attention_flow
+from trueness.kinds.text.explainers import flow
+from trueness.kinds.text.explainers.flow import attention_flow
 
 
 def layers_of(depth, tokens, sharp=1.0, seed=0):

@@ -9,15 +9,15 @@ from captum import attr
 from torch import nn
 
 from trueness.data.draws import normal, uniform
-from trueness.data.image_batches import ImageSplit
-from trueness.data.images import Images
-from trueness.data.superpixels import quickshift
 from trueness.errors import Unsupported, UserError
-from trueness.explainers.image_gradients import ImageGradientShap, ImageIntegratedGradients, ImageSmoothGradient
-from trueness.explainers.image_masking import ImageLime, ImageOcclusion
-from trueness.explainers.images import IMAGE_EXPLAINERS
-from trueness.models.image_families import IMAGE_MODELS
-from trueness.models.image_network import ImageNetwork
+from trueness.kinds.image.data.batches import ImageSplit
+from trueness.kinds.image.data.images import Images
+from trueness.kinds.image.data.superpixels import quickshift
+from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.gradients import ImageGradientShap, ImageIntegratedGradients, ImageSmoothGradient
+from trueness.kinds.image.explainers.masking import ImageLime, ImageOcclusion
+from trueness.kinds.image.models.families import IMAGE_MODELS
+from trueness.kinds.image.models.network import ImageNetwork
 from trueness.stats import attribution_share
 
 SIDE = 16
@@ -183,7 +183,7 @@ def test_superpixels_are_those_of_scikit_image():
     skimage = pytest.importorskip("skimage.segmentation")
     from sklearn.metrics import adjusted_rand_score
 
-    from trueness.data.image_datasets import photo_crops
+    from trueness.kinds.image.data.datasets import photo_crops
 
     some = photo_crops(32, train=2, dev=1, test=1)["train"].pixels
     ours = quickshift(torch.from_numpy(some).permute(0, 3, 1, 2).float() / 255, kernel_size=1, ratio=0.2)

@@ -10,19 +10,14 @@ from captum import attr
 from sklearn.linear_model import Ridge
 
 from tests.models.test_attentive import batch_of, build, examples
-from trueness.data.coding import MASK
-from trueness.explainers import (
-    TEXT_EXPLAINERS,
-    GradientShap,
-    IntegratedGradients,
-    IntegratedGradientsMadsen2022,
-    KernelShap,
-    LeaveOneOut,
-    Lime,
-    SmoothGradient,
-)
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.masked_copies import KernelShap, Lime
 from trueness.explainers.masking import explain_together
+from trueness.explainers.noisy_copies import GradientShap, SmoothGradient
+from trueness.explainers.paths import IntegratedGradients, IntegratedGradientsMadsen2022
 from trueness.explainers.text import generator_of
+from trueness.kinds.text.data.coding import MASK
+from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
 
 
 def additive(**shape):

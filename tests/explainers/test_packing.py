@@ -6,13 +6,15 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from tests.memory import peak_bytes
 from tests.models.test_attentive import batch_of, build, examples
-from trueness.data.batches import Batch
-from trueness.data.sequences import Sequences
-from trueness.explainers import TEXT_EXPLAINERS, KernelShap, LeaveOneOut, Lime
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.masked_copies import KernelShap, Lime
 from trueness.explainers.noisy_copies import _noise
+from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.data.sequences import Sequences
+from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
+from trueness.kinds.text.models.transformer import Transformer
 from trueness.models.network import inspecting
 from trueness.models.packing import in_batches, memory_for_batches
-from trueness.models.transformer import Transformer
 
 LIMIT = 24 << 20
 FIXED = {"random", "token-number", "rationale"}  # nothing is computed

@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from tests.models.test_attentive import VOCABULARY, batch_of, build, examples
-from trueness.data.batches import EncodedSplit
 from trueness.errors import Unsupported, UserError
-from trueness.explainers import TEXT_EXPLAINERS, Gradient, precision
-from trueness.explainers.contract import Explainer
+from trueness.explainers import precision
+from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer
+from trueness.explainers.gradients import Gradient
 from trueness.explainers.precision import PROBED, WORTH, attribute
+from trueness.kinds.text.data.batches import EncodedSplit
 
 MANY = examples(sizes=(9,) * WORTH, pairs=False)
 

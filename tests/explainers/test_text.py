@@ -9,10 +9,12 @@ from captum import attr
 import trueness as tn
 from tests.explainers.exceptions import check_restored
 from tests.models.test_attentive import batch_of, build, examples
-from trueness.data.batches import Batch
-from trueness.data.coding import MASK
 from trueness.errors import UserError
-from trueness.explainers import TEXT_EXPLAINERS, LeaveOneOut, Random
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.simple import Random
+from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.data.coding import MASK
+from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
 
 FACTS = {name: TEXT_EXPLAINERS[name].facts for name in TEXT_EXPLAINERS}
 ONLY_TRANSFORMERS = {name for name, facts in FACTS.items() if "layers" in facts.needs}
@@ -218,7 +220,7 @@ def test_a_function_of_your_own_is_an_explainer():
 
 THEIRS = """
 import torch
-from trueness.explainers import Explainer, Facts
+from trueness.explainers.contract import Explainer, Facts
 
 def crash(model, batch, target):
     return batch.mask / (1 // 0)

@@ -6,14 +6,10 @@ import torch
 
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.errors import UserError
-from trueness.explainers import (
-    TEXT_EXPLAINERS,
-    GradientShap,
-    IntegratedGradients,
-    KernelShap,
-    Lime,
-    SmoothGradient,
-)
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.masked_copies import KernelShap, Lime
+from trueness.explainers.noisy_copies import GradientShap, SmoothGradient
+from trueness.explainers.paths import IntegratedGradients
 from trueness.explainers.tolerance import clenshaw_curtis, until_accurate, until_integrated
 
 METHODS = {

@@ -77,7 +77,8 @@ data_files = st.one_of(
 
 
 def take_data(given: tuple[str, bytes], folder: Path) -> None:
-    from trueness.data import check_dataset, load_text
+    from trueness.kinds.text.data.check import check_dataset
+    from trueness.kinds.text.data.datasets import load_text
 
     path = folder / f"train{given[0]}"
     path.write_bytes(given[1])
@@ -99,10 +100,10 @@ def shown(found: dict[str, Any]) -> None:
 
 
 def take_corpus(given: tuple[str, bytes], folder: Path) -> None:
-    from trueness.data.babi import read_babi
-    from trueness.data.beer import read_beer
-    from trueness.data.mock import mock as make_mock
-    from trueness.data.trees import read_trees
+    from trueness.kinds.text.data.babi import read_babi
+    from trueness.kinds.text.data.beer import read_beer
+    from trueness.kinds.text.data.mock import mock as make_mock
+    from trueness.kinds.text.data.trees import read_trees
 
     kind, content = given
     name = {"beer": "reviews.aspect0.train.txt", "lexicon": "positive-words.txt"}.get(kind, "file.txt")
@@ -164,9 +165,9 @@ vectors = st.deferred(
 
 
 def take_vectors(given: tuple[str, bytes], folder: Path) -> None:
-    from trueness.data.coding import SPECIAL
-    from trueness.data.vocabulary import Vocabulary
-    from trueness.data.word_vectors import check_vectors, load_vectors
+    from trueness.kinds.text.data.coding import SPECIAL
+    from trueness.kinds.text.data.vocabulary import Vocabulary
+    from trueness.kinds.text.data.word_vectors import check_vectors, load_vectors
 
     path = folder / f"vectors{given[0]}"
     path.write_bytes(given[1])
@@ -182,11 +183,11 @@ def take_vectors(given: tuple[str, bytes], folder: Path) -> None:
 @functools.cache
 def checkpoint() -> Path:
     """A folder with a small model of ours."""
-    from trueness.data.coding import SPECIAL
-    from trueness.data.preparation import Preparation
-    from trueness.data.vocabulary import Vocabulary
-    from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
-    from trueness.models.text_model import TextModel
+    from trueness.kinds.text.data.coding import SPECIAL
+    from trueness.kinds.text.data.preparation import Preparation
+    from trueness.kinds.text.data.vocabulary import Vocabulary
+    from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
+    from trueness.kinds.text.models.text_model import TextModel
 
     vocabulary = Vocabulary((*SPECIAL, *WORDS))
     network = AttentiveClassifier(AttentiveConfig(len(vocabulary), 2, embedding=4, hidden=4))

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from tests.models.test_attentive import VOCABULARY
-from trueness.data import TextExample
-from trueness.models import stack
-from trueness.models.attentive import AttentiveClassifier
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.models import stack
+from trueness.kinds.text.models.attentive import AttentiveClassifier
 from trueness.models.evaluation import Evaluation
 from trueness.models.loop import Loop
 from trueness.models.training import build

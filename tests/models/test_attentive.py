@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 import torch
 
-from trueness.data import TextExample, Vocabulary
-from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
-from trueness.models.attention import normalise
-from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
-from trueness.models.encoders import BiLSTM
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.models.attention import normalise
+from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.kinds.text.models.encoders import BiLSTM
 
 WORDS = [f"w{i}" for i in range(12)]
 ENCODERS, ATTENTIONS = ("bilstm", "cnn", "average"), ("additive", "dot", "uniform")

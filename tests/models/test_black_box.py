@@ -16,12 +16,13 @@ from sklearn.pipeline import make_pipeline
 
 import trueness as tn
 from trueness.audits.subject import kept_model
-from trueness.data.batches import EncodedSplit
-from trueness.data.examples import TextExample
 from trueness.errors import Unsupported, UserError
-from trueness.explainers import TEXT_EXPLAINERS, KernelShap, LeaveOneOut, Lime, Occlusion
-from trueness.models import load_black_box
-from trueness.models.black_box import BLACK_BOXES, WordCoder
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
+from trueness.kinds.text.models.black_box import BLACK_BOXES, WordCoder, load_black_box
 from trueness.models.evaluation import evaluate
 from trueness.protocols.agreement.explaining import explain_all
 
@@ -254,7 +255,7 @@ def test_it_is_found_by_its_address(file):
 def test_another_process_says_the_same(file):
     code = f"""
 import trueness as tn
-from trueness.models import load_black_box
+from trueness.kinds.text.models.black_box import load_black_box
 model = load_black_box({str(file)!r} + ":predict")
 tn.explain(model, ["other words come first"], "random")
 for name in ("lime", "random", "kernel-shap[n_samples=40]"):

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from tests.models.test_training import DATA, SMALL
-from trueness.data.batches import EncodedSplit
-from trueness.models.attentive import AttentiveClassifier
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.models.attentive import AttentiveClassifier
 from trueness.models.cuda_graphs import CrossEntropy, GraphStepper, Stepper, rounded_up
 from trueness.models.loop import optimiser_of
 from trueness.models.recipes import Recipe

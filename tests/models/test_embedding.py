@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from tests.models.stacks import DEVICES
-from trueness.models import encoders
-from trueness.models.encoders import Embedding
-from trueness.models.recurrence import together
+from trueness.kinds.text.models import encoders
+from trueness.kinds.text.models.encoders import Embedding
+from trueness.kinds.text.models.recurrence import together
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -12,15 +12,14 @@ from torch import nn
 import trueness as tn
 from tests.models.test_training import DATA, QUICK, corpus
 from tests.registries import put
-from trueness.data.batches import EncodedSplit
 from trueness.engine import Store, Stored, run
 from trueness.errors import UserError
-from trueness.models import TEXT_MODELS
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.models.families import TEXT_MODELS, Family, as_family, train, train_many
+from trueness.kinds.text.models.text_model import TextModel
 from trueness.models.evaluation import predict
-from trueness.models.families import Family, as_family, train, train_many
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.saved import load_model, recognise
-from trueness.models.text_model import TextModel
 from trueness.studies.model_tasks import read_model
 from trueness.studies.model_tasks import train as train_task
 from trueness.studies.text_tasks import dataset_task

@@ -3,14 +3,14 @@ import torch
 
 import trueness as tn
 from tests.models.transformers import FAMILIES, model, tokenizer
-from trueness.data import RawExample
-from trueness.data.dataset import prepare
-from trueness.data.preparation import Preparation
 from trueness.errors import UserError
+from trueness.kinds.text.data.dataset import prepare
+from trueness.kinds.text.data.examples import RawExample
+from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.models.finetuning import _rate, fine_tune
+from trueness.kinds.text.models.transformer import PREPARED
 from trueness.models.cuda_graphs import GraphStepper
-from trueness.models.finetuning import _rate, fine_tune
 from trueness.models.recipes import FINE_TUNINGS, FineTuning
-from trueness.models.transformer import PREPARED
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@ import torch
 
 from tests.models.test_transformer import EXAMPLES, batch_of
 from tests.models.transformers import FAMILIES, model
-from trueness.models.first_token import AFTER_ATTENTION
-from trueness.models.transformer import Transformer
+from trueness.kinds.text.models.first_token import AFTER_ATTENTION
+from trueness.kinds.text.models.transformer import Transformer
 
 
 @pytest.mark.parametrize("family", FAMILIES)

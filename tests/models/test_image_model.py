@@ -8,9 +8,9 @@ import pytest
 import trueness as tn
 from tests.command import trueness
 from trueness.api.models import of_images
-from trueness.data.images import ImageDataset, Images
-from trueness.models.image_families import IMAGE_MODELS, ImageFamily
-from trueness.models.image_training import ImageRecipe
+from trueness.kinds.image.data.images import ImageDataset, Images
+from trueness.kinds.image.models.families import IMAGE_MODELS, ImageFamily
+from trueness.kinds.image.models.training import ImageRecipe
 
 MARKER = "import pathlib; pathlib.Path(__file__).with_suffix('.run').touch()\n"
 NETWORK = '''
@@ -74,7 +74,7 @@ def test_what_a_store_says_is_not_imported_either(tmp_path, monkeypatch):
     """A record, a result and a model in a store name things; only what the user named is looked for."""
     from trueness.browser.runs import Run
     from trueness.engine import Store
-    from trueness.explainers import TEXT_EXPLAINERS
+    from trueness.explainers.contract import TEXT_EXPLAINERS
     from trueness.plugins import told_by
 
     file = tmp_path / "evil.py"

@@ -3,8 +3,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from trueness.data import VECTOR_DATASETS, Vectors
-from trueness.models import VECTOR_MODELS, LinearModel
+from trueness.kinds.vector.linear import VECTOR_MODELS, LinearModel
+from trueness.kinds.vector.vectors import VECTOR_DATASETS, Vectors
 
 NAMES = list(VECTOR_MODELS)
 

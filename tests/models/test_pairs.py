@@ -4,11 +4,12 @@ import pytest
 import torch
 
 from tests.models.test_attentive import VOCABULARY, batch_of, build, examples
-from trueness.data import TextExample
-from trueness.data.batches import Batch, EncodedSplit
 from trueness.errors import UserError
-from trueness.explainers import TEXT_EXPLAINERS, KernelShap, Lime, Occlusion
-from trueness.models.pairs import BothTexts, JoinedPairs
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
+from trueness.kinds.text.data.batches import Batch, EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.models.pairs import BothTexts, JoinedPairs
 
 
 def joined_of(some):

@@ -10,8 +10,8 @@ import torch
 import trueness as tn
 from tests.models.transformers import FAMILIES, model, tokenizer
 from trueness.errors import UserError
-from trueness.models.pretrained import open_folder
-from trueness.models.transformer import load_transformer
+from trueness.kinds.text.models.pretrained import open_folder
+from trueness.kinds.text.models.transformer import load_transformer
 
 
 def saved(made, path):

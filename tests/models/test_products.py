@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from trueness.models.products import _parts, _summed_in_parts
+from trueness.kinds.text.models.products import _parts, _summed_in_parts
 
 
 @pytest.mark.parametrize("parts", [1, 2, 8])

@@ -11,13 +11,13 @@ from scipy.integrate import quad
 from tests.data.test_planting import dataset
 from tests.models.test_attentive import VOCABULARY, batch_of, examples
 from tests.models.test_attentive import build as attentive
-from trueness.data.batches import EncodedSplit
-from trueness.data.planting import plant
-from trueness.data.splitting import with_splits
 from trueness.errors import UserError
-from trueness.explainers import TEXT_EXPLAINERS
-from trueness.models import stack
-from trueness.models.rationale import (
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.planting import plant
+from trueness.kinds.text.data.splitting import with_splits
+from trueness.kinds.text.models import stack
+from trueness.kinds.text.models.rationale import (
     HIGH,
     LOW,
     RationaleClassifier,
@@ -195,7 +195,7 @@ def test_on_a_cpu_each_is_as_if_alone():
 
 
 def batch_from(model, some):
-    from trueness.data.batches import EncodedSplit
+    from trueness.kinds.text.data.batches import EncodedSplit
 
     return EncodedSplit(some, model.coder).batch(np.arange(len(some)))
 

@@ -6,9 +6,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from tests.models.stacks import DEVICES, fresh
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
-from trueness.data.batches import EncodedSplit
-from trueness.models.products import input_gates
-from trueness.models.recurrence import recurrence, together
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.models.products import input_gates
+from trueness.kinds.text.models.recurrence import recurrence, together
 
 LENGTHS = torch.tensor([7, 1, 4])
 

@@ -9,18 +9,18 @@ import torch
 from tests.models.stacks import loops_of, separately
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
-from trueness.data.batches import EncodedSplit
-from trueness.models import encoders
-from trueness.models import recurrence as literal
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.models import encoders
+from trueness.kinds.text.models import recurrence as literal
+from trueness.kinds.text.models.stack import Stack
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.network import inspecting
 from trueness.models.recipes import Recipe
-from trueness.models.stack import Stack
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
 pytest.importorskip("triton", reason="needs Triton, which comes with torch for GPUs")
-kernels = pytest.importorskip("trueness.models.recurrence_kernels")
+kernels = pytest.importorskip("trueness.kinds.text.models.recurrence_kernels")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 

@@ -9,19 +9,20 @@ import torch
 from tests.models.stacks import DEVICES, check, fresh, loops_of, pairs, separately, stack_of
 from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
-from trueness.data import TextDataset, TextExample
-from trueness.data.batches import EncodedSplit
-from trueness.data.preparation import Preparation
-from trueness.data.sequences import Sequences
-from trueness.models import stack
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.dataset import TextDataset
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.data.sequences import Sequences
+from trueness.kinds.text.models import stack
+from trueness.kinds.text.models.families import train_many
+from trueness.kinds.text.models.rationale import RationaleClassifier, RationaleObjective
+from trueness.kinds.text.models.recurrence import together
+from trueness.kinds.text.models.twins import Reference, TwinObjective
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
-from trueness.models.families import train_many
 from trueness.models.loop import Checkpoint, Loop
-from trueness.models.rationale import RationaleClassifier, RationaleObjective
 from trueness.models.recipes import Recipe
-from trueness.models.recurrence import together
-from trueness.models.twins import Reference, TwinObjective
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -255,7 +256,7 @@ def test_a_whole_training_is_as_good(monkeypatch):
         ]
         for split, size in (("train", 120), ("dev", 40), ("test", 60))
     }
-    from trueness.data import Vocabulary
+    from trueness.kinds.text.data.vocabulary import Vocabulary
 
     data = TextDataset("small", ("0", "1"), splits, Vocabulary.of(splits["train"]), Preparation())
     recipe = Recipe(epochs=8, batch_size=16, learning_rate=0.01)

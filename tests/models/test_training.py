@@ -9,17 +9,17 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from trueness.data import RawExample
-from trueness.data.batches import EncodedSplit
-from trueness.data.dataset import prepare
-from trueness.data.preparation import Preparation
 from trueness.errors import UserError
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.dataset import prepare
+from trueness.kinds.text.data.examples import RawExample
+from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.models.attentive import AttentiveClassifier
+from trueness.kinds.text.models.families import train, train_many
 from trueness.models import loop as loops
 from trueness.models import training
-from trueness.models.attentive import AttentiveClassifier
 from trueness.models.cuda_graphs import CrossEntropy, Stepper
 from trueness.models.evaluation import evaluate, predict, tokens_at_once
-from trueness.models.families import train, train_many
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.saved import load_model
 from trueness.models.training import attentive_config

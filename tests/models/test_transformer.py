@@ -7,11 +7,12 @@ import torch
 import trueness as tn
 from tests.explainers.exceptions import check_restored
 from tests.models.transformers import FAMILIES, model, tokenizer
-from trueness.data import TextExample
-from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
-from trueness.explainers import TEXT_EXPLAINERS, IntegratedGradients
-from trueness.models.transformer import Subwords, Transformer, by_word, load_transformer
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.paths import IntegratedGradients
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.models.transformer import Subwords, Transformer, by_word, load_transformer
 
 EXAMPLES = [
     TextExample(("a", "goodness", "film"), 1),

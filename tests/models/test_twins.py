@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from tests.models.test_training import DATA, QUICK, SMALL
-from trueness.data import mock as mocks
-from trueness.data.batches import EncodedSplit
-from trueness.data.dataset import prepare
-from trueness.data.preparation import Preparation
+from trueness.kinds.text.data import mock as mocks
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.dataset import prepare
+from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.models.families import train
+from trueness.kinds.text.models.twins import Apartness, Reference, TwinObjective, train_twins
 from trueness.models.evaluation import evaluate
-from trueness.models.families import train
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.twins import Apartness, Reference, TwinObjective, train_twins
 
 LN2 = math.log(2)
 TWIN = Recipe(epochs=6, patience=3, select="loss", batch_size=16, learning_rate=0.02)

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from trueness.kinds.text.attention.correlation import PAIRS
+from trueness.kinds.text.attention.summary import cells_of, summarise
 from trueness.papers.attention_is_not_explanation.claims import claims
-from trueness.protocols.attention.correlation import PAIRS
-from trueness.protocols.attention.summary import cells_of, summarise
 from trueness.protocols.result import Result
 
 MODELS = ("bilstm-additive", "average-additive", "bilstm-dot")

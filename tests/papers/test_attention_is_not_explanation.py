@@ -5,9 +5,8 @@ import pytest
 import trueness as tn
 from tests.inline import here
 from tests.registries import put
-from trueness.data import load_text
-from trueness.data.text_datasets import TEXT_DATASETS
 from trueness.engine import Store
+from trueness.kinds.text.data.datasets import TEXT_DATASETS, load_text
 from trueness.studies.text_tasks import dataset_task, read_dataset
 
 SETTINGS = {

@@ -10,10 +10,10 @@ import pytest
 import trueness as tn
 from tests.command import trueness
 from tests.data.test_planting import dataset as texts
-from trueness.data.planting import plant
-from trueness.data.splitting import with_splits
 from trueness.errors import UserError
-from trueness.models.families import train
+from trueness.kinds.text.data.planting import plant
+from trueness.kinds.text.data.splitting import with_splits
+from trueness.kinds.text.models.families import train
 from trueness.models.recipes import RECIPES
 from trueness.papers.ground_truth.figures import _best, figures
 from trueness.protocols.ground_truth.summary import PLANTED

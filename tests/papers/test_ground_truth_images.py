@@ -130,8 +130,8 @@ def test_other_pictures_make_another_task(tmp_path, dataset):
 
 
 def test_a_run_plants_trains_and_explains(tmp_path):
-    from trueness.data.manipulations import CentralBrightness, settings_of
     from trueness.engine import Store
+    from trueness.kinds.image.data.manipulations import CentralBrightness, settings_of
     from trueness.papers.ground_truth_images import tasks
 
     store = Store.open(tmp_path / "store", create=True)

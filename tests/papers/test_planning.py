@@ -138,7 +138,7 @@ def test_infinity_and_zero_where_they_mean_something(folder, tmp_path):
 
 
 def test_fine_tuned_models_have_fewer_seeds(folder, monkeypatch):
-    monkeypatch.setattr("trueness.models.pretrained.find_pretrained", lambda _: folder)
+    monkeypatch.setattr("trueness.kinds.text.models.pretrained.find_pretrained", lambda _: folder)
 
     def seeds_of(**settings):
         asked = {"datasets": [str(folder)], "vectors": "none", "seeds": 5, "instances": 2, **settings}

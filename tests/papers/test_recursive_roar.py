@@ -11,9 +11,9 @@ import pytest
 import trueness as tn
 from tests.inline import here
 from tests.papers.conftest import rows_of
-from trueness.data.text_datasets import load_text
 from trueness.errors import UserError
-from trueness.models.families import train_many
+from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.models.families import train_many
 from trueness.protocols.roar.hiding import Amount
 from trueness.protocols.roar.step import everything, hide_next, nothing, retrain
 from trueness.report.page import read_result

@@ -9,8 +9,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import brentq
 
 from tests.audit.oracle import Right, make_model, make_texts
-from trueness.data.batches import EncodedSplit
-from trueness.data.examples import TextExample
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
 from trueness.protocols.faithfulness import DRAWS, SHARES, chances, places, removal
 from trueness.protocols.levels import LEVELS
 from trueness.protocols.randomisation import explained, mask_of

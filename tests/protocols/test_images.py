@@ -10,12 +10,12 @@ import torch
 
 import trueness as tn
 from trueness.api.texts import _looked_at
-from trueness.data.image_batches import ImageSplit
-from trueness.data.image_datasets import photo_crops
-from trueness.data.images import ImageDataset, Images
 from trueness.errors import UserError
-from trueness.explainers.images import IMAGE_EXPLAINERS
-from trueness.models.image_training import ImageRecipe
+from trueness.kinds.image.data.batches import ImageSplit
+from trueness.kinds.image.data.datasets import photo_crops
+from trueness.kinds.image.data.images import ImageDataset, Images
+from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.models.training import ImageRecipe
 from trueness.protocols.randomisation import randomisation
 from trueness.protocols.roar.hiding import Amount, hide
 from trueness.protocols.roar.step import everything
@@ -125,8 +125,8 @@ def test_no_protocol_asks_for_the_kind_of_its_input():
 
 
 def test_both_kinds_of_split_answer_the_same_questions():
-    from trueness.data.batches import EncodedSplit
     from trueness.data.places import AnySplit
+    from trueness.kinds.text.data.batches import EncodedSplit
 
     asked = {name for name in vars(AnySplit) if not name.startswith("_")} | {"__len__"}
     for kind in (EncodedSplit, ImageSplit):

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from trueness.data.check import check_dataset
 from trueness.engine import walk
 from trueness.errors import UserError
+from trueness.kinds.text.data.check import check_dataset
 from trueness.studies import KINDS, builtin_studies, load_study, parse_setting, plan
 from trueness.studies.loading import find_line
 
@@ -31,7 +31,7 @@ def test_builtin_studies_load_and_plan(tmp_path, monkeypatch):
         "opinion-lexicon",
     ):
         (tmp_path / folder).mkdir()
-    monkeypatch.setattr("trueness.models.pretrained.find_pretrained", lambda _: tmp_path / "sst")
+    monkeypatch.setattr("trueness.kinds.text.models.pretrained.find_pretrained", lambda _: tmp_path / "sst")
     (tmp_path / "birds-128.tar").touch()
     monkeypatch.setenv("TRUENESS_DATA", str(tmp_path))
     for name in builtin_studies():

@@ -35,11 +35,11 @@ from trueness.audits.subject import (
 from trueness.audits.trials import INFORMATIVE
 from trueness.audits.verdict import Audit, Judged
 from trueness.boundary import because
-from trueness.data.images import ImageDataset
 from trueness.engine import Listener, ProgressFile, Store
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
-from trueness.explainers import TEXT_EXPLAINERS
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.image.data.images import ImageDataset
 from trueness.registry import nearest
 from trueness.stats.ties import LEVEL
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from trueness.data import TEXT_DATASETS, VECTOR_DATASETS
-from trueness.data.artefacts import ARTEFACTS
-from trueness.data.image_datasets import IMAGE_DATASETS
-from trueness.data.planting import PLANTINGS
-from trueness.explainers import VECTOR_EXPLAINERS
-from trueness.explainers.images import IMAGE_EXPLAINERS
-from trueness.models import TEXT_MODELS, VECTOR_MODELS
-from trueness.models.image_families import IMAGE_MODELS
+from trueness.kinds.image.data.artefacts import ARTEFACTS
+from trueness.kinds.image.data.datasets import IMAGE_DATASETS
+from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.models.families import IMAGE_MODELS
+from trueness.kinds.text.data.datasets import TEXT_DATASETS
+from trueness.kinds.text.data.planting import PLANTINGS
+from trueness.kinds.text.models.families import TEXT_MODELS
+from trueness.kinds.vector.explainers import VECTOR_EXPLAINERS
+from trueness.kinds.vector.linear import VECTOR_MODELS
+from trueness.kinds.vector.vectors import VECTOR_DATASETS
 from trueness.registry import Registry
 from trueness.studies import builtin_studies
 
 
 def list_names() -> dict[str, dict[str, str]]:
     """Everything that has a name: kind to name to description."""
-    from trueness.explainers import TEXT_EXPLAINERS
+    from trueness.explainers.contract import TEXT_EXPLAINERS
     from trueness.models.recipes import FINE_TUNINGS, RECIPES
 
     kinds: dict[str, tuple[Registry[Any], ...]] = {

@@ -14,12 +14,12 @@ from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.audits.image_audit import FOILS, USUAL, missing_images, plan_images
 from trueness.audits.judging import FEWEST
 from trueness.audits.verdict import Audit
-from trueness.data.image_datasets import load_images
 from trueness.engine import Listener, ProgressFile, Store
 from trueness.errors import UserError
-from trueness.explainers.images import IMAGE_EXPLAINERS
-from trueness.models.image_families import IMAGE_MODELS
-from trueness.models.image_model import load_image_model
+from trueness.kinds.image.data.datasets import load_images
+from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.models.families import IMAGE_MODELS
+from trueness.kinds.image.models.model import load_image_model
 from trueness.papers.ground_truth_images.tasks import images_task
 from trueness.plugins import Reference
 from trueness.registry import nearest

@@ -13,15 +13,15 @@ from trueness.api.arrays import STEPS, recursive_roar
 from trueness.api.devices import check_device
 from trueness.api.models import images_for, kind_of, labelled_as, of_images
 from trueness.api.texts import named_explainer
-from trueness.data.image_datasets import load_images
-from trueness.data.images import ImageDataset, Images
 from trueness.errors import UserError
+from trueness.kinds.image.data.datasets import load_images
+from trueness.kinds.image.data.images import ImageDataset, Images
 
 if TYPE_CHECKING:
     from trueness.api.texts import AnyExplainer
-    from trueness.explainers import Target
-    from trueness.models.image_model import ImageModel
-    from trueness.models.image_training import ImageRecipe
+    from trueness.explainers.contract import Target
+    from trueness.kinds.image.models.model import ImageModel
+    from trueness.kinds.image.models.training import ImageRecipe
     from trueness.protocols.roar.removal import Order
     from trueness.report import Measurement
 
@@ -71,11 +71,11 @@ def recursive_roar_images(
     from the masks alone: where these tell the class, a curve says little. A tenth of the training images chooses the
     epoch.
     """
-    from trueness.data.image_batches import ImageSplit
-    from trueness.explainers.images import IMAGE_EXPLAINERS
-    from trueness.models.image_families import IMAGE_MODELS
-    from trueness.models.image_training import ImageRecipe as Recipe
-    from trueness.models.image_training import predicted, train_images
+    from trueness.kinds.image.data.batches import ImageSplit
+    from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+    from trueness.kinds.image.models.families import IMAGE_MODELS
+    from trueness.kinds.image.models.training import ImageRecipe as Recipe
+    from trueness.kinds.image.models.training import predicted, train_images
 
     check_device(device)
     loaded = load_images(str(data)) if isinstance(data, str | Path) else data

@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from trueness.api.bar import bar
 from trueness.api.devices import check_device
-from trueness.data import VECTOR_DATASETS, TextDataset, VectorDataset, as_dataset, load_text, match_labels, with_splits
 from trueness.data.columns import columns_of
-from trueness.data.image_datasets import IMAGE_DATASETS, is_images, load_images
-from trueness.data.images import ImageDataset
+from trueness.data.labels import match_labels
 from trueness.errors import UserError
+from trueness.kinds.image.data.datasets import IMAGE_DATASETS, is_images, load_images
+from trueness.kinds.image.data.images import ImageDataset
+from trueness.kinds.text.data.dataset import TextDataset
+from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.data.splitting import with_splits
+from trueness.kinds.text.data.texts import as_dataset
+from trueness.kinds.vector.vectors import VECTOR_DATASETS, VectorDataset
 from trueness.plugins import is_function
 
 if TYPE_CHECKING:
     from trueness.data.places import AnySplit
-    from trueness.models.classifier import Classifier
-    from trueness.models.image_model import ImageModel
-    from trueness.models.image_training import ImageRecipe
+    from trueness.kinds.image.models.model import ImageModel
+    from trueness.kinds.image.models.training import ImageRecipe
+    from trueness.kinds.text.models.classifier import Classifier
+    from trueness.kinds.text.models.transformer import TransformerModel
     from trueness.models.recipes import FineTuning, Recipe
-    from trueness.models.transformer import TransformerModel
 
     AnyModel = Classifier | ImageModel
 
@@ -73,8 +78,8 @@ def train(
     made, see `docs/data.md`. `recipe` names how to train (see `trueness list recipe`); `shape` sets the model's sizes
     (`hidden=32`). With `state`, a folder, an interrupted training continues where it stopped.
     """
-    from trueness.models import families
-    from trueness.models.image_families import IMAGE_MODELS
+    from trueness.kinds.image.models.families import IMAGE_MODELS
+    from trueness.kinds.text.models import families
 
     check_device(device)
     if not isinstance(model, str):
@@ -84,7 +89,7 @@ def train(
     check_number("A seed", seed, 0)
     # What an address holds is not looked at: the data tell whether it is a model of images.
     if isinstance(data, ImageDataset) or model in list(IMAGE_MODELS) or (":" in model and are_images(data)):
-        from trueness.models.image_model import train_image_model
+        from trueness.kinds.image.models.model import train_image_model
 
         named = isinstance(data, str | Path)
         for name in shape.keys() - ({"size"} if named else set()):
@@ -117,8 +122,8 @@ def fine_tune(
 
     `data`, `columns` and `state` are those of `tn.train`. The epoch with the best development score is kept.
     """
-    from trueness.models.finetuning import fine_tune as tune
-    from trueness.models.pretrained import find_pretrained
+    from trueness.kinds.text.models.finetuning import fine_tune as tune
+    from trueness.kinds.text.models.pretrained import find_pretrained
 
     check_device(device)
     find_pretrained(pretrained)  # refused before the data are read
@@ -137,18 +142,18 @@ def load_model(path: str | Path, device: str = "cpu", *, family: Any = None) -> 
     A model of somebody else's `family` is loaded with it given: its name or its class. Instead of a folder the address
     of a function from texts to probabilities will do, `mine.py:predict`.
     """
+    from trueness.kinds.image.models.families import is_image_model
     from trueness.models import saved
-    from trueness.models.image_families import is_image_model
 
     check_device(device)
     if is_function(path):
-        from trueness.models.black_box import load_black_box
+        from trueness.kinds.text.models.black_box import load_black_box
 
         if family is not None:
             raise UserError(f"{path} is a function: leave out family.")
         return load_black_box(str(path))
     if is_image_model(Path(path)):
-        from trueness.models.image_model import load_image_model
+        from trueness.kinds.image.models.model import load_image_model
 
         return load_image_model(path, device, family=family)
     return saved.load_model(path, device, family)
@@ -220,7 +225,7 @@ def as_classifier(model: Any) -> AnyModel:
             f"An object of type {type(model).__name__} is no model: give tn.load_model(folder), a function from texts "
             "to probabilities, or an object with predict_proba, see trueness.models.load_black_box."
         )
-    from trueness.models.black_box import load_black_box
+    from trueness.kinds.text.models.black_box import load_black_box
 
     return load_black_box(model)
 
@@ -266,9 +271,9 @@ def refuse_numbers(data: Any, what: str) -> None:
 def of_images(model: Any) -> bool:
     """Whether it classifies images: a model at hand, or one in a folder."""
     if isinstance(model, str | Path):
-        from trueness.models.image_families import is_image_model
+        from trueness.kinds.image.models.families import is_image_model
 
         return not is_function(model) and is_image_model(Path(model))
-    from trueness.models.image_model import ImageModel
+    from trueness.kinds.image.models.model import ImageModel
 
     return isinstance(model, ImageModel)

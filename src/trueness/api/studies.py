@@ -157,9 +157,8 @@ def dry_run(data: str | Path, **settings: Any) -> StudyRun:
 def _check_enough(name: str, columns: Mapping[str, str]) -> None:
     """Refuse a file or folder of so few texts that nothing could be told from them."""
     from trueness.audits.judging import FEWEST
-    from trueness.data import TEXT_DATASETS
     from trueness.data.columns import columns_of
-    from trueness.data.text_datasets import check_name, read_files
+    from trueness.kinds.text.data.datasets import TEXT_DATASETS, check_name, read_files
 
     if name in TEXT_DATASETS or name.startswith("hf:"):
         return

@@ -23,10 +23,11 @@ from trueness.api.models import (
     several,
     texts_for,
 )
-from trueness.data import TextDataset, TextExample, Texts, read_texts
-from trueness.data.dataset import drawn, drawn_examples
-from trueness.data.images import ImageDataset
 from trueness.errors import UserError
+from trueness.kinds.image.data.images import ImageDataset
+from trueness.kinds.text.data.dataset import TextDataset, drawn, drawn_examples
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.texts import Texts, read_texts
 from trueness.report import Measurement
 from trueness.report.heatmap import AdversarialAttention, Explanation
 
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     from trueness.api.models import AnyModel
     from trueness.data.places import AnySplit
-    from trueness.explainers import Explainer
-    from trueness.models.classifier import Classifier
+    from trueness.explainers.contract import Explainer
+    from trueness.kinds.text.models.classifier import Classifier
 
     AnyExplainer = str | Explainer | Callable[..., Tensor]
 
@@ -234,7 +235,7 @@ def adversarial_attention(
     Exact for two classes and single texts, with a certificate in the records; otherwise the best one found and an upper
     bound. `texts` as in `explain`. In a notebook the result shows both heat maps of every text.
     """
-    from trueness.protocols.attention.adversarial_attention import adversarial_attention as solve
+    from trueness.kinds.text.attention.adversarial_attention import adversarial_attention as solve
 
     if not isinstance(epsilon, Real) or not 0 <= epsilon <= 1:
         raise UserError(f"epsilon is a change of probability between 0 and 1, not {epsilon!r}.")
@@ -251,7 +252,7 @@ def attefa(base: Classifier, other: Classifier, data: Any, split: str | None = N
 
     `data` is what `tn.evaluate` takes.
     """
-    from trueness.protocols.attefa.comparisons import attefa_of as compare
+    from trueness.kinds.text.attention.twin_comparisons import attefa_of as compare
 
     base, other = as_text_classifier(base), as_text_classifier(other)
     if base.classes != other.classes:
@@ -265,9 +266,8 @@ def attefa(base: Classifier, other: Classifier, data: Any, split: str | None = N
 
 def named_explainer(explainer: AnyExplainer, model: AnyModel) -> tuple[str, Explainer]:
     """An explainer and what it is called; one that only this process knows will do."""
-    from trueness.explainers import TEXT_EXPLAINERS
-    from trueness.explainers.contract import as_explainer
-    from trueness.explainers.images import IMAGE_EXPLAINERS
+    from trueness.explainers.contract import TEXT_EXPLAINERS, as_explainer
+    from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
 
     known = IMAGE_EXPLAINERS if of_images(model) else TEXT_EXPLAINERS
     if isinstance(explainer, str):

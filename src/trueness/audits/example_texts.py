@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trueness.data.examples import TextExample
-from trueness.explainers import TEXT_EXPLAINERS
-from trueness.models.classifier import Classifier
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.models.classifier import Classifier
 from trueness.protocols.similarity import similarity
 from trueness.stats.undefined import Floats
 

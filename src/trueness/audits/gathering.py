@@ -25,7 +25,7 @@ from trueness.audits.trials import (
 )
 from trueness.audits.verdict import Audit, Curve, ExampleText
 from trueness.engine import Stored
-from trueness.explainers import TEXT_EXPLAINERS
+from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.protocols.faithfulness import Removal
 from trueness.protocols.similarity import flat
 from trueness.stats.undefined import Bools, Floats

@@ -21,12 +21,12 @@ from trueness.engine import Stored, Task, task
 from trueness.engine.encoding import path_digest
 from trueness.engine.worker import current_device
 from trueness.errors import Unsupported, UserError
-from trueness.explainers.images import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
 from trueness.papers.ground_truth_images import tasks as image_tasks
 from trueness.studies.placed import Placed
 
 if TYPE_CHECKING:
-    from trueness.models.image_model import ImageModel
+    from trueness.kinds.image.models.model import ImageModel
 
 USUAL = ("gradient", "smooth-gradient", "grad-cam", "integrated-gradients", "gradient-shap[n_samples=50]", "occlusion")
 FOILS = ("random", "edges")
@@ -79,7 +79,7 @@ def _opened(model: Path, family: str | None, device: str) -> ImageModel:
 
 @functools.lru_cache(maxsize=1)
 def _opened_as(model: Path, family: str | None, device: str, content: str) -> ImageModel:  # noqa: ARG001
-    from trueness.models.image_model import load_image_model
+    from trueness.kinds.image.models.model import load_image_model
 
     return load_image_model(model, device, family=family)
 
@@ -170,9 +170,9 @@ def planted_model(
     instances: int,
 ) -> dict[str, Any]:
     """A model of the same kind that must use an artefact, and by each method the AUROC of finding it."""
-    from trueness.data.artefacts import ARTEFACTS
-    from trueness.models.image_families import IMAGE_MODELS
-    from trueness.models.image_training import ImageRecipe, train_images
+    from trueness.kinds.image.data.artefacts import ARTEFACTS
+    from trueness.kinds.image.models.families import IMAGE_MODELS
+    from trueness.kinds.image.models.training import ImageRecipe, train_images
     from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.ground_truth.trial import measured, predictions, usage
 

@@ -11,11 +11,11 @@ from trueness.audits.subject import opened
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.errors import Unsupported
-from trueness.explainers import TEXT_EXPLAINERS
+from trueness.explainers.contract import TEXT_EXPLAINERS
 
 if TYPE_CHECKING:
-    from trueness.data.batches import EncodedSplit
-    from trueness.models.classifier import Classifier
+    from trueness.kinds.text.data.batches import EncodedSplit
+    from trueness.kinds.text.models.classifier import Classifier
 
 
 @task("audit/probe", version=1)

@@ -12,10 +12,10 @@ from trueness.engine import Stored
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
-    from trueness.data import TextDataset
-    from trueness.data.batches import EncodedSplit
-    from trueness.data.examples import TextExample
-    from trueness.models.classifier import Classifier
+    from trueness.kinds.text.data.batches import EncodedSplit
+    from trueness.kinds.text.data.dataset import TextDataset
+    from trueness.kinds.text.data.examples import TextExample
+    from trueness.kinds.text.models.classifier import Classifier
     from trueness.stats.undefined import Floats
 
 Labels = Literal["none", "predicted", "random"]
@@ -32,7 +32,7 @@ def probabilities(classifier: Classifier, examples: Sequence[TextExample]) -> Fl
     """(texts, classes) what the model says; refused where it is not finite."""
     import numpy as np
 
-    from trueness.data.batches import EncodedSplit
+    from trueness.kinds.text.data.batches import EncodedSplit
     from trueness.models.network import inspecting
 
     found = np.zeros((len(examples), len(classifier.classes)))
@@ -65,7 +65,7 @@ def warned() -> Iterator[list[str]]:
 
 def split_of(classifier: Classifier, examples: Sequence[TextExample]) -> EncodedSplit:
     """Examples as the model sees them."""
-    from trueness.data.batches import EncodedSplit
+    from trueness.kinds.text.data.batches import EncodedSplit
 
     return EncodedSplit(examples, classifier.coder, classifier.device)
 
@@ -74,8 +74,9 @@ def dataset_of(stored: Stored, classifier: Classifier, name: str, labels: Labels
     """All texts of an audit as a dataset with splits, labelled by what the model says of them, or at random."""
     import numpy as np
 
-    from trueness.data import TextDataset, Vocabulary
-    from trueness.data.splitting import with_splits
+    from trueness.kinds.text.data.dataset import TextDataset
+    from trueness.kinds.text.data.splitting import with_splits
+    from trueness.kinds.text.data.vocabulary import Vocabulary
 
     table = stored.read("texts")
     others = [other if isinstance(other, str) else None for other in table["text_b"]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trueness.errors import UserError
-from trueness.explainers import TEXT_EXPLAINERS
+from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.protocols.levels import LEVELS
 
 SHORTEST = 20.0

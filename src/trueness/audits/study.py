@@ -13,7 +13,7 @@ from trueness.audits import tasks, trained_tasks
 from trueness.audits.sizes import RETRAINED
 from trueness.audits.subject import subject, training_of
 from trueness.engine import Stored, Task, task
-from trueness.models import TEXT_MODELS
+from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.papers.ground_truth.study import trial
 from trueness.papers.recursive_roar.study import retraining
 from trueness.protocols.levels import LEVELS
@@ -191,7 +191,7 @@ def _relatives(
 
 def texts_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
     """The task that draws the texts and looks at them."""
-    from trueness.data.text_datasets import TEXT_DATASETS, find_source
+    from trueness.kinds.text.data.datasets import TEXT_DATASETS, find_source
 
     named = dataset in TEXT_DATASETS
     source = find_source(dataset)[0] if named else Path(dataset)

@@ -18,10 +18,10 @@ from trueness.engine.encoding import bytes_digest, path_digest
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
-    from trueness.data.images import ImageDataset
-    from trueness.data.texts import Texts
-    from trueness.models.black_box import Predictor
-    from trueness.models.classifier import Classifier
+    from trueness.kinds.image.data.images import ImageDataset
+    from trueness.kinds.text.data.texts import Texts
+    from trueness.kinds.text.models.black_box import Predictor
+    from trueness.kinds.text.models.classifier import Classifier
 
 SETTABLE = ("embedding", "hidden", "activation", "normaliser")
 """What of a network's shape a model like it takes over."""
@@ -34,7 +34,7 @@ def subject(model: str | Path, family: str | None = None) -> Path | str:
     if plugins.is_function(model):
         if family is not None:
             raise UserError(f"{model} is a function: leave out family.")
-        from trueness.models.black_box import BLACK_BOXES  # loads torch
+        from trueness.kinds.text.models.black_box import BLACK_BOXES  # loads torch
 
         return BLACK_BOXES.reference(str(model))
     folder = Path(model)
@@ -44,7 +44,7 @@ def subject(model: str | Path, family: str | None = None) -> Path | str:
 
 def family_of(model: Path | str, family: str | None) -> str | None:
     """The family as workers find it: one that this process alone knows by its name is told with its source."""
-    from trueness.models.families import TEXT_MODELS
+    from trueness.kinds.text.models.families import TEXT_MODELS
     from trueness.models.saved import recognise
 
     if not isinstance(model, Path):
@@ -55,14 +55,14 @@ def family_of(model: Path | str, family: str | None) -> str | None:
 
 def opened(model: Path | str, family: str | None, device: str) -> Classifier:
     """The classifier; a worker opens it once for all its tasks, and again when it has changed."""
-    from trueness.models.black_box import BLACK_BOXES
+    from trueness.kinds.text.models.black_box import BLACK_BOXES
 
     return _opened(model, family, device, path_digest(model) if isinstance(model, Path) else BLACK_BOXES[model])
 
 
 @functools.lru_cache(maxsize=1)
 def _opened(model: Path | str, family: str | None, device: str, content: object) -> Classifier:  # noqa: ARG001
-    from trueness.models.black_box import load_black_box
+    from trueness.kinds.text.models.black_box import load_black_box
     from trueness.models.saved import load_model
 
     return load_model(model, device, family) if isinstance(model, Path) else load_black_box(model)
@@ -136,11 +136,14 @@ def kept_model(model: Any, store: Path) -> str | Path:
     """Where workers find a model: its folder or address; a classifier at hand is saved beside the store's objects."""
     if isinstance(model, str | Path):
         return model if plugins.is_function(model) else Path(model)
-    from trueness.models.black_box import BlackBox, as_predictor  # loads torch, which no refusal of a path needs
+    from trueness.kinds.text.models.black_box import (  # loads torch, which no refusal of a path needs
+        BlackBox,
+        as_predictor,
+    )
 
     if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
-        from trueness.models.pretrained import longest_text
-        from trueness.models.transformer import Subwords, Transformer, TransformerModel
+        from trueness.kinds.text.models.pretrained import longest_text
+        from trueness.kinds.text.models.transformer import Subwords, Transformer, TransformerModel
 
         network, tokenizer = model
         names = tuple(str(network.config.id2label[number]) for number in range(network.config.num_labels))
@@ -160,7 +163,7 @@ def kept_model(model: Any, store: Path) -> str | Path:
 
 def _address_of(asked: Predictor, model: Any) -> str:
     """Where workers find a function, or an object in a file; UserError where they cannot."""
-    from trueness.models.black_box import BLACK_BOXES
+    from trueness.kinds.text.models.black_box import BLACK_BOXES
 
     if asked.name in list(BLACK_BOXES) and BLACK_BOXES[asked.name].function == asked.function:
         name = asked.name  # by which it was loaded
@@ -183,7 +186,7 @@ def _address_of(asked: Predictor, model: Any) -> str:
 def kept_data(data: Any, store: Path, columns: Mapping[str, str]) -> tuple[str, Texts]:
     """Where workers find the texts, and the texts; what is no file is written beside the store's objects."""
     from trueness.data.columns import columns_of
-    from trueness.data.texts import read_texts
+    from trueness.kinds.text.data.texts import read_texts
 
     columns_of(columns)  # refuses other names
     texts = read_texts(data, **columns)
@@ -208,7 +211,7 @@ def kept_images(data: ImageDataset, store: Path) -> Path:
     """A table of the pictures, which are written beside the store's objects, where workers find them."""
     from PIL import Image  # they could not have been read without
 
-    from trueness.data.image_files import SPLITS
+    from trueness.kinds.image.data.files import SPLITS
 
     if unknown := [name for name in data.splits if name not in SPLITS]:
         raise UserError(f"{data.name} has the split {unknown[0]!r}: an audit of images reads train, dev and test.")

@@ -12,7 +12,7 @@ from trueness.audits.subject import opened
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.errors import Unsupported
-from trueness.explainers import TEXT_EXPLAINERS
+from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.studies.text_tasks import small
 
 
@@ -34,7 +34,7 @@ def texts(
     import pandas as pd
 
     from trueness.data.labels import OR_NONE, match_labels
-    from trueness.data.texts import read_texts
+    from trueness.kinds.text.data.texts import read_texts
     from trueness.protocols.stability import HARMLESS, edited
 
     classifier = opened(model, family, current_device())
@@ -185,14 +185,14 @@ def attention(
     inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, explainer: str, texts: int
 ) -> dict[str, Any]:
     """Of a method that shows attention alone: whether the output needs it."""
-    from trueness.models.attentive import AttentiveClassifier
-    from trueness.models.transformer import Transformer
-    from trueness.protocols.attention.need import (
+    from trueness.kinds.text.attention.need import (
         change_when_uniform,
         layers_shown,
         needs_attention,
         shows_attention,
     )
+    from trueness.kinds.text.models.attentive import AttentiveClassifier
+    from trueness.kinds.text.models.transformer import Transformer
 
     classifier, method = opened(model, family, current_device()), TEXT_EXPLAINERS[explainer]
     examples = judged(inputs["texts"], classifier, texts)

@@ -14,11 +14,11 @@ from trueness.audits.trials import learned
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.errors import Unsupported, UserError
-from trueness.explainers import TEXT_EXPLAINERS
+from trueness.explainers.contract import TEXT_EXPLAINERS
 
 if TYPE_CHECKING:
-    from trueness.data.examples import TextExample
-    from trueness.models.classifier import Classifier
+    from trueness.kinds.text.data.examples import TextExample
+    from trueness.kinds.text.models.classifier import Classifier
 
 Kin = Literal["companion", "twin", "stranger"]
 COMPANION: Kin = "companion"
@@ -35,8 +35,8 @@ _SEEDS: Mapping[Kin, int] = {COMPANION: 0, TWIN: 1, STRANGER: 0}
 @task("audit/planted", version=2)
 def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, name: str) -> dict[str, Any]:
     """The user's texts with evidence planted in them that a model of the same architecture must use."""
-    from trueness.data.examples import TextExample
-    from trueness.data.planting import PLANTINGS, bound, own_words, plant, reassignment
+    from trueness.kinds.text.data.examples import TextExample
+    from trueness.kinds.text.data.planting import PLANTINGS, bound, own_words, plant, reassignment
     from trueness.studies.text_tasks import dataset_payloads
 
     classifier = opened(model, family, current_device())
@@ -84,7 +84,7 @@ def relative(
 
     One that has to say what the audited model says, and has not learned it, is trained once more, for longer.
     """
-    from trueness.models import TEXT_MODELS
+    from trueness.kinds.text.models.families import TEXT_MODELS
     from trueness.protocols.randomisation import layers_of, randomised
     from trueness.protocols.roar.companion import masked_training
     from trueness.studies.text_tasks import read_dataset

@@ -23,8 +23,8 @@ def check_command(
 
     Exits with 2 if there are bad rows or empty splits.
     """
-    from trueness.data import check_dataset
     from trueness.data.columns import columns_of as names_of
+    from trueness.kinds.text.data.check import check_dataset
 
     found = check_dataset(path, root=root, columns=names_of(columns_of(text_column, second_column, label_column)))
     put(as_json, found, "dataset")
@@ -42,7 +42,7 @@ def split_command(
     as_json: options.Json = False,
 ) -> None:
     """Split one file of labelled texts into train, dev and test: seeded, every class in each, no text in two."""
-    from trueness.data.splitting import write_splits
+    from trueness.kinds.text.data.splitting import write_splits
 
     columns = columns_of(text_column, second_column, label_column)
     put(as_json, write_splits(source, out, seed=seed, **columns), "splits")

@@ -31,7 +31,8 @@ def complete_study(incomplete: str) -> list[str]:
 
 def complete_dataset(incomplete: str) -> list[str]:
     """Datasets that begin so."""
-    from trueness.data import TEXT_DATASETS, VECTOR_DATASETS
+    from trueness.kinds.text.data.datasets import TEXT_DATASETS
+    from trueness.kinds.vector.vectors import VECTOR_DATASETS
 
     return [name for name in (*VECTOR_DATASETS, *TEXT_DATASETS) if name.startswith(incomplete)]
 

@@ -19,14 +19,14 @@ from trueness.boundary import exists
 from trueness.cli import options
 from trueness.cli.options import columns_of, put, settings_of
 from trueness.errors import UserError
-from trueness.models import TEXT_MODELS
-from trueness.models.image_families import IMAGE_MODELS
+from trueness.kinds.image.models.families import IMAGE_MODELS
+from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.registry import nearest
 
 if TYPE_CHECKING:
-    from trueness.data import TextDataset
-    from trueness.data.images import ImageDataset
-    from trueness.models.classifier import Classifier
+    from trueness.kinds.image.data.images import ImageDataset
+    from trueness.kinds.text.data.dataset import TextDataset
+    from trueness.kinds.text.models.classifier import Classifier
 
 
 def train_command(
@@ -61,7 +61,7 @@ def train_command(
         given |= {"--text-column": text_column, "--text-b-column": second_column, "--label-column": label_column}
         for name in (name for name, value in given.items() if value):
             raise UserError(f"{model} is a model of images: leave out {name}.")
-        from trueness.data.image_datasets import load_images
+        from trueness.kinds.image.data.datasets import load_images
 
         _check_place(out)
         size = settings_of(settings)
@@ -98,7 +98,7 @@ def fine_tune_command(
 
     The same command continues an interrupted training.
     """
-    from trueness.models.pretrained import find_pretrained
+    from trueness.kinds.text.models.pretrained import find_pretrained
 
     find_pretrained(pretrained)  # refused before the data are read
     how: dict[str, Any] = {"recipe": recipe, "seed": seed, "device": device}
@@ -111,7 +111,7 @@ def fine_tune_command(
 
 def _trained_images(model: str, images: ImageDataset, out: Path, seed: int, device: str) -> dict[str, Any]:
     """A classifier of images in its folder, and how well it predicts."""
-    from trueness.models.image_training import accuracy
+    from trueness.kinds.image.models.training import accuracy
 
     trained = tn.train(model, images, seed=seed, device=device)
     trained.save(out)
@@ -125,8 +125,9 @@ def _trained_images(model: str, images: ImageDataset, out: Path, seed: int, devi
 
 def _loaded(out: Path, data: str, root: Path | None, columns: Mapping[str, str]) -> TextDataset:
     """The dataset with all splits."""
-    from trueness.data import load_text, with_splits
     from trueness.data.columns import columns_of as names_of
+    from trueness.kinds.text.data.datasets import load_text
+    from trueness.kinds.text.data.splitting import with_splits
 
     _check_place(out)
     return with_splits(load_text(data, root=root, columns=names_of(columns)))
@@ -239,8 +240,9 @@ def agreement_command(
     as_json: options.Json = False,
 ) -> None:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance."""
-    from trueness.data import TEXT_DATASETS, load_text, read_texts
     from trueness.data.columns import columns_of as names_of
+    from trueness.kinds.text.data.datasets import TEXT_DATASETS, load_text
+    from trueness.kinds.text.data.texts import read_texts
 
     named = columns_of(text_column, second_column, label_column, no_labels=no_labels)
     loaded = tn.load_model(str(model), family=family)
@@ -268,8 +270,8 @@ def attefa_command(
     as_json: options.Json = False,
 ) -> None:
     """Do two models predict the same while attending elsewhere? The AtteFa score that they show."""
-    from trueness.data import load_text
     from trueness.data.columns import columns_of as names_of
+    from trueness.kinds.text.data.datasets import load_text
 
     columns = names_of(columns_of(text_column, second_column, label_column))
     texts = load_text(data, root=root, columns=columns)

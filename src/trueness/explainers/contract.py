@@ -19,8 +19,8 @@ from trueness.registry import Registry
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from trueness.data.batches import Batch
     from trueness.data.places import AnyBatch
+    from trueness.kinds.text.data.batches import Batch
     from trueness.models.network import Network, TextNetwork
 
 Thing = TypeVar("Thing", bound=Callable[..., Any])
@@ -189,5 +189,5 @@ class _Function(Explainer):
 
 
 TEXT_EXPLAINERS: Registry[Explainer] = Registry(
-    "explainer", group="trueness.explainers", adapt=as_explainer, filled_by="trueness.explainers.catalogue"
+    "explainer", group="trueness.explainers", adapt=as_explainer, filled_by="trueness.kinds.text.explainers.catalogue"
 )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.text import Output, output_of, target_class
-from trueness.models.attentive import AttentiveClassifier
+from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.models.attentive import AttentiveClassifier
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.packing import every_text, in_batches
 

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch
 from trueness.explainers.contract import Explainer, Target
 from trueness.explainers.text import Output, chosen_class, generator_of, output_of
 from trueness.explainers.tolerance import Estimate, texts_of, together, until_accurate
+from trueness.kinds.text.data.batches import Batch
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.packing import in_batches
 

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch
-from trueness.data.sequences import taken
 from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.paths import Baseline, Place, average_gradient, ends
 from trueness.explainers.text import Output, chosen_class, generator_of
 from trueness.explainers.tolerance import Count, Estimate, number_of, texts_of, together, until_accurate
+from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.data.sequences import taken
 from trueness.models.network import TextNetwork
 
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch
-from trueness.data.sequences import taken
 from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.text import Output, chosen_class, output_of
 from trueness.explainers.tolerance import Count, Estimate, number_of, texts_of, together, until_integrated
+from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.data.sequences import taken
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.packing import every_text, in_batches
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Facts, Target
 from trueness.explainers.text import generator_of
+from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.models.rationale import RationaleClassifier
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.packing import per_token
-from trueness.models.rationale import RationaleClassifier
 
 _KERNEL = (1.0, 4.0, 6.0, 4.0, 1.0)
 

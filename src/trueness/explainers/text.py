@@ -8,9 +8,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch
 from trueness.errors import UserError
 from trueness.explainers.contract import Target
+from trueness.kinds.text.data.batches import Batch
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.packing import logits_of
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch
 from trueness.errors import UserError
+from trueness.kinds.text.data.batches import Batch
 
 Count = int | Literal["auto"]
 """How many looks: a number, for reproducing papers, or as many as the tolerance asks for."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch, EncodedSplit
+from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recipes import Recipe
 

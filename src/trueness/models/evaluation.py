@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from trueness.data.batches import EncodedSplit
+from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.models.network import TextNetwork, check_outputs, inspecting
 from trueness.stats import Undefined
 from trueness.stats.classification import accuracy, macro_f1, roc_auc

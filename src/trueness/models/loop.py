@@ -14,11 +14,11 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from trueness.data.batches import EncodedSplit
 from trueness.engine import disk, write_atomically
 from trueness.engine.encoding import bytes_digest, digest
 from trueness.engine.payload import under
 from trueness.errors import UserError
+from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.models.cuda_graphs import Objective, Stepper
 from trueness.models.network import TextNetwork
 from trueness.models.recipes import Recipe

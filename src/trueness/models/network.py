@@ -12,8 +12,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from trueness.data.batches import Batch
 from trueness.errors import UserError
+from trueness.kinds.text.data.batches import Batch
 from trueness.models.packing import logits_of
 
 Attends = Literal["one", "layers", "uniform", "frozen", "none"]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from trueness.data.batches import Batch
 from trueness.errors import NO_MEMORY
+from trueness.kinds.text.data.batches import Batch
 
 Found = TypeVar("Found")
 

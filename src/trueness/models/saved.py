@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import exists, is_file, read_json, short
 from trueness.errors import UserError
-from trueness.models.families import TEXT_MODELS, Family, as_family
+from trueness.kinds.text.models.families import TEXT_MODELS, Family, as_family
 from trueness.plugins import is_address
 
 if TYPE_CHECKING:
-    from trueness.models.classifier import Classifier
+    from trueness.kinds.text.models.classifier import Classifier
 
 
 def foreign(config: Path, family: Any) -> UserError:

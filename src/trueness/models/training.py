@@ -12,18 +12,18 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.data.batches import EncodedSplit
-from trueness.data.dataset import TextDataset
-from trueness.data.word_vectors import Missing, check_vectors, load_vectors, note_on
 from trueness.errors import UserError
-from trueness.models.attentive import AttentiveConfig
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.dataset import TextDataset
+from trueness.kinds.text.data.word_vectors import Missing, check_vectors, load_vectors, note_on
+from trueness.kinds.text.models.attentive import AttentiveConfig
+from trueness.kinds.text.models.stack import run_loops
+from trueness.kinds.text.models.text_model import TextModel
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation
 from trueness.models.loop import Checkpoint, Loop
 from trueness.models.network import TextNetwork
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.stack import run_loops
-from trueness.models.text_model import TextModel
 
 Network = TypeVar("Network", bound=TextNetwork)
 SplitView = Callable[[str, EncodedSplit], EncodedSplit]

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from trueness.data.places import AnySplit
-from trueness.explainers import Explainer
+from trueness.explainers.contract import Explainer
 from trueness.models.network import Network, inspecting
 from trueness.protocols.similarity import similarity
 from trueness.stats.undefined import Bools, Floats

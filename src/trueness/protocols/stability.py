@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from trueness.data.batches import EncodedSplit
-from trueness.data.examples import TextExample
-from trueness.explainers import Explainer
-from trueness.models.classifier import Classifier
+from trueness.explainers.contract import Explainer
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.models.classifier import Classifier
 from trueness.protocols.randomisation import explained
 from trueness.protocols.similarity import largest_of, similarity
 from trueness.stats.undefined import Bools, Floats

@@ -14,7 +14,7 @@ import pandas as pd
 from trueness.stats.undefined import Bools, Floats
 
 if TYPE_CHECKING:
-    from trueness.data.image_batches import ImageSplit
+    from trueness.kinds.image.data.batches import ImageSplit
 
 _SIDE = 96
 """Pixels of a side in the report."""

@@ -10,8 +10,7 @@ from pydantic import AfterValidator, Field, ValidationInfo
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
-from trueness.models import TEXT_MODELS
-from trueness.models.families import family_of
+from trueness.kinds.text.models.families import TEXT_MODELS, family_of
 from trueness.models.recipes import RECIPES
 from trueness.studies.schema import (
     RECORDED,
@@ -27,7 +26,7 @@ from trueness.studies.schema import (
 from trueness.studies.text_tasks import read_dataset, read_vectors
 
 if TYPE_CHECKING:
-    from trueness.models.classifier import Classifier
+    from trueness.kinds.text.models.classifier import Classifier
 
 
 def _any_model(name: str, info: ValidationInfo) -> str:
@@ -69,7 +68,7 @@ class ModelsStudy(Study):
 
     def how(self, dataset: str, model: str) -> dict[str, Any]:
         """How a model is trained on a dataset, as parameters of tasks."""
-        from trueness.models.pretrained import find_pretrained
+        from trueness.kinds.text.models.pretrained import find_pretrained
 
         if TEXT_MODELS[model].pretrained:
             return {"recipe": self.fine_tuning, "pretrained": find_pretrained(self.pretrained), "shape": {}}
@@ -148,7 +147,7 @@ def fine_tuned(
 
 
 def _trained(stored: Stored, model: str, seeds: Sequence[int], *, keep: bool = True, **how: Any) -> dict[str, Any]:
-    from trueness.data.batches import EncodedSplit
+    from trueness.kinds.text.data.batches import EncodedSplit
     from trueness.models.evaluation import evaluate
 
     family, data = TEXT_MODELS[model], read_dataset(stored)

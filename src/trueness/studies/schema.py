@@ -11,13 +11,14 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
 
 from trueness.boundary import is_file
-from trueness.data import VECTOR_DATASETS
-from trueness.data.text_datasets import reference_to
-from trueness.data.word_vectors import PACKAGED
 from trueness.errors import UserError
-from trueness.explainers import TEXT_EXPLAINERS, VECTOR_EXPLAINERS
-from trueness.models import TEXT_MODELS, VECTOR_MODELS
-from trueness.models.families import AttentiveFamily
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.data.datasets import reference_to
+from trueness.kinds.text.data.word_vectors import PACKAGED
+from trueness.kinds.text.models.families import TEXT_MODELS, AttentiveFamily
+from trueness.kinds.vector.explainers import VECTOR_EXPLAINERS
+from trueness.kinds.vector.linear import VECTOR_MODELS
+from trueness.kinds.vector.vectors import VECTOR_DATASETS
 from trueness.models.recipes import RECIPES
 from trueness.registry import Registry, nearest
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from trueness.data import TextDataset
+    from trueness.kinds.text.data.dataset import TextDataset
 
 
 def dataset_task(
@@ -24,7 +24,7 @@ def dataset_task(
     Files of a user's own are looked at right away: they must have the splits that are `needed`, and the `columns`.
     """
     from trueness.data.columns import columns_of
-    from trueness.data.text_datasets import TEXT_DATASETS, check_files, find_source
+    from trueness.kinds.text.data.datasets import TEXT_DATASETS, check_files, find_source
 
     check_files(name, needed, columns_of(columns or {}))
     revision = TEXT_DATASETS[name].revision if name in TEXT_DATASETS else 1
@@ -37,8 +37,8 @@ def dataset_task(
 
 def vectors_for(name: str, vectors: str | None) -> str | Path | None:
     """The word vectors that a dataset takes: none where its words are made up."""
-    from trueness.data.text_datasets import find_source
-    from trueness.data.word_vectors import PACKAGED, check_vectors
+    from trueness.kinds.text.data.datasets import find_source
+    from trueness.kinds.text.data.word_vectors import PACKAGED, check_vectors
 
     given = vectors if find_source(name)[1] and vectors != "none" else None
     if given is None or given in PACKAGED:
@@ -59,7 +59,7 @@ def dataset(
 ) -> dict[str, Any]:
     """A prepared dataset, and word vectors for its vocabulary."""
     from trueness.data.columns import columns_of
-    from trueness.data.text_datasets import load_text
+    from trueness.kinds.text.data.datasets import load_text
 
     root = None if source is None else source.parent
     return dataset_payloads(load_text(name, root=root, columns=columns_of(columns or {})), vectors)
@@ -71,7 +71,7 @@ def dataset_payloads(data: TextDataset, vectors: str | Path | None) -> dict[str,
 
     import pandas as pd
 
-    from trueness.data.word_vectors import bare_words, load_vectors, note_on
+    from trueness.kinds.text.data.word_vectors import bare_words, load_vectors, note_on
 
     def marks(values: tuple[bool, ...] | None) -> str | None:
         return None if values is None else "".join("01"[mark] for mark in values)
@@ -110,8 +110,10 @@ def dataset_payloads(data: TextDataset, vectors: str | Path | None) -> dict[str,
 
 def read_dataset(stored: Stored) -> TextDataset:
     """The dataset that a `text/dataset` task left."""
-    from trueness.data import TextDataset, TextExample, Vocabulary
-    from trueness.data.preparation import Preparation
+    from trueness.kinds.text.data.dataset import TextDataset
+    from trueness.kinds.text.data.examples import TextExample
+    from trueness.kinds.text.data.preparation import Preparation
+    from trueness.kinds.text.data.vocabulary import Vocabulary
 
     about = stored.read("dataset")
     how = about["preparation"]

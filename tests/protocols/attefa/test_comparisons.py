@@ -8,16 +8,16 @@ import torch
 from scipy.spatial.distance import jensenshannon
 
 from tests.models.test_attentive import VOCABULARY, build, examples
-from trueness.models.evaluation import evaluate
-from trueness.models.text_model import TextModel
-from trueness.models.twins import Reference
-from trueness.protocols.attefa.comparisons import (
+from trueness.kinds.text.attention.twin_comparisons import (
     Base,
     attefa_of,
     health,
     largest_share,
     performance,
 )
+from trueness.kinds.text.models.text_model import TextModel
+from trueness.kinds.text.models.twins import Reference
+from trueness.models.evaluation import evaluate
 from trueness.protocols.attefa.score import type_ceiling
 from trueness.protocols.attefa.summary import ATTEFA
 from trueness.stats import t_interval

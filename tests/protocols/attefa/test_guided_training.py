@@ -3,11 +3,11 @@ import pytest
 import torch
 
 from tests.models.test_training import DATA, QUICK, SMALL
-from trueness.data.batches import EncodedSplit
 from trueness.errors import UserError
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.models.families import train, train_many
+from trueness.kinds.text.models.twins import Reference
 from trueness.models.evaluation import evaluate
-from trueness.models.families import train, train_many
-from trueness.models.twins import Reference
 
 
 def _on(word: str):

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueness.protocols.attefa.comparisons import health
+from trueness.kinds.text.attention.twin_comparisons import health
 from trueness.protocols.attefa.score import (
     Point,
     attefa,

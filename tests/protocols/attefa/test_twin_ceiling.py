@@ -1,10 +1,10 @@
 import math
 
-from trueness.data.batches import EncodedSplit
-from trueness.data.text_datasets import load_text
-from trueness.models.families import train
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.models.families import train
+from trueness.kinds.text.models.twins import Apartness, Reference, train_twins
 from trueness.models.recipes import Recipe
-from trueness.models.twins import Apartness, Reference, train_twins
 from trueness.protocols.attefa.score import type_ceiling
 
 

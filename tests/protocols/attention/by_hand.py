@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trueness.protocols.attention.cell import AttentionCell
-from trueness.protocols.attention.correlation import PAIRS
-from trueness.protocols.attention.summary import cells_of
+from trueness.kinds.text.attention.cell import AttentionCell
+from trueness.kinds.text.attention.correlation import PAIRS
+from trueness.kinds.text.attention.summary import cells_of
 
 TAU = np.array([[0.1, 0.2, 0.3, 0.4], [0.3, 0.2, 0.5, np.nan]])
 P = np.array([[0.01, 0.05, 0.2, 0.3], [0.05, 0.051, 0.01, np.nan]])

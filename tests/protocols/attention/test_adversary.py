@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.test_attentive import batch_of, build, examples
-from trueness.protocols.attention.adversary import (
+from trueness.kinds.text.attention.adversary import (
     pair_divergence,
     single_divergence,
     slab,
     strongest_in_slab,
     vertex_adversary,
 )
-from trueness.protocols.attention.search import Search, _loss
-from trueness.protocols.attention.view import AttentionView
+from trueness.kinds.text.attention.search import Search, _loss
+from trueness.kinds.text.attention.view import AttentionView
 
 LN2 = math.log(2)
 

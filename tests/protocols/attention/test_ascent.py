@@ -8,10 +8,10 @@ import torch
 from hypothesis import given, settings
 
 from tests.protocols.attention.test_adversary import divergence, problems, solve, vertices, view_of
-from trueness.protocols.attention import ascent, corners
-from trueness.protocols.attention.adversary import vertex_adversary
-from trueness.protocols.attention.ascent import _feasible, ascended, best_adversary
-from trueness.protocols.attention.search import Search, search
+from trueness.kinds.text.attention import ascent, corners
+from trueness.kinds.text.attention.adversary import vertex_adversary
+from trueness.kinds.text.attention.ascent import _feasible, ascended, best_adversary
+from trueness.kinds.text.attention.search import Search, search
 
 
 @settings(max_examples=60, deadline=None)

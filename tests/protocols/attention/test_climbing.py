@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from tests.protocols.attention.test_adversary import divergence, vertices, view_of
-from trueness.protocols.attention import ascent
-from trueness.protocols.attention.adversary import Vertices, slab, vertex_adversary
-from trueness.protocols.attention.ascent import _best, _climb, _feasible, _little_attention, ascended, best_adversary
-from trueness.protocols.attention.correlation import correlations, padded, seed_spread
-from trueness.protocols.attention.permutation import PermutedLogit
-from trueness.protocols.attention.search import Found, Search, improved, search
-from trueness.protocols.attention.view import AttentionView
+from trueness.kinds.text.attention import ascent
+from trueness.kinds.text.attention.adversary import Vertices, slab, vertex_adversary
+from trueness.kinds.text.attention.ascent import _best, _climb, _feasible, _little_attention, ascended, best_adversary
+from trueness.kinds.text.attention.correlation import correlations, padded, seed_spread
+from trueness.kinds.text.attention.permutation import PermutedLogit
+from trueness.kinds.text.attention.search import Found, Search, improved, search
+from trueness.kinds.text.attention.view import AttentionView
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import torch
 from scipy.optimize import linprog
 
 from tests.protocols.attention.test_adversary import divergence, view_of
-from trueness.protocols.attention.ascent import _feasible, best_adversary
-from trueness.protocols.attention.corners import STARTS, _divergence, _outside, _secants, _starts, _Table, corners
-from trueness.protocols.attention.view import AttentionView
+from trueness.kinds.text.attention.ascent import _feasible, best_adversary
+from trueness.kinds.text.attention.corners import STARTS, _divergence, _outside, _secants, _starts, _Table, corners
+from trueness.kinds.text.attention.view import AttentionView
 from trueness.stats.differentiable import jensen_shannon
 
 WHOLE = slice(None)

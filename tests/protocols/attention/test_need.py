@@ -8,20 +8,20 @@ from tests.audit.oracle import make_model
 from tests.models.test_attentive import VOCABULARY, build, examples
 from tests.models.transformers import FAMILIES, model, tokenizer
 from tests.protocols.attention.test_adversary import divergence, vertices
-from trueness.data import TextExample
-from trueness.data.batches import EncodedSplit
-from trueness.explainers import TEXT_EXPLAINERS
-from trueness.models.text_model import TextModel
-from trueness.models.transformer import Subwords, Transformer, UniformAttention
-from trueness.protocols.attention.adversary import slab
-from trueness.protocols.attention.need import (
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.attention.adversary import slab
+from trueness.kinds.text.attention.need import (
     EPSILON,
     change_when_uniform,
     layers_shown,
     needs_attention,
     shows_attention,
 )
-from trueness.protocols.attention.permutation import permuted
+from trueness.kinds.text.attention.permutation import permuted
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.models.text_model import TextModel
+from trueness.kinds.text.models.transformer import Subwords, Transformer, UniformAttention
 
 EXAMPLES = [
     TextExample(("a", "goodness", "film"), 1),

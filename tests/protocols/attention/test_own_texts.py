@@ -9,11 +9,11 @@ import torch
 from scipy.spatial.distance import jensenshannon
 
 from tests.models.test_attentive import VOCABULARY, build, examples
-from trueness.data import TextExample
-from trueness.models.text_model import TextModel
-from trueness.protocols.attention import adversarial_attention as module
-from trueness.protocols.attention import ascent
-from trueness.protocols.attention.adversarial_attention import adversarial_attention
+from trueness.kinds.text.attention import adversarial_attention as module
+from trueness.kinds.text.attention import ascent
+from trueness.kinds.text.attention.adversarial_attention import adversarial_attention
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.models.text_model import TextModel
 from trueness.stats import t_interval
 
 CLASSES = ("no", "yes", "maybe")

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from tests.protocols.attention.test_adversary import view_of
-from trueness.protocols.attention.permutation import permuted, permuted_logit, sampled_median
+from trueness.kinds.text.attention.permutation import permuted, permuted_logit, sampled_median
 
 
 @pytest.mark.parametrize("padding", [0, 300])  # short and long texts are permuted in different ways
@@ -38,7 +38,7 @@ def test_the_median_is_that_of_decoding_every_permutation(classes, head):
 @torch.no_grad()
 def test_uniform_attention_permuted_changes_nothing():
     from tests.models.test_attentive import batch_of, build, examples
-    from trueness.protocols.attention.view import AttentionView
+    from trueness.kinds.text.attention.view import AttentionView
 
     view = AttentionView(build(attention="uniform", classes=2), batch_of(examples(pairs=False)))
     assert sampled_median(view, 20).max() < 1e-6

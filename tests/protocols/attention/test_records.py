@@ -6,16 +6,16 @@ import torch
 
 from tests.models.test_attentive import examples
 from tests.protocols.attention.test_own_texts import model
-from trueness.explainers import TEXT_EXPLAINERS
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.attention import ascent
+from trueness.kinds.text.attention import trial as module
+from trueness.kinds.text.attention.ascent import best_adversary
+from trueness.kinds.text.attention.correlation import correlations, padded
+from trueness.kinds.text.attention.permutation import permuted_logit, sampled_median
+from trueness.kinds.text.attention.search import Search, improved, search
+from trueness.kinds.text.attention.trial import Settings, attention_trial
+from trueness.kinds.text.attention.view import AttentionView
 from trueness.models.network import inspecting
-from trueness.protocols.attention import ascent
-from trueness.protocols.attention import trial as module
-from trueness.protocols.attention.ascent import best_adversary
-from trueness.protocols.attention.correlation import correlations, padded
-from trueness.protocols.attention.permutation import permuted_logit, sampled_median
-from trueness.protocols.attention.search import Search, improved, search
-from trueness.protocols.attention.trial import Settings, attention_trial
-from trueness.protocols.attention.view import AttentionView
 
 TEXTS = [type(one)(one.tokens, n % 2) for n, one in enumerate(examples((4, 7, 3, 5), pairs=False))]
 HOW = Settings(epsilon=0.03, epsilons=(0.0, 0.2), permutations=7, search_steps=3, examples=2)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.protocols.attention.by_hand import ADVERSARY, TAU, P, cell, frames
-from trueness.protocols.attention.correlation import PAIRS, PSEUDO, seed_spread
-from trueness.protocols.attention.scores import scores
-from trueness.protocols.attention.summary import cells_of
+from trueness.kinds.text.attention.correlation import PAIRS, PSEUDO, seed_spread
+from trueness.kinds.text.attention.scores import scores
+from trueness.kinds.text.attention.summary import cells_of
 from trueness.stats import crossed_interval, of_pairs, t_interval
 
 FIRST = "attention, gradient@jw2019"

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from tests.protocols.attention.by_hand import ADVERSARY, TAU, cell, frames
-from trueness.protocols.attention.correlation import PAIRS
-from trueness.protocols.attention.scores import scores
-from trueness.protocols.attention.summary import (
+from trueness.kinds.text.attention.correlation import PAIRS
+from trueness.kinds.text.attention.scores import scores
+from trueness.kinds.text.attention.summary import (
     abstentions,
     cells_of,
     correlations,

@@ -3,7 +3,7 @@
 import torch
 
 from tests.models.test_attentive import VOCABULARY, build
-from trueness.models.text_model import TextModel
+from trueness.kinds.text.models.text_model import TextModel
 
 
 def reader() -> TextModel:

@@ -8,8 +8,8 @@ from scipy.stats import binom
 
 from tests.models.test_attentive import VOCABULARY
 from tests.protocols.ground_truth.reader import reader
-from trueness.data import TextExample
-from trueness.explainers import TEXT_EXPLAINERS, explainer
+from trueness.explainers.contract import TEXT_EXPLAINERS, explainer
+from trueness.kinds.text.data.examples import TextExample
 from trueness.protocols.ground_truth.summary import PlantedCell, summarise
 from trueness.protocols.ground_truth.trial import marks_of, trial, usage
 
@@ -60,7 +60,7 @@ def test_an_explainer_that_returns_the_evidence_gets_everything():
 
 def test_marks_follow_parts_of_words():
     from tests.models.transformers import tokenizer
-    from trueness.models.transformer import Subwords
+    from trueness.kinds.text.models.transformer import Subwords
 
     example = TextExample(("a", "goodness", "film"), 1, evidence=(False, True, False))
     coder = Subwords(tokenizer(), 64)

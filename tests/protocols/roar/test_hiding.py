@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.test_attentive import VOCABULARY, build
-from trueness.data import TextExample
-from trueness.data.batches import EncodedSplit
-from trueness.data.coding import BEGIN, END, MASK, UNKNOWN
-from trueness.explainers import TEXT_EXPLAINERS, Random
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.simple import Random
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.coding import BEGIN, END, MASK, UNKNOWN
+from trueness.kinds.text.data.examples import TextExample
 from trueness.protocols.roar.hiding import Amount, accumulated, choose, hide, packed, unpacked
 
 

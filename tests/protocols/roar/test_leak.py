@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from trueness.data.batches import EncodedSplit
-from trueness.data.examples import TextExample
-from trueness.data.vocabulary import Vocabulary
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.protocols.roar.step import largest_class, mask_only
 
 

@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from tests.models.test_attentive import VOCABULARY, build, examples
-from trueness.data import TextDataset
-from trueness.data.batches import EncodedSplit
-from trueness.data.preparation import Preparation
-from trueness.explainers import TEXT_EXPLAINERS, Random
-from trueness.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.simple import Random
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.dataset import TextDataset
+from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
+from trueness.kinds.text.models.text_model import TextModel
 from trueness.models.evaluation import evaluate
-from trueness.models.text_model import TextModel
 from trueness.models.training import build as drawn
 from trueness.protocols.roar import companion, step
 from trueness.protocols.roar.companion import ReferenceValues, _ranges, inner_values, masked_training, measure

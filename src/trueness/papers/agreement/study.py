@@ -12,8 +12,7 @@ from pydantic import Field, model_validator
 
 from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
-from trueness.models import TEXT_MODELS
-from trueness.models.families import Family
+from trueness.kinds.text.models.families import TEXT_MODELS, Family
 from trueness.models.saved import recognise
 from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
 from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
@@ -91,7 +90,7 @@ def _plan_given(study: AgreementStudy, model: str, data: str) -> Task:
 
 
 def _machinery(study: AgreementStudy) -> dict[str, tuple[str, ...]]:
-    from trueness.explainers import TEXT_EXPLAINERS
+    from trueness.explainers.contract import TEXT_EXPLAINERS
 
     return {name: TEXT_EXPLAINERS[name].facts.machinery for name in study.explainers}
 
@@ -105,7 +104,7 @@ def _explanations(
     folder: Path | None = None,
 ) -> list[Task]:
     """All fast methods; then the slow ones, about fewer instances, beside them."""
-    from trueness.explainers import TEXT_EXPLAINERS
+    from trueness.explainers.contract import TEXT_EXPLAINERS
 
     facts = {name: TEXT_EXPLAINERS[name].facts for name in study.explainers}
     layers = family.attends == "layers"

@@ -32,10 +32,10 @@ def explained(
     import numpy as np
     import torch
 
-    from trueness.data.batches import EncodedSplit
-    from trueness.data.dataset import drawn_examples
-    from trueness.explainers import TEXT_EXPLAINERS
-    from trueness.models.pairs import joined
+    from trueness.explainers.contract import TEXT_EXPLAINERS
+    from trueness.kinds.text.data.batches import EncodedSplit
+    from trueness.kinds.text.data.dataset import drawn_examples
+    from trueness.kinds.text.models.pairs import joined
     from trueness.protocols.agreement.explaining import explain_all
 
     data = read_dataset(inputs["dataset"])

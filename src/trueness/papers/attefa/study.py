@@ -10,7 +10,7 @@ from pydantic import Field
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
-from trueness.models import TEXT_MODELS
+from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.models.recipes import Divergence
 from trueness.studies.model_tasks import read_model, training
 from trueness.studies.placed import Place, Placed
@@ -84,8 +84,8 @@ def plan(study: AttefaStudy) -> Task:
 @task("attefa/retrained", version=3)
 def retrained(inputs: Mapping[str, Stored], *, base: int, seeds: Sequence[int]) -> dict[str, Any]:
     """The base model on the test split, and how far the same training from other seeds is apart from it."""
+    from trueness.kinds.text.attention.twin_comparisons import Base
     from trueness.protocols.attefa.cell import RETRAINED
-    from trueness.protocols.attefa.comparisons import Base
 
     data = read_dataset(inputs["dataset"])
     first = Base(read_model(inputs["models"], base), data["test"])
@@ -107,8 +107,8 @@ def twins(
     divergence: Divergence,
 ) -> dict[str, Any]:
     """Twins of one base model, trained side by side: (seed, weight) each, no weight for divergence alone."""
-    from trueness.models.twins import train_twins
-    from trueness.protocols.attefa.comparisons import Base
+    from trueness.kinds.text.attention.twin_comparisons import Base
+    from trueness.kinds.text.models.twins import train_twins
 
     data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], base)
     common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": current_device()}
@@ -130,8 +130,8 @@ def guides(
     shape: Mapping[str, Any],
 ) -> dict[str, Any]:
     """An encoder without context under attention from outside: uniform, the base model's, a twin's, and its own."""
-    from trueness.models.twins import train_twins
-    from trueness.protocols.attefa.guided_training import guided
+    from trueness.kinds.text.attention.guided_training import guided
+    from trueness.kinds.text.models.twins import train_twins
 
     data, model = read_dataset(inputs["dataset"]), read_model(inputs["models"], base)
     common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": current_device()}
@@ -147,9 +147,9 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Place]]
 
     import pandas as pd
 
+    from trueness.kinds.text.attention.twin_comparisons import performance
     from trueness.papers.attefa.claims import claims
     from trueness.protocols.attefa.cell import LEARNED_MODEL, RETRAINED, UNIFORM_MODEL, TwinCell
-    from trueness.protocols.attefa.comparisons import performance
     from trueness.protocols.attefa.summary import summarise
 
     cells, records = [], []

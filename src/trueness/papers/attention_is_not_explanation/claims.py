@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from trueness.protocols.attention.cell import AttentionCell
+from trueness.kinds.text.attention.cell import AttentionCell
 from trueness.protocols.claim_helpers import GAIN, Finding, claim, decide, gains, shown, together
 from trueness.protocols.result import Claim
 from trueness.stats import Interval, within

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from trueness.engine import Stored, Task, task
-from trueness.models import TEXT_MODELS
+from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.models.recipes import RECIPES
 from trueness.studies.model_tasks import read_model, training
 from trueness.studies.placed import Place, Placed
@@ -85,8 +85,8 @@ def trial(
     examples: int,
 ) -> dict[str, Any]:
     """Correlation, permutation and adversarial attention of one model: one record per test instance."""
-    from trueness.data.dataset import drawn_examples
-    from trueness.protocols.attention.trial import Settings, attention_trial
+    from trueness.kinds.text.attention.trial import Settings, attention_trial
+    from trueness.kinds.text.data.dataset import drawn_examples
 
     data = read_dataset(inputs["dataset"])
     how = Settings(epsilon, tuple(epsilons), permutations, search_steps, examples)
@@ -98,7 +98,7 @@ def trial(
 @task("attention/seeds", version=2)
 def seeds(inputs: Mapping[str, list[Stored]]) -> dict[str, Any]:
     """How much explanations differ between seeds."""
-    from trueness.protocols.attention.correlation import seed_spread
+    from trueness.kinds.text.attention.correlation import seed_spread
 
     return {"spread": seed_spread([stored.read("tokens") for stored in inputs["trials"]])}
 
@@ -110,8 +110,8 @@ def summary(
     """Scores, tables, warnings and checked claims of the whole study."""
     import pandas as pd
 
+    from trueness.kinds.text.attention.summary import cells_of, summarise
     from trueness.papers.attention_is_not_explanation.claims import claims
-    from trueness.protocols.attention.summary import cells_of, summarise
 
     def joined(name: str, payload: str) -> Any:
         parts = [stored.read(payload).assign(**place) for stored, place in zip(inputs[name], at[name], strict=True)]

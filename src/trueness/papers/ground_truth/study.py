@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from trueness.data.planting import PLANTINGS
 from trueness.engine import Stored, Task, in_parts, task
 from trueness.engine.worker import current_device
 from trueness.errors import UserError
-from trueness.models import TEXT_MODELS
+from trueness.kinds.text.data.planting import PLANTINGS
+from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.models.recipes import RECIPES
 from trueness.studies.model_tasks import AnyModel, ModelsStudy, read_model, trained_models
 from trueness.studies.placed import Place, Placed
@@ -75,7 +75,7 @@ class GroundTruthStudy(ModelsStudy):
 
 def plan(study: GroundTruthStudy) -> Task:
     """Datasets, then evidence planted in them, then models, then a trial of each, then the summary."""
-    from trueness.models.rationale import RATIONALE_SETTINGS, check_rationale_shape  # loads torch
+    from trueness.kinds.text.models.rationale import RATIONALE_SETTINGS, check_rationale_shape  # loads torch
 
     made = Placed("trials")
     for name in study.datasets:
@@ -128,8 +128,8 @@ def planted(
     inputs: Mapping[str, Stored], *, planting: str, kept: float | None, vectors: str | Path | None, frozen: bool
 ) -> dict[str, Any]:
     """A dataset with labels drawn anew and evidence planted; `frozen` says that word vectors are not trained."""
-    from trueness.data.planting import bound, chosen, plant, reassignment
-    from trueness.data.splitting import with_splits
+    from trueness.kinds.text.data.planting import bound, chosen, plant, reassignment
+    from trueness.kinds.text.data.splitting import with_splits
 
     texts = with_splits(read_dataset(inputs["dataset"]))
     data = plant(texts, planting, kept=kept)
@@ -177,7 +177,7 @@ def rationales(
     shape: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Rationale models trained to rates of selection, and how well their selections fit the evidence."""
-    from trueness.models.rationale import train_rationales
+    from trueness.kinds.text.models.rationale import train_rationales
     from trueness.protocols.ground_truth.trial import trial as measure
 
     data = read_dataset(inputs["dataset"])

@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from trueness.boundary import exists
-from trueness.data.image_datasets import IMAGE_DATASETS, SIMILAR
-from trueness.data.text_datasets import unknown
 from trueness.engine import Stored, Task, task
-from trueness.explainers.images import IMAGE_EXPLAINERS
-from trueness.models.image_families import IMAGE_MODELS
+from trueness.kinds.image.data.datasets import IMAGE_DATASETS, SIMILAR
+from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.models.families import IMAGE_MODELS
+from trueness.kinds.text.data.datasets import unknown
 from trueness.papers.ground_truth_images import tasks
 from trueness.studies.placed import Place, Placed
 from trueness.studies.schema import RECORDED, Part, Ratio, Several, Study, known, refused
@@ -124,8 +124,8 @@ def plan(study: GroundTruthImagesStudy) -> Task:
 
 def _places(study: GroundTruthImagesStudy, dataset: str) -> Iterator[dict[str, Any]]:
     """What each run is about: the manipulation, the pair of classes, the chance to keep labels, the seed."""
-    from trueness.data.artefacts import ARTEFACTS
-    from trueness.data.manipulations import settings_of
+    from trueness.kinds.image.data.artefacts import ARTEFACTS
+    from trueness.kinds.image.data.manipulations import settings_of
 
     pairs: Sequence[Pair | None] = study.pairs_of(dataset) or [None]
     for name in study.manipulations:

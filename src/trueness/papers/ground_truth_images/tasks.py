@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.data.image_datasets import IMAGE_DATASETS, file_of
 from trueness.engine import Store, Stored, Task, task
 from trueness.engine.encoding import digest
 from trueness.engine.worker import current_device
-from trueness.explainers.images import IMAGE_EXPLAINERS
-from trueness.models.image_families import IMAGE_MODELS
+from trueness.kinds.image.data.datasets import IMAGE_DATASETS, file_of
+from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.models.families import IMAGE_MODELS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from trueness.data.image_batches import ImageSplit
-    from trueness.data.images import ImageDataset
-    from trueness.data.manipulations import Manipulation
+    from trueness.kinds.image.data.batches import ImageSplit
+    from trueness.kinds.image.data.images import ImageDataset
+    from trueness.kinds.image.data.manipulations import Manipulation
 
 SPLITS = ("train", "dev", "test")
 
@@ -36,7 +36,7 @@ def images(
     pictures: str = "",  # noqa: ARG001  # only to be part of the task's key
 ) -> dict[str, Any]:
     """All images in one size; `pictures` is the digest of those that a table names."""
-    from trueness.data.image_datasets import load_images
+    from trueness.kinds.image.data.datasets import load_images
 
     found = load_images(str(name or source), size)
     arrays = {f"{split}.{part}": value for split, some in found.splits.items() for part, value in vars(some).items()}
@@ -45,7 +45,7 @@ def images(
 
 def images_task(dataset: str, size: int) -> Task:
     """The task that reads a dataset, by its name or its file."""
-    from trueness.data.image_files import listed_pictures
+    from trueness.kinds.image.data.files import listed_pictures
 
     source = file_of(dataset)
     listed = [] if source is None else listed_pictures(source)
@@ -56,7 +56,7 @@ def images_task(dataset: str, size: int) -> Task:
 @functools.lru_cache(maxsize=1)
 def _read(path: Path, key: str) -> ImageDataset:
     """The images that a task left in a store: a worker reads them once for all its runs."""
-    from trueness.data.images import ImageDataset, Images
+    from trueness.kinds.image.data.images import ImageDataset, Images
 
     stored = Store.open(path).get(key)
     about, arrays = stored.read("about"), stored.read("pixels")
@@ -77,8 +77,8 @@ def planted(
     data: ImageDataset, manipulation: Manipulation, kept: float, seed: int, device: str, blank: Sequence[float]
 ) -> dict[str, ImageSplit]:
     """The splits with labels drawn anew, kept with a chance, in which images of class 1 show the artefact."""
-    from trueness.data.image_batches import ImageSplit
-    from trueness.data.images import Images
+    from trueness.kinds.image.data.batches import ImageSplit
+    from trueness.kinds.image.data.images import Images
 
     found = {}
     for number, name in enumerate(SPLITS):
@@ -113,9 +113,9 @@ def run(
     """
     import pandas as pd
 
-    from trueness.data.manipulations import made_of
-    from trueness.data.planting import bound, reassignment
-    from trueness.models.image_training import ImageRecipe, accuracy, train_images
+    from trueness.kinds.image.data.manipulations import made_of
+    from trueness.kinds.image.models.training import ImageRecipe, accuracy, train_images
+    from trueness.kinds.text.data.planting import bound, reassignment
     from trueness.protocols.ground_truth.trial import predictions, usage
 
     device, artefact = current_device(), made_of(manipulation)

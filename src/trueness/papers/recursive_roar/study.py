@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
 from trueness.engine import Task
-from trueness.explainers import TEXT_EXPLAINERS
-from trueness.models import TEXT_MODELS
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.papers.recursive_roar.tasks import all_hidden, companion, hidden, retrained, summary
 from trueness.protocols.roar.curves import BASELINE, MASKED
 from trueness.protocols.roar.removal import Order
@@ -125,7 +125,7 @@ def _chains(
 
 def _trained_before(study: RecursiveRoarStudy) -> list[str]:
     """The models that begin as a classifier."""
-    from trueness.models.pretrained import find_pretrained, is_classifier
+    from trueness.kinds.text.models.pretrained import find_pretrained, is_classifier
 
     names = [model for model in study.models if TEXT_MODELS[model].pretrained]
     return names if names and is_classifier(find_pretrained(study.pretrained)) else []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device, part_of_task
-from trueness.models import TEXT_MODELS
+from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.studies.model_tasks import read_model
 from trueness.studies.text_tasks import read_dataset, read_vectors
 
@@ -48,8 +48,8 @@ def hidden(
     unit: Unit,
 ) -> dict[str, Any]:
     """What is hidden first, by explanations of the models that saw everything; and how sparse those are."""
-    from trueness.data.folder import SPLITS
     from trueness.errors import Unsupported
+    from trueness.kinds.text.data.folder import SPLITS
     from trueness.protocols.roar.hiding import RANKS, SHARES, Amount, accumulated
     from trueness.protocols.roar.step import Coded, Trained, hide_next, method_of, nothing
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness.data.places import AnySplit
 from trueness.errors import Unsupported
-from trueness.explainers import Explainer, Target
+from trueness.explainers.contract import Explainer, Target
 from trueness.explainers.masking import MaskingExplainer, explain_together
 from trueness.models.network import Network, check_outputs, inspecting
 from trueness.stats.undefined import Bools, Floats

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import pandas as pd
 
+from trueness.kinds.text.attention.correlation import null_deviation
+from trueness.kinds.text.attention.scores import NULL_BAND
+from trueness.kinds.text.attention.summary import NEARLY_ALL
 from trueness.protocols.agreement.cell import DRAW, SEED, AgreementCell
 from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records
-from trueness.protocols.attention.correlation import null_deviation
-from trueness.protocols.attention.scores import NULL_BAND
-from trueness.protocols.attention.summary import NEARLY_ALL
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 from trueness.protocols.scoring import ACCURACY, Cell, Quantity, of_each
 from trueness.stats import t_interval

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from trueness.data.batches import EncodedSplit
-from trueness.data.coding import Coder
-from trueness.data.dataset import drawn
-from trueness.data.examples import TextExample
 from trueness.data.places import AnySplit
-from trueness.explainers import TEXT_EXPLAINERS
-from trueness.models.classifier import Classifier
+from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.coding import Coder
+from trueness.kinds.text.data.dataset import drawn
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.models.classifier import Classifier
 from trueness.models.network import Network, check_outputs, inspecting
 from trueness.protocols.agreement.explaining import Explained, explain_all
 from trueness.protocols.ground_truth.summary import LEVEL, PLANTED

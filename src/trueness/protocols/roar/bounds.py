@@ -14,9 +14,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.data.batches import Batch
-from trueness.explainers import Target
+from trueness.explainers.contract import Target
 from trueness.explainers.text import target_class
+from trueness.kinds.text.data.batches import Batch
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.packing import in_batches
 from trueness.stats.undefined import Floats

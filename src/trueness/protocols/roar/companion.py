@@ -17,10 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trueness.data.batches import EncodedSplit
-from trueness.data.dataset import TextDataset
 from trueness.errors import Unsupported
-from trueness.explainers import Random, Target
+from trueness.explainers.contract import Target
+from trueness.explainers.simple import Random
+from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.data.dataset import TextDataset
 from trueness.models.evaluation import evaluate
 from trueness.models.network import TextNetwork, inspecting
 from trueness.models.training import SplitView

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from trueness.data.places import AnySplit
-from trueness.explainers import Explainer, Target
+from trueness.explainers.contract import Explainer, Target
 from trueness.models.network import Network
 from trueness.stats.undefined import Floats
 

@@ -10,8 +10,8 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from trueness.data.vectors import VectorDataset, Vectors
-from trueness.models.linear import LinearModel
+from trueness.kinds.vector.linear import LinearModel
+from trueness.kinds.vector.vectors import VectorDataset, Vectors
 
 Order = Literal["recursive", "plain"]
 """Explained again after every step, or once."""

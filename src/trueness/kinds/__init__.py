@@ -1,0 +1,1 @@
+"""What sort of input a model reads: one folder a kind, and the only place that knows it."""

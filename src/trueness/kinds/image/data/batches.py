@@ -1,0 +1,245 @@
+"""Images on a device, behind the same questions as texts: which places there are, and what is seen with some hidden.
+
+A place is a square cell of pixels, by default one pixel. A hidden place shows the blank colour.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from trueness.errors import UserError
+from trueness.kinds.image.data.images import Images
+from trueness.kinds.image.data.manipulations import Manipulation
+
+BLANK = (0.485, 0.456, 0.406)
+"""The mean colour of ImageNet's photographs: what most networks for images take as zero."""
+_BACKGROUND = 64
+_AT_ONCE = 1 << 24  # pixels that a GPU makes at once
+
+
+@dataclass(frozen=True)
+class ImageBatch:
+    """Some images as tensors."""
+
+    pixels: Tensor
+    """(images, 3, height, width), from 0 to 1."""
+    labels: Tensor
+    numbers: Tensor
+    """(images,) of each image its number in the split: what is drawn for it depends on nothing else."""
+    background: Tensor
+    """(some, 3, height, width) other images of the split."""
+    blank: Tensor
+    """(3,) what a hidden place shows."""
+    cell: int = 1
+    """The side of a place in pixels."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of places."""
+        height, width = self.pixels.shape[2:]
+        return height // self.cell, width // self.cell
+
+    @property
+    def mask(self) -> Tensor:
+        """(images, places) true at explainable places: all of them."""
+        rows, columns = self.grid
+        return torch.ones((len(self), rows * columns), dtype=torch.bool, device=self.pixels.device)
+
+    def rows(self, index: Tensor) -> ImageBatch:
+        """Some of the images, in the order given, repeats allowed."""
+        return replace(self, pixels=self.pixels[index], labels=self.labels[index], numbers=self.numbers[index])
+
+    def between(self, begin: int, end: int) -> ImageBatch:
+        """Neighbouring images, without a copy."""
+        some = slice(begin, end)
+        return replace(self, pixels=self.pixels[some], labels=self.labels[some], numbers=self.numbers[some])
+
+    def masked(self, where: Tensor) -> ImageBatch:
+        """The same with the places (images, places) at `where` hidden."""
+        hidden = self.over_pixels(where)[:, None]
+        return replace(self, pixels=torch.where(hidden, self.blank[:, None, None], self.pixels))
+
+    def over_pixels(self, of_places: Tensor) -> Tensor:
+        """(images, height, width) from (images, places): every pixel has what its place has."""
+        laid_out = of_places.view(len(of_places), *self.grid)
+        if self.cell == 1:
+            return laid_out
+        return laid_out.repeat_interleave(self.cell, dim=1).repeat_interleave(self.cell, dim=2)
+
+    def of_places(self, of_pixels: Tensor) -> Tensor:
+        """(images, places) from (images, height, width): the sum over the pixels of a place."""
+        if self.cell == 1:
+            return of_pixels.flatten(1)
+        return (functional.avg_pool2d(of_pixels[:, None], self.cell) * self.cell**2).flatten(1)
+
+
+class ImageSplit:
+    """Images on a device, ready to be batched; answers the questions that an `EncodedSplit` of texts answers.
+
+    With a `manipulation`, images of class 1 show it: made when they are asked for, always alike for the same image.
+    """
+
+    def __init__(
+        self,
+        images: Images,
+        device: str | torch.device = "cpu",
+        *,
+        cell: int = 1,
+        manipulation: Manipulation | None = None,
+        seed: int = 0,
+        blank: Sequence[float] = BLANK,
+    ) -> None:
+        self.device = torch.device(device)
+        self._pixels = torch.from_numpy(images.pixels).to(self.device).permute(0, 3, 1, 2)
+        self.labels = torch.from_numpy(images.labels).to(self.device)
+        self._image_numbers = torch.arange(len(images), device=self.device)
+        self._planted_rows = images.labels == 1  # on the host: which images to change is known without the device
+        self._manipulation, self._seed, self.cell = manipulation, seed, cell
+        self._blank = torch.tensor(blank, device=self.device)
+        self._hidden_places: Tensor | None = None
+        self._outline_alone = False
+        height, width = self._pixels.shape[2:]
+        if height % cell or width % cell:
+            raise UserError(f"Images of {height} by {width} pixels cannot be cut into places of {cell} by {cell}.")
+        self.places = (height // cell) * (width // cell)
+        self._background: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many places each image has."""
+        return np.full(len(self), self.places, dtype=np.int64)
+
+    @property
+    def tokens(self) -> int:
+        """Places of all images."""
+        return len(self) * self.places
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the images are in a GPU's memory."""
+        return self.device.type == "cuda"
+
+    @property
+    def maskable(self) -> Tensor:
+        """(tokens,) which places may be hidden: all."""
+        return torch.ones(self.tokens, dtype=torch.bool, device=self.device)
+
+    def addresses(self, rows: npt.NDArray[np.intp], width: int) -> Tensor:
+        """(rows, width): the number that each place has among all places of the split."""
+        first = torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device) * self.places
+        return first[:, None] + torch.arange(width, device=self.device)
+
+    def hidden(self, where: Tensor) -> ImageSplit:
+        """The same images with some places hidden: (tokens,) truth values, numbered as in `addresses`."""
+        other = copy.copy(self)
+        other._hidden_places = where.to(self.device).view(len(self), self.places)
+        return other
+
+    def outline(self, where: Tensor) -> ImageSplit:
+        """Only which places are hidden: white there, black elsewhere."""
+        other = self.hidden(where)
+        other._outline_alone = True
+        return other
+
+    def only(self, rows: npt.ArrayLike) -> ImageSplit:
+        """Some images alone, with the numbers and the background that they have here."""
+        other = copy.copy(self)
+        other._background = self.background
+        index = self._index(rows)
+        other._pixels, other.labels, other._image_numbers = (
+            self._pixels[index],
+            self.labels[index],
+            self._image_numbers[index],
+        )
+        other._planted_rows = self._planted_rows[np.asarray(rows, dtype=np.int64)]
+        other._hidden_places = None if self._hidden_places is None else self._hidden_places[index]
+        return other
+
+    def labelled(self, labels: npt.ArrayLike) -> ImageSplit:
+        """The same images under other labels; what they show stays."""
+        other = copy.copy(self)
+        other._background = self.background
+        other._pixels, other._manipulation = self._shown(np.arange(len(self))), None
+        other.labels = torch.as_tensor(np.asarray(labels, dtype=np.int64), device=self.device)
+        return other
+
+    @property
+    def background(self) -> Tensor:
+        """(some, 3, height, width) images spread over the split, as they are shown."""
+        if self._background is None:
+            rows = np.unique(np.linspace(0, len(self) - 1, min(_BACKGROUND, len(self))).astype(np.int64))
+            self._background = self._shown(rows)
+        return self._background
+
+    def _shown(self, rows: npt.NDArray[np.int64]) -> Tensor:
+        """(images, 3, height, width) with what is planted, nothing hidden."""
+        index = self._index(rows)
+        pixels = self._pixels[index]
+        found = pixels.float() / 255 if pixels.dtype == torch.uint8 else pixels
+        changed = np.flatnonzero(self._planted_rows[rows])
+        if self._manipulation is None or not len(changed):
+            return found
+        where = self._index(changed)
+        made = self._manipulation.apply(found[where], self._image_numbers[index[where]], self._seed)
+        return found.index_copy(0, where, made)
+
+    def _index(self, rows: npt.ArrayLike) -> Tensor:
+        made = torch.from_numpy(np.asarray(rows, dtype=np.int64))
+        # Only from pinned memory does a GPU take it without finishing first what it is at.
+        return made.pin_memory().to(self.device, non_blocking=True) if self.on_gpu else made.to(self.device)
+
+    def batch(self, rows: npt.ArrayLike) -> ImageBatch:
+        """The images of those numbers."""
+        chosen = np.asarray(rows, dtype=np.int64)
+        index = self._index(chosen)
+        if self._outline_alone:
+            pixels = torch.zeros_like(self._pixels[index], dtype=torch.float32)
+        else:
+            pixels = self._shown(chosen)
+        made = ImageBatch(
+            pixels, self.labels[index], self._image_numbers[index], self.background, self._blank, self.cell
+        )
+        if self._hidden_places is None:
+            return made
+        shown = replace(made, blank=torch.ones_like(self._blank)) if self._outline_alone else made
+        return replace(shown.masked(self._hidden_places[index]), blank=self._blank)
+
+    def batches(self, pieces: Sequence[npt.NDArray[np.intp]]) -> Iterator[ImageBatch]:
+        """The images of the numbers in each piece; a GPU makes several pieces at once, which asks less of it."""
+        size = max([1, *(len(piece) for piece in pieces)]) * self.places * self.cell**2
+        together = max(1, _AT_ONCE // size) if self.on_gpu else 1
+        for begin in range(0, len(pieces), together):
+            some = pieces[begin : begin + together]
+            whole = self.batch(np.concatenate(some))
+            for end, piece in zip(np.cumsum([len(piece) for piece in some]).tolist(), some, strict=True):
+                yield whole.between(end - len(piece), end)
+
+    def in_order(self, max_tokens: int = 1 << 22) -> Iterator[tuple[npt.NDArray[np.intp], ImageBatch]]:
+        """Batches with the numbers of their images, of at most so many places, and one image at least."""
+        size = max(1, min(512, max_tokens // self.places))
+        for begin in range(0, len(self), size):
+            rows = np.arange(begin, min(begin + size, len(self)), dtype=np.intp)
+            yield rows, self.batch(rows)
+
+    def to_explain(self) -> Iterator[tuple[npt.NDArray[np.intp], ImageBatch]]:
+        """The same in smaller batches: an explanation takes more memory than a look."""
+        return self.in_order(self.places * (64 if self.on_gpu else 16))
+
+    def shuffled(self, size: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
+        """Numbers of images in random order, so many at a time."""
+        order = rng.permutation(len(self))
+        return [order[begin : begin + size] for begin in range(0, len(order), size)]

@@ -1,0 +1,1 @@
+"""Texts, words and where they come from."""

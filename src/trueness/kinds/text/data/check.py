@@ -1,0 +1,123 @@
+"""A look at a dataset before any work starts: sizes, classes, lengths, duplicates, leakage, bad rows."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from trueness.boundary import exists
+from trueness.data.columns import Columns
+from trueness.kinds.text.data.dataset import TextDataset
+from trueness.kinds.text.data.datasets import TEXT_DATASETS, load_text, refuse_columns, unknown
+from trueness.kinds.text.data.examples import RawExample
+from trueness.kinds.text.data.folder import checked, find_splits, open_rows
+from trueness.kinds.vector.vectors import VECTOR_DATASETS, VectorDataset
+
+_Rows = list[tuple[int, RawExample]]
+"""Examples with the numbers of their rows."""
+
+
+def check_dataset(source: str, *, root: str | Path | None = None, columns: Columns | None = None) -> dict[str, Any]:
+    """What is in the dataset of that name, file or folder; see `docs/data.md` for the fields.
+
+    The columns of files are guessed unless they are said.
+    """
+    if source in VECTOR_DATASETS or source in TEXT_DATASETS:
+        refuse_columns(source, columns)
+    if source in VECTOR_DATASETS:
+        return _check_vectors(source)
+    if source in TEXT_DATASETS:
+        return _check_prepared(load_text(source, root=root))
+    path = Path(source)
+    if not exists(path):
+        raise unknown(source, [*VECTOR_DATASETS, *TEXT_DATASETS])
+    return _check_text(source, find_splits(path), columns)
+
+
+def _check_vectors(name: str) -> dict[str, Any]:
+    dataset: VectorDataset = VECTOR_DATASETS[name](0)
+    splits = {
+        split: {"rows": len(part), "classes": _counts(part.labels.tolist()), "features": dataset.width}
+        for split, part in (("train", dataset.train), ("test", dataset.test))
+    }
+    return {"dataset": name, "usable": True, "splits": splits, "evidence": int(dataset.evidence.sum())}
+
+
+def _counts(labels: list[Any]) -> dict[str, int]:
+    return {str(label): count for label, count in sorted(Counter(labels).items(), key=lambda item: str(item[0]))}
+
+
+def _check_prepared(dataset: TextDataset) -> dict[str, Any]:
+    rows: dict[str, _Rows] = {split: [] for split in dataset.splits}
+    for split, part in dataset.splits.items():
+        for number, one in enumerate(part, start=1):
+            other = None if one.tokens_b is None else " ".join(one.tokens_b)
+            rows[split].append((number, RawExample(" ".join(one.tokens), dataset.classes[one.label], other)))
+    return {
+        "dataset": dataset.name,
+        "usable": True,
+        "splits": {split: _describe(part) for split, part in rows.items()},
+        "vocabulary": len(dataset.vocabulary),
+        "notes": list(dataset.notes),
+        "leakage": _leakage(rows),
+    }
+
+
+def _check_text(source: str, files: dict[str, Path], columns: Columns | None) -> dict[str, Any]:
+    rows: dict[str, _Rows] = {}
+    bad: list[dict[str, Any]] = []
+    splits = {}
+    notes: dict[str, None] = {}
+    for split, file in files.items():
+        rows[split], opened = [], open_rows(file, columns)
+        notes |= dict.fromkeys(opened.notes)
+        for number, row in checked(opened):
+            if isinstance(row, str):
+                bad.append({"file": file.name, "row": number, "problem": row})
+            else:
+                rows[split].append((number, row))
+        splits[split] = {"file": file.name, **_describe(rows[split])}
+    labels = {split: {str(row.label) for _, row in part} for split, part in rows.items()}
+    train = labels.pop("train", set())
+    unseen = {split: sorted(found - train) for split, found in labels.items() if train and found - train}
+    empty = [split for split, part in rows.items() if not part]
+    return {
+        "dataset": source,
+        "usable": not bad and not empty and not unseen,
+        "splits": splits,
+        "notes": list(notes),
+        "empty_splits": empty,
+        "classes_not_in_train": unseen,
+        "leakage": _leakage(rows),
+        "bad_rows": bad,
+    }
+
+
+def _describe(rows: _Rows) -> dict[str, Any]:
+    lengths = [len(row.text.split()) for _, row in rows]
+    labels: dict[tuple[str, str | None], set[Any]] = {}
+    for _, row in rows:
+        labels.setdefault((row.text, row.text_b), set()).add(row.label)
+    return {
+        "rows": len(rows),
+        "pairs": sum(row.text_b is not None for _, row in rows),
+        "classes": _counts([row.label for _, row in rows]),
+        "words": {"fewest": min(lengths), "median": statistics.median(lengths), "most": max(lengths)} if rows else None,
+        "duplicates": len(rows) - len(labels),
+        "multiline": [number for number, row in rows if "\n" in row.text],
+        "contradictory": sum(len(found) > 1 for found in labels.values()),
+    }
+
+
+def _leakage(rows: dict[str, _Rows]) -> list[dict[str, Any]]:
+    """Rows of a later split whose text is also in an earlier one."""
+    texts = {split: {(row.text, row.text_b) for _, row in part} for split, part in rows.items()}
+    found = []
+    for first, second in itertools.combinations(rows, 2):
+        shared = [number for number, row in rows[second] if (row.text, row.text_b) in texts[first]]
+        if shared:
+            found.append({"from": first, "into": second, "rows": len(shared), "first_rows": shared[:5]})
+    return found

@@ -1,0 +1,1 @@
+"""Methods that only models of texts have."""

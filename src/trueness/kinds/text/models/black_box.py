@@ -1,0 +1,222 @@
+"""A model that is only a function: from texts to the probabilities of its classes."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from trueness.boundary import calling, first_line, quoted
+from trueness.errors import Unsupported, UserError
+from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.data.coding import BEGIN, END, MASK, PAD, SPECIAL, Coded
+from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.models.classifier import Classifier
+from trueness.models.network import Prediction, TextNetwork
+from trueness.registry import Registry
+
+Probabilities = npt.NDArray[np.float64]
+SMALLEST = 1e-12
+"""Probabilities are no smaller, so that their logarithms are finite."""
+_PROBE = ("a", "a few words", "")
+_AT_ONCE = 256
+_REMEMBERED = 1 << 18
+_HIDDEN = frozenset((PAD, BEGIN, END, MASK))
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A function from texts to probabilities, what it is called, and its classes where it says them."""
+
+    name: str
+    function: Callable[[list[str]], Any]
+    classes: tuple[str, ...] | None = None
+
+    def __call__(self, texts: Sequence[str]) -> Probabilities:
+        """(texts, classes); UserError where that is not what the function returns."""
+        empty = "" if all(texts) else ", one of them empty"
+        with calling(f"{self.name}, asked about {len(texts)} texts{empty},", self.function):
+            found = self.function(list(texts))
+        try:
+            array = np.asarray(found.detach().cpu() if isinstance(found, Tensor) else found, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise self._wrong(f"an object of type {type(found).__name__}", len(texts)) from error
+        if array.ndim != 2 or len(array) != len(texts):
+            raise self._wrong(f"an array of shape {array.shape}", len(texts))
+        if array.shape[1] < 2 or (self.classes is not None and array.shape[1] != len(self.classes)):
+            wanted = "two or more" if self.classes is None else f"{len(self.classes)} ({', '.join(self.classes)})"
+            raise UserError(f"{self.name} returned probabilities of {array.shape[1]} classes instead of {wanted}.")
+        bad = ~np.isfinite(array) | (array < 0) | (array > 1)
+        if bad.any():
+            raise UserError(f"{self.name} returned {array[bad][0]}, which is no probability from 0 to 1.")
+        sums = array.sum(axis=1)
+        if np.abs(sums - 1).max(initial=0) > 1e-3:
+            worst = sums[np.abs(sums - 1).argmax()]
+            raise UserError(f"{self.name} returned probabilities of a text that sum to {worst:.6g}, not to 1.")
+        return array
+
+    def _wrong(self, found: str, texts: int) -> UserError:
+        return UserError(f"{self.name} returned {found} for {texts} texts instead of a row of probabilities for each.")
+
+
+def as_predictor(thing: Any, name: str) -> Predictor:
+    """A function of a list of texts, or an object or class with `predict_proba`; UserError for anything else."""
+    made = thing
+    if isinstance(thing, type):
+        try:
+            inspect.signature(thing).bind()
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{name} is a class that needs arguments: give an object of it.") from error
+        with calling(name, thing):
+            made = thing()
+    function = getattr(made, "predict_proba", made)
+    if not callable(function):
+        raise UserError(f"{name} is no model: give a function of a list of texts, or an object with predict_proba.")
+    try:
+        inspect.signature(function).bind([])
+    except TypeError as error:
+        raise UserError(f"{name} must take one argument, a list of texts ({first_line(error)}).") from error
+    except ValueError:
+        pass  # some built in another language have no signature
+    classes = getattr(made, "classes", None)
+    return Predictor(name, function, _names(getattr(made, "classes_", None) if classes is None else classes, name))
+
+
+def _names(classes: Any, name: str) -> tuple[str, ...] | None:
+    if classes is None:
+        return None
+    given = [] if isinstance(classes, str) else [str(one) for one in classes]
+    if len(given) < 2 or len(set(given)) != len(given):
+        raise UserError(f"The classes of {name} are two or more different names, not {quoted(classes)}.")
+    return tuple(given)
+
+
+BLACK_BOXES: Registry[Predictor] = Registry("black box", adapt=as_predictor)
+"""Functions by their address; `reference` gives the name that a task may carry."""
+
+
+def load_black_box(reference: str | Callable[..., Any], classes: Sequence[str] | None = None) -> BlackBox:
+    """A classifier from a function `predict(texts) -> probabilities`, or an object with `predict_proba`.
+
+    Given is the thing itself or its address, `mine.py:predict` or `package.module:name`. The `classes` are named here,
+    by an attribute `classes` (of scikit-learn, `classes_`), or numbered. It is tried out on three short texts, one of
+    them empty; UserError where it fails or returns anything but probabilities.
+    """
+    if isinstance(reference, str):
+        if reference not in BLACK_BOXES:
+            raise UserError(f"{reference!r} names no function: write path/to/file.py:name or package.module:name.")
+        found = BLACK_BOXES[reference]
+    else:
+        found = as_predictor(reference, str(getattr(reference, "__name__", type(reference).__name__)))
+    if classes is not None:
+        found = Predictor(found.name, found.function, _names(classes, found.name))
+    probe = found(_PROBE)
+    again = np.concatenate([found([text]) for text in _PROBE])
+    names = found.classes or tuple(map(str, range(probe.shape[1])))
+    change = float(np.abs(probe - again).max())
+    note = f"{found.name} gives a text other probabilities when asked again or alone, by up to {change:.2g}"
+    network = BlackBoxNetwork(Predictor(found.name, found.function, names))
+    return BlackBox(network.eval(), network.coder, names, notes=(note,) if change > 1e-3 else ())
+
+
+class WordCoder:
+    """Codes every word by a number that follows from the word alone, and remembers which word it was."""
+
+    pad, mask_token = PAD, MASK
+
+    def __init__(self) -> None:
+        self.words: dict[int, str] = {}
+
+    def number(self, word: str) -> int:
+        """A digest of 62 bits, beyond the numbers of special tokens."""
+        digest = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest())
+        number = len(SPECIAL) + digest % (2**62 - len(SPECIAL))
+        self.words[number] = word
+        return number
+
+    def code(self, example: TextExample) -> Coded:
+        """Begin, the words, end."""
+        if example.tokens_b is not None:
+            raise UserError("A function of texts reads one text, not pairs.")
+        return Coded([BEGIN, *map(self.number, example.tokens), END])
+
+    def text(self, numbers: Sequence[int]) -> str:
+        """The words of some numbers between single spaces; what is hidden is left out."""
+        return " ".join(self.words[number] for number in numbers if number not in _HIDDEN)
+
+
+class BlackBoxNetwork(TextNetwork):
+    """Asks a function for the probabilities of texts, each of them once; its logits are their logarithms."""
+
+    differentiable = False
+
+    def __init__(self, predictor: Predictor) -> None:
+        super().__init__()
+        self.predictor, self.coder = predictor, WordCoder()
+        self.shape = {"classes": len(predictor.classes or ())}
+        # It holds no vectors; what asks for the device and the precision of a network looks here.
+        self.embedding = nn.Embedding(1, 1, padding_idx=PAD, dtype=torch.float64).requires_grad_(False)
+        self._said: dict[bytes, Probabilities] = {}
+
+    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # the same for all
+        """A word and its numbers."""
+        return 16
+
+    def embed(self, batch: Batch) -> Tensor:  # noqa: ARG002  # there is nothing to embed with
+        """A function has no embeddings: Unsupported."""
+        self._refuse()
+
+    def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
+        """Predict; there is no attention and there are no states."""
+        if embeddings is not None or attention is not None:
+            self._refuse()
+        if batch.other is not None:
+            raise UserError("A function of texts reads one text, not pairs.")
+        found = self.probabilities([self.coder.text(row) for row in batch.tokens.tolist()])
+        logits = torch.from_numpy(np.log(found.clip(SMALLEST, 1))).to(self.embedding.weight.device)
+        return Prediction(logits, logits.new_zeros(0), logits.new_zeros(0))
+
+    def probabilities(self, texts: Sequence[str]) -> Probabilities:
+        """(texts, classes); a text that was asked before is answered from memory."""
+        keys = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts]
+        known = {key: self._said[key] for key in keys if key in self._said}
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        asked = list(new)
+        for begin in range(0, len(asked), _AT_ONCE):
+            part = asked[begin : begin + _AT_ONCE]
+            known |= zip(part, self.predictor([new[key] for key in part]), strict=True)
+        if len(self._said) + len(new) > _REMEMBERED:
+            self._said.clear()
+        self._said |= {key: known[key] for key in asked[:_REMEMBERED]}
+        return np.stack([known[key] for key in keys])
+
+    def _refuse(self) -> NoReturn:
+        raise Unsupported(f"{self.predictor.name} is a function: it has no embeddings, attention or gradients.")
+
+
+@dataclass(frozen=True)
+class BlackBox(Classifier):
+    """A function as a classifier; its words stand between spaces, and hidden ones are left out of the text."""
+
+    network: BlackBoxNetwork = field(repr=False)
+    coder: WordCoder = field(repr=False)
+
+    def known(self, example: TextExample) -> tuple[bool, ...]:
+        """What a function makes of a word is not known: each counts as known."""
+        return (True,) * len(example.tokens)
+
+    def unusual(self, example: TextExample) -> str:  # noqa: ARG002  # nothing is known of its training
+        """Nothing."""
+        return ""
+
+    def save(self, folder: str | Path) -> Path:
+        """A function is not kept: UserError."""
+        raise UserError(f"{self.network.predictor.name} is a function, not a model that could be saved to {folder}.")

@@ -1,0 +1,292 @@
+"""Families of text classifiers: what is known of each kind of model, and how it is trained, kept and loaded."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from trueness.errors import UserError
+from trueness.plugins import told_by
+from trueness.registry import Registry
+
+if TYPE_CHECKING:
+    from trueness.engine import Stored
+    from trueness.kinds.text.data.dataset import TextDataset
+    from trueness.kinds.text.models.classifier import Classifier
+    from trueness.kinds.text.models.text_model import TextModel
+    from trueness.models.network import Attends, TextNetwork
+    from trueness.models.recipes import Recipe
+    from trueness.models.training import SplitView
+
+
+class Family:
+    """A kind of text classifier: its facts, and four verbs (train, pack and read, load; a classifier saves itself)."""
+
+    name: str
+    attends: Attends = "none"
+    pretrained = False
+    """Whether it is fine-tuned from a folder, one seed at a time."""
+    uniform: str | None = None
+    """The family that differs by equal attention weights."""
+    built_in = False
+    settings: Sequence[str] = ()
+    """What of its shape a study file may set."""
+
+    def train(self, data: TextDataset, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
+        """One classifier per seed, each as it was after its best epoch; all of them read texts alike.
+
+        Asked for are `recipe`, `device`, word `vectors`, the folder `pretrained`; `views`, for each seed how its model
+        sees the splits, for example with tokens masked; `states`, folders in which an interrupted training can go on;
+        and what changes the shape of the model.
+        """
+        raise NotImplementedError
+
+    def check_shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> None:
+        """Refuse changes that leave no network of this family, before any work starts."""
+
+    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
+        """The payloads that keep classifiers, by their seed, in a store."""
+        raise NotImplementedError
+
+    def read(self, stored: Stored, seed: int, device: str) -> Classifier:
+        """The classifier of a seed, from what `pack` gave."""
+        raise NotImplementedError
+
+    def recognises(self, config: Mapping[str, Any]) -> bool:
+        """Whether a folder with this config.json is one of this family's."""
+        return config.get("family") == self.name
+
+    def load(self, folder: Path, config: Mapping[str, Any], device: str) -> Classifier:
+        """The classifier that was saved in a folder; nothing in it is executed."""
+        raise NotImplementedError
+
+
+class NetworkFamily(Family):
+    """Networks of one class (vocabulary, classes, shape), trained from scratch by our loop."""
+
+    def __init__(self, name: str, network: type[TextNetwork]) -> None:
+        self.name, self._network, self.attends = name, network, network.attends
+        self._signature = inspect.signature(network)
+        self.settings = [name for name in self._signature.parameters if name not in ("vocabulary", "classes")]
+
+    def make(self, data: TextDataset, recipe: Recipe, changes: Mapping[str, Any]) -> TextNetwork:
+        """A fresh network for a dataset; of the recipe's shape it takes what it has a name for."""
+        if data.pairs and self._network.pairs is False:
+            raise UserError(f"{data.name} has pairs of texts, and {self.name} reads one: declare pairs = True if not.")
+        shape = self._shape(recipe, changes)
+        return self.build(vocabulary=len(data.vocabulary), classes=len(data.classes), **shape)
+
+    def _shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> dict[str, Any]:
+        shape = {name: value for name, value in recipe.shape.items() if name in self.settings} | dict(changes)
+        try:
+            self._signature.bind(vocabulary=1, classes=2, **shape)
+        except TypeError as error:
+            raise UserError(f"{self.name} takes other arguments, see trueness.models.network: {error}.") from error
+        return shape
+
+    def check_shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> None:
+        """By the arguments that its network takes."""
+        self._shape(recipe, changes)
+
+    def build(self, **shape: Any) -> TextNetwork:
+        """A fresh network of that shape."""
+        from torch import nn
+
+        network = self._network(**shape)
+        if not isinstance(getattr(network, "embedding", None), nn.Embedding):
+            raise UserError(f"{self.name} has no embedding: set self.embedding = nn.Embedding(...) in its __init__.")
+        network.family, network.shape = self.name, shape
+        return network
+
+    def train(self, data: TextDataset, seeds: Sequence[int], **how: Any) -> Sequence[TextModel]:
+        """See `train_networks` for what can be said."""
+        from trueness.models.training import train_networks
+
+        if how.pop("pretrained", None) is not None:
+            raise UserError(f"{self.name} is trained from scratch: leave out pretrained.")
+        return train_networks(self.make, data, seeds, **how)
+
+    def pack(self, models: Mapping[str, TextModel]) -> dict[str, Any]:
+        """All but the weights as JSON, and the weights of all seeds."""
+        return {
+            "models": {seed: model.config() for seed, model in models.items()},
+            "weights": {
+                f"{seed} {name}": tensor.numpy()
+                for seed, model in models.items()
+                for name, tensor in model.weights().items()
+            },
+        }
+
+    def read(self, stored: Stored, seed: int, device: str) -> TextModel:
+        """One of the models that were packed together."""
+        import torch
+
+        from trueness.engine.payload import under
+        from trueness.kinds.text.models.text_model import assemble
+
+        weights = {name: torch.from_numpy(array) for name, array in under(f"{seed} ", stored.read("weights")).items()}
+        config = stored.read("models")[str(seed)]
+        return assemble(self.build, config, weights, device, f"{stored.key}, seed {seed}")
+
+    def load(self, folder: Path, config: Mapping[str, Any], device: str) -> TextModel:
+        """From config.json and weights.safetensors."""
+        from trueness.kinds.text.models.text_model import assemble, read_weights
+
+        return assemble(self.build, config, read_weights(folder), device, folder)
+
+
+class AttentiveFamily(NetworkFamily):
+    """Attentive classifiers with one encoder and one kind of attention."""
+
+    built_in = True
+    settings = ("embedding", "hidden", "activation", "normaliser")
+
+    def __init__(self, encoder: str, attention: str) -> None:
+        self.name, self.uniform = f"{encoder}-{attention}", f"{encoder}-uniform"
+        self.attends = cast("Attends", attention) if attention in ("uniform", "frozen") else "one"
+        self._parts = {"encoder": encoder, "attention": attention}
+
+    def make(self, data: TextDataset, recipe: Recipe, changes: Mapping[str, Any]) -> TextNetwork:
+        """A fresh network for a dataset under a recipe."""
+        from dataclasses import asdict
+
+        from trueness.kinds.text.models.attentive import check_settable
+        from trueness.models.training import attentive_config
+
+        check_settable(changes)
+        return self.build(**asdict(attentive_config(data, recipe, **self._parts, **changes)))
+
+    def check_shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> None:
+        """By the smallest network of that shape."""
+        from trueness.kinds.text.data.coding import SPECIAL
+        from trueness.kinds.text.models.attentive import AttentiveConfig, check_settable
+
+        check_settable(changes)
+        shape: dict[str, Any] = {"vocabulary": len(SPECIAL), "classes": 2, **recipe.shape, **self._parts, **changes}
+        AttentiveConfig(**shape)
+
+    def build(self, **shape: Any) -> TextNetwork:
+        """A fresh network of that shape, which says its encoder and attention itself."""
+        from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
+
+        return AttentiveClassifier(AttentiveConfig(**shape))
+
+
+class TransformerFamily(Family):
+    """Hugging Face transformers, fine-tuned from a folder."""
+
+    name = "transformer"
+    attends = "layers"
+    pretrained = built_in = True
+
+    def train(
+        self,
+        data: TextDataset,
+        seeds: Sequence[int],
+        *,
+        recipe: Any = None,
+        device: str = "cpu",
+        vectors: Any = None,  # noqa: ARG002  # it has its own
+        pretrained: str | Path | None = None,
+        views: Sequence[SplitView] | None = None,
+        states: Sequence[str | Path] | None = None,
+        uniform: bool = False,
+        **shape: Any,
+    ) -> Sequence[Classifier]:
+        """One after the other; with `uniform` attention weights are all equal, in training and after."""
+        from trueness.kinds.text.models.finetuning import fine_tune
+
+        if pretrained is None or shape:
+            wrong = f"has no {', '.join(shape)} to set" if shape else "needs pretrained=FOLDER"
+            raise UserError(f"A transformer is fine-tuned from a pretrained one and {wrong}, see trueness fine-tune.")
+        how: dict[str, Any] = {"recipe": recipe or "fine-tune", "device": device, "uniform": uniform}
+        return [
+            fine_tune(
+                pretrained,
+                data,
+                seed=seed,
+                view=views[number] if views else None,
+                state=states[number] if states else None,
+                **how,
+            )
+            for number, seed in enumerate(seeds)
+        ]
+
+    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
+        """The one model's weights, and its other files."""
+        from trueness.kinds.text.models.transformer import payloads_of
+
+        (model,) = models.values()
+        return payloads_of(model)
+
+    def read(self, stored: Stored, seed: int, device: str) -> Classifier:  # noqa: ARG002  # there is one
+        """The one model."""
+        from trueness.kinds.text.models.transformer import read_payloads
+
+        return read_payloads(stored, device)
+
+    def recognises(self, config: Mapping[str, Any]) -> bool:
+        """As `save_pretrained` writes it."""
+        return "model_type" in config
+
+    def load(self, folder: Path, config: Mapping[str, Any], device: str) -> Classifier:  # noqa: ARG002
+        """As `save_pretrained` left it."""
+        from trueness.kinds.text.models.transformer import load_transformer
+
+        return load_transformer(folder, device)
+
+
+def as_family(thing: Any, name: str) -> Family:
+    """A subclass of `TextNetwork`, or a `Family`, as the family of that name."""
+    from trueness.models.network import TextNetwork
+
+    if isinstance(thing, type) and issubclass(thing, TextNetwork) and thing is not TextNetwork:
+        return NetworkFamily(name, thing)
+    if isinstance(thing, Family):
+        named = copy.copy(thing)
+        named.name = name
+        return named
+    raise UserError(
+        f"{name} is no family of models: give a subclass of trueness.models.network.TextNetwork, or an object of a "
+        "subclass of trueness.kinds.text.models.families.Family."
+    )
+
+
+TEXT_MODELS: Registry[Family] = Registry("model", group="trueness.models", adapt=as_family)
+
+_ENCODERS = {"bilstm": "bidirectional LSTM", "cnn": "convolutions", "average": "projection of each token on its own"}
+_ATTENTIONS = {
+    "additive": "additive attention",
+    "dot": "scaled dot-product attention",
+    "uniform": "uniform weights",
+    "frozen": "weights given from outside",
+}
+for _encoder, _what in _ENCODERS.items():
+    for _attention, _how in _ATTENTIONS.items():
+        _family = AttentiveFamily(_encoder, _attention)
+        TEXT_MODELS.add(_family.name, _family, f"text classifier: {_what}, {_how}")
+TEXT_MODELS.add("transformer", TransformerFamily(), "text classifier: a pretrained transformer, fine-tuned")
+
+
+def train_many(name: str, data: TextDataset, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
+    """One classifier of a family per seed; see `Family.train`."""
+    if len(data.classes) < 2:
+        raise UserError(f"All texts of {data.name} have the label {data.classes[0]!r}: a classifier needs two classes.")
+    return TEXT_MODELS[name].train(data, seeds, **how)
+
+
+def train(name: str, data: TextDataset, *, seed: int = 0, state: str | Path | None = None, **how: Any) -> Classifier:
+    """One classifier; with `state`, a folder, the same call continues an interrupted training where the family can."""
+    (trained,) = train_many(name, data, [seed], states=None if state is None else [state], **how)
+    return trained
+
+
+def family_of(stored: Stored) -> Family:
+    """The family of the models that a task left; what is built in is known by its payloads."""
+    if stored.holds("family"):
+        with told_by(stored.key):
+            return TEXT_MODELS[stored.read("family")["name"]]
+    return TEXT_MODELS["transformer" if stored.holds("files") else "bilstm-additive"]

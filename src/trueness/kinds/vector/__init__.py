@@ -1,0 +1,1 @@
+"""Vectors and tables of numbers."""
