@@ -14,6 +14,7 @@ from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.kinds.text.models.families import train_many
+from trueness.kinds.text.retraining import retraining
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
@@ -82,7 +83,7 @@ def _together(texts: list[TextExample], vocabulary: Vocabulary, device: str) -> 
     trainer = functools.partial(train_many, "bilstm-additive", recipe=Recipe(epochs=4))
 
     def step(seeds: tuple[int, ...]) -> None:
-        retrain(trainer, data, seeds, [nothing] * len(seeds), device, leak=True)
+        retrain(retraining(trainer, data, device), seeds, [nothing] * len(seeds), leak=True)
 
     def one_by_one() -> None:
         for seed in SEEDS:

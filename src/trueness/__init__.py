@@ -99,7 +99,6 @@ __all__ = [
     "plan",
     "rating",
     "recursive_roar",
-    "recursive_roar_images",
     "run",
     "stats",
     "train",

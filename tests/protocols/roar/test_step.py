@@ -15,10 +15,12 @@ from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.models.families import train_many
+from trueness.kinds.text.retraining import Coded, retraining
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.hiding import Amount
-from trueness.protocols.roar.step import Coded, everything, hide_next, nothing, retrain
+from trueness.protocols.roar.step import everything, hide_next, nothing, retrain
 from trueness.protocols.roar.summary import summarise
+from trueness.studies.retraining import method_of
 
 LENGTH, SEEDS, AMOUNTS = 10, (0, 1, 2), (0.1, 0.2, 0.5)
 RECIPE = Recipe(epochs=6, batch_size=32, learning_rate=0.02, select="accuracy")
@@ -83,27 +85,27 @@ def test_texts_are_coded_once_for_models_that_read_alike():
 
 def points_of(data, methods, orders=("recursive",), leak=False):
     """The whole study, literally: train, explain, mask, again."""
-    points = []
+    points, how = [], retraining(TRAIN, data, "cpu")
 
     def add(trained, method, order, step):
         for seed, one in zip(SEEDS, trained, strict=True):
             where = {"dataset": "oracle", "model": "average-uniform", "method": method, "order": order, "step": step}
             points.append({**where, "seed": seed, **one.measured})
 
-    whole = retrain(TRAIN, data, SEEDS, [nothing] * len(SEEDS), "cpu", leak=False)
+    whole = retrain(how, SEEDS, [nothing] * len(SEEDS), leak=False)
     add(whole, "nothing hidden", "both", 0)
-    add(retrain(TRAIN, data, SEEDS, [everything] * len(SEEDS), "cpu", leak=False), "all hidden", "both", 4)
+    add(retrain(how, SEEDS, [everything] * len(SEEDS), leak=False), "all hidden", "both", 4)
     for method in ("random", *methods):
         for order in ("plain",) if method == "random" else orders:
             now = whole
             for step, amount in enumerate(AMOUNTS, start=1):
                 model = now if order == "recursive" else whole
                 masks = [
-                    hide_next(one, method, [Amount(amount)], seed=seed, target="gold", signed=False)[0]
+                    hide_next(one, method_of(how, method, seed), [Amount(amount)], target="gold", signed=False)[0]
                     for seed, one in zip(SEEDS, model, strict=True)
                 ]
                 hidings = [lambda name, split, mask=mask: mask[name] for mask in masks]
-                now = retrain(TRAIN, data, SEEDS, hidings, "cpu", leak=leak)
+                now = retrain(how, SEEDS, hidings, leak=leak)
                 add(now, method, order, step)
     return pd.DataFrame(points)
 

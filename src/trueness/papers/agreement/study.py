@@ -13,12 +13,12 @@ from pydantic import Field, model_validator
 from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
 from trueness.kinds.text.models.families import TEXT_MODELS, Family
+from trueness.kinds.text.tasks import dataset_task, performance
 from trueness.models.saved import recognise
 from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
-from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
-from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import Distinct, TextDatasetName, TextExplainers, in_groups
-from trueness.studies.text_tasks import dataset_task, small
+from trueness.papers.texts import ModelsStudy, TextDatasetName, TextExplainers, trained_models
+from trueness.studies.placed import Place, Placed, small
+from trueness.studies.schema import Distinct, in_groups
 
 
 class AgreementStudy(ModelsStudy):

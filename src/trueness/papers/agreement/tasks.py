@@ -8,9 +8,8 @@ from typing import Any
 
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
+from trueness.kinds.text.tasks import read_dataset, read_model
 from trueness.models.saved import load_model
-from trueness.studies.model_tasks import read_model
-from trueness.studies.text_tasks import read_dataset
 
 PUBLISHED = "@court2022"
 """How explainers are named that compute what the paper's code does."""

@@ -11,11 +11,11 @@ from pydantic import Field
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
 from trueness.kinds.text.models.families import TEXT_MODELS
+from trueness.kinds.text.tasks import dataset_task, read_dataset, read_model, read_vectors, training
 from trueness.models.recipes import Divergence
-from trueness.studies.model_tasks import read_model, training
+from trueness.papers.texts import AttentiveStudy, shape_of
 from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import AttentiveStudy, Distinct, Several, shape_of
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_vectors
+from trueness.studies.schema import Distinct, Several
 
 KL_WEIGHT = 0.001
 """Of a guide's twin under Kullback-Leibler: of the order that Wiegreffe and Pinter report."""

@@ -15,20 +15,18 @@ from trueness.engine.worker import current_device
 from trueness.errors import UserError
 from trueness.kinds.text.data.planting import PLANTINGS
 from trueness.kinds.text.models.families import TEXT_MODELS
-from trueness.models.recipes import RECIPES
-from trueness.studies.model_tasks import AnyModel, ModelsStudy, read_model, trained_models
-from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import (
-    Distinct,
-    NamedDatasets,
-    Ratio,
-    RecipeName,
-    Several,
-    TextExplainers,
-    in_groups,
-    known,
+from trueness.kinds.text.tasks import (
+    dataset_payloads,
+    dataset_task,
+    read_dataset,
+    read_model,
+    read_vectors,
+    vectors_for,
 )
-from trueness.studies.text_tasks import dataset_payloads, dataset_task, read_dataset, read_vectors, small, vectors_for
+from trueness.models.recipes import RECIPES
+from trueness.papers.texts import AnyModel, ModelsStudy, NamedDatasets, TextExplainers, trained_models
+from trueness.studies.placed import Place, Placed, small
+from trueness.studies.schema import Distinct, Ratio, RecipeName, Several, in_groups, known
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,29 +1,26 @@
-"""Remove what is called important, retrain, measure: the loop of ROAR and Recursive ROAR, and its curve on vectors."""
+"""Remove what is called important, retrain, measure: the loop of ROAR and Recursive ROAR."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+import pandas as pd
+from torch import Tensor
 
-from trueness.kinds.vector.linear import LinearModel
-from trueness.kinds.vector.vectors import VectorDataset, Vectors
+from trueness.errors import Unsupported, UserError
+from trueness.explainers.contract import Explainer, Target
+from trueness.progress import told
+from trueness.protocols.result import Result
+from trueness.protocols.roar.curves import BASELINE, Order
+from trueness.protocols.roar.hiding import Amount, hide_more, importance
+from trueness.protocols.roar.step import Hiding, Retraining, Trained, everything, nothing, retrain
+from trueness.protocols.roar.summary import summarise
 
-Order = Literal["recursive", "plain"]
-"""Explained again after every step, or once."""
 Model = TypeVar("Model")
 Hidden = TypeVar("Hidden")
 Ranking = TypeVar("Ranking")
 Measured = TypeVar("Measured")
-RemovalOrder = Literal["recursive-roar", "roar", "ground-truth", "worst-case", "random"]
-ORDERS: tuple[RemovalOrder, ...] = get_args(RemovalOrder)
-Explain = Callable[[LinearModel], npt.NDArray[np.float64]]
-Train = Callable[[Vectors], LinearModel]
-_ROUNDING = 1e-9  # 3/16 * 16 must count 3 features, not 2
 
 
 def removal(
@@ -52,53 +49,92 @@ def removal(
             yield order, step, hidden, measured
 
 
-@dataclass(frozen=True)
-class Point:
-    """Performance of a model retrained without some features."""
+def follow(
+    how: Retraining,
+    explainers: Mapping[str, Explainer],
+    seeds: Sequence[int],
+    shares: Sequence[float],
+    orders: Sequence[Order],
+    *,
+    dataset: str,
+    model: str,
+    target: Target,
+    signed: bool,
+    leak: bool,
+) -> Result:
+    """The curves of all explainers and of random masks, with scores and guards."""
+    rows: list[dict[str, Any]] = []
+    refused: list[dict[str, Any]] = []
+    each = 1 / (1 + len(explainers)) / len(seeds)
+    for place, seed in enumerate(seeds):
+        here = {"dataset": dataset, "model": model, "seed": seed}
+        (whole,) = retrain(how, [seed], [nothing], leak=False)
+        (blind,) = retrain(how, [seed], [everything], leak=False)
+        rows.append({**here, "method": "nothing hidden", "order": "both", "step": 0, **whole.measured})
+        rows.append({**here, "method": "all hidden", "order": "both", "step": len(shares) + 1, **blind.measured})
+        for number, (method, explainer) in enumerate({BASELINE: how.random(seed), **explainers}.items()):
+            if any(row["method"] == method for row in refused):
+                continue
+            followed: Sequence[Order] = ["plain"] if method == BASELINE else orders
+            points = _points(how, whole, seed, explainer, shares, followed, target=target, signed=signed, leak=leak)
+            begin = (place + number / (1 + len(explainers))) / len(seeds)
+            steps = told(points, f"seed {seed}, {method}", len(shares) * len(followed), begin, begin + each)
+            try:
+                rows += [
+                    {**here, "method": method, "order": order, "step": step, **measured}
+                    for order, step, _, measured in steps
+                ]
+            except Unsupported as error:
+                reason = str(error).rstrip(".")
+                refused.append({**here, "method": method, "order": "explained", "step": 0, "reason": reason})
+    if len(refused) == len(explainers):
+        reasons = "; ".join(f"{row['method']}: {row['reason']}" for row in refused)
+        raise UserError(f"No explainer could be followed: {reasons}.")
+    return summarise(
+        pd.DataFrame(rows),
+        pd.DataFrame(),
+        pd.DataFrame(refused, columns=["dataset", "model", "method", "order", "step", "seed", "reason"]),
+        pd.DataFrame(),
+        amounts=shares,
+        unit="share",
+        target=str(target),
+        metrics={dataset: "accuracy"},
+    )
 
-    step: int
-    ratio: float
-    removed: tuple[int, ...]
-    accuracy: float
+
+Masks = Mapping[str, Tensor]
+"""What is hidden from each split, or how important its units are."""
 
 
-def removal_curve(
-    dataset: VectorDataset, train: Train, explain: Explain, *, order: RemovalOrder, ratios: Sequence[float], seed: int
-) -> list[Point]:
-    """Retrain without ever more features and measure test accuracy; lower means the features removed mattered more.
+def _points(
+    how: Retraining,
+    whole: Trained,
+    seed: int,
+    explainer: Explainer,
+    shares: Sequence[float],
+    orders: Sequence[Order],
+    *,
+    target: Target,
+    signed: bool,
+    leak: bool,
+) -> Iterator[tuple[Order, int, Masks, dict[str, float]]]:
+    """The loop with one explainer."""
 
-    floor(ratio * features) features are removed at each step, what is removed stays removed. `roar` ranks once, by the
-    model that has all features; `recursive-roar` ranks again at every step, by the model that has those left.
-    `ground-truth` removes the evidence first, `worst-case` last, `random` in an order drawn from `seed`.
-    """
-    queue = _reference_order(dataset, order, seed)
+    def explain(trained: Trained, hidden: Masks) -> Masks:
+        network, asked = trained.model.network, {"target": target, "signed": signed}
+        return {
+            name: importance(network, explainer, split, hidden[name], **asked)  # type: ignore[arg-type]
+            for name, split in trained.splits.items()
+        }
 
-    def left(removed: tuple[int, ...]) -> npt.NDArray[np.intp]:
-        return np.setdiff1d(np.arange(dataset.width), removed)
+    def hide(scores: Masks, hidden: Masks, share: float) -> Masks:
+        return {
+            name: hide_more(split, scores[name], hidden[name], Amount(share)) for name, split in whole.splits.items()
+        }
 
-    def ranked(model: LinearModel, removed: tuple[int, ...]) -> list[int]:
-        """By descending magnitude of their score; equal ones keep their order."""
-        return queue or left(removed)[np.argsort(-np.abs(explain(model)), kind="stable")].tolist()
+    def train(hidden: Masks) -> tuple[Trained, dict[str, float]]:
+        hiding: Hiding = lambda name, split: hidden[name]  # noqa: E731, ARG005
+        (trained,) = retrain(how, [seed], [hiding], leak=leak)
+        return trained, trained.measured
 
-    def hide(columns: list[int], removed: tuple[int, ...], ratio: float) -> tuple[int, ...]:
-        more = max(int(ratio * dataset.width + _ROUNDING) - len(removed), 0)
-        return (*removed, *[column for column in columns if column not in removed][:more])
-
-    @functools.lru_cache(maxsize=1)  # a step may remove no more than the one before
-    def retrain(removed: tuple[int, ...]) -> tuple[LinearModel, float]:
-        model = train(dataset.train.keep(left(removed)) if removed else dataset.train)
-        return model, model.accuracy(dataset.test.keep(left(removed)))
-
-    nothing: tuple[int, ...] = ()
-    again: list[Order] = ["recursive" if order == "recursive-roar" else "plain"]
-    points = removal(retrain(nothing)[0], nothing, ratios, again, explain=ranked, hide=hide, train=retrain)
-    return [Point(step - 1, float(ratios[step - 1]), removed, accuracy) for _, step, removed, accuracy in points]
-
-
-def _reference_order(dataset: VectorDataset, order: RemovalOrder, seed: int) -> list[int] | None:
-    """The removal order that needs no explanation; None where one is needed."""
-    if order == "random":
-        return list(map(int, np.random.default_rng([seed, *b"random order"]).permutation(dataset.width)))
-    if order in ("ground-truth", "worst-case"):
-        return list(map(int, np.argsort(dataset.evidence == (order == "worst-case"), kind="stable")))
-    return None
+    return removal(whole, whole.hidden, shares, orders, explain=explain, hide=hide, train=train)

@@ -1,4 +1,4 @@
-"""The task that studies of text share: a dataset, prepared once."""
+"""The tasks of texts that studies and audits share: a dataset, prepared once, and the models trained on it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.engine import Stored, Task, task
+from trueness.engine.worker import current_device
+from trueness.kinds.text.models.families import TEXT_MODELS, family_of
+from trueness.models.recipes import RECIPES
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    import pandas as pd
 
     from trueness.kinds.text.data.dataset import TextDataset
+    from trueness.kinds.text.models.classifier import Classifier
 
 
 def dataset_task(
@@ -137,12 +140,81 @@ def read_vectors(stored: Stored) -> npt.NDArray[np.float32] | None:
     return stored.read("vectors")["table"] if stored.holds("vectors") else None
 
 
-def small(records: pd.DataFrame) -> pd.DataFrame:
-    """The same in single precision and with short integers."""
-    changes = {
-        column: records[column].astype("float32" if kind == "f" else "int32")
-        for column in records
-        if (kind := records[column].dtype.kind) in "fi"
-    }
-    changed: pd.DataFrame = records.assign(**{str(column): values for column, values in changes.items()})
-    return changed
+def base_models(
+    data: Task,
+    model: str,
+    seeds: Sequence[int],
+    *,
+    recipe: str,
+    pretrained: Path | None,
+    shape: Mapping[str, Any],
+    uniform: bool = False,
+) -> Task:
+    """The task that trains models of a family which saw everything; one that is fine-tuned at a time."""
+    if not TEXT_MODELS[model].pretrained:
+        return training(data, model=model, recipe=recipe, seeds=seeds, shape=shape)
+    (seed,) = seeds
+    named = {} if TEXT_MODELS[model].built_in else {"model": model}
+    return fine_tuned({"dataset": data}, seed=seed, pretrained=pretrained, recipe=recipe, uniform=uniform, **named)
+
+
+def training(
+    data: Task, *, model: str, recipe: str, seeds: Sequence[int], shape: Mapping[str, Any] | None = None
+) -> Task:
+    """The task that trains models on a prepared dataset; without changes of shape its key does not mention them."""
+    TEXT_MODELS[model].check_shape(RECIPES[recipe], shape or {})
+    changes = {"shape": dict(shape)} if shape else {}
+    return train({"dataset": data}, model=model, recipe=recipe, seeds=seeds, **changes)
+
+
+@task("text/train", version=1)
+def train(
+    inputs: Mapping[str, Stored],
+    *,
+    model: str,
+    recipe: str,
+    seeds: Sequence[int],
+    shape: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Text classifiers that differ by their seed, trained together, and their performance on the test split."""
+    return _trained(inputs["dataset"], model, seeds, recipe=recipe, **(shape or {}))
+
+
+@task("text/fine-tune", version=1)
+def fine_tuned(
+    inputs: Mapping[str, Stored],
+    *,
+    pretrained: Path,
+    recipe: str,
+    seed: int,
+    uniform: bool,
+    model: str = "transformer",
+) -> dict[str, Any]:
+    """A fine-tuned model and its performance on the test split; of one with uniform attention the latter alone."""
+    how: dict[str, Any] = {"recipe": recipe, "pretrained": pretrained, "uniform": uniform}
+    return _trained(inputs["dataset"], model, [seed], keep=not uniform, **how)
+
+
+def _trained(stored: Stored, model: str, seeds: Sequence[int], *, keep: bool = True, **how: Any) -> dict[str, Any]:
+    from trueness.kinds.text.data.batches import EncodedSplit
+    from trueness.models.evaluation import evaluate
+
+    family, data = TEXT_MODELS[model], read_dataset(stored)
+    test = data["test"]  # a missing split is better noticed before the training
+    found = family.train(data, seeds, device=current_device(), vectors=read_vectors(stored), **how)
+    split = EncodedSplit(test, found[0].coder, current_device())
+    models = dict(zip(map(str, seeds), found, strict=True))
+    tested = {seed: evaluate(one.network, split, len(data.classes)) for seed, one in models.items()}
+    named = {} if family.built_in else {"family": {"name": model}}
+    return {"test": tested, **(family.pack(models) if keep else {}), **named}
+
+
+@task("text/performance", version=1)
+def performance(inputs: Mapping[str, Stored]) -> dict[str, Any]:
+    """The performance of a trained model alone: a summary needs no weights."""
+    return {"test": inputs["model"].read("test")}
+
+
+def read_model(stored: Stored, seed: int) -> Classifier:
+    """The model of a seed that a task trained, on this worker's device."""
+    return family_of(stored).read(stored, seed, current_device())
