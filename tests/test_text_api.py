@@ -16,8 +16,8 @@ from trueness.errors import UserError
 from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.splitting import with_splits
+from trueness.papers.ground_truth.trial import trial
 from trueness.protocols.agreement.explaining import explain_all
-from trueness.protocols.ground_truth.trial import trial
 from trueness.report.heatmap import Explanation, adversary_page, describe_pair, heatmap_page
 from trueness.report.word_grid import Scored, laid_out
 

@@ -86,7 +86,7 @@ def recursive_roar(
         raise UserError("Arrays need functions of your own: give train= and predict=, or the name of a family.")
     else:
         how, methods = _of_arrays(subject, data, train, predict, explainers, channels, fill)
-    from trueness.protocols.roar.removal import follow
+    from trueness.protocols.roar.following import follow
 
     asked: dict[str, Any] = {"target": target, "signed": signed, "leak": leak, "dataset": dataset, "model": model}
     with bar():

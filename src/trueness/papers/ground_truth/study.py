@@ -148,7 +148,7 @@ def trial(
     inputs: Mapping[str, Stored], *, seed: int, explainers: Sequence[str], instances: int, examples: int
 ) -> dict[str, Any]:
     """Whether a model had to use the evidence, and how well explanations of its test examples find it."""
-    from trueness.protocols.ground_truth.trial import trial as measure
+    from trueness.papers.ground_truth.trial import trial as measure
 
     data = read_dataset(inputs["dataset"])
     model = read_model(inputs["model"], seed)
@@ -176,7 +176,7 @@ def rationales(
 ) -> dict[str, Any]:
     """Rationale models trained to rates of selection, and how well their selections fit the evidence."""
     from trueness.kinds.text.models.rationale import train_rationales
-    from trueness.protocols.ground_truth.trial import trial as measure
+    from trueness.papers.ground_truth.trial import trial as measure
 
     data = read_dataset(inputs["dataset"])
     common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": current_device(), **shape}

@@ -116,7 +116,7 @@ def run(
     from trueness.kinds.image.data.manipulations import made_of
     from trueness.kinds.image.models.training import ImageRecipe, accuracy, train_images
     from trueness.kinds.text.data.planting import bound, reassignment
-    from trueness.protocols.ground_truth.trial import predictions, usage
+    from trueness.protocols.ground_truth.trial import needed
 
     device, artefact = current_device(), made_of(manipulation)
     whole = read_images(inputs["images"])
@@ -126,10 +126,9 @@ def run(
     trained = train_images(network, splits["train"], splits["dev"], ImageRecipe(**recipe), seed, keep=bool(watched))
     test = splits["test"]
     labels = test.labels.cpu().numpy()
-    right = int((predictions(network, test) == labels).sum())
     height, width = data.size
     facts = {
-        **usage(right, len(test), bound(reassignment(2, kept))),
+        **needed(network, test, bound(reassignment(2, kept))),
         "epochs": len(trained.history),
         "region": float(artefact.region(height, width).double().mean()),
         "classes": list(data.classes),
@@ -158,16 +157,12 @@ def _explained(
     network: Any, shown: ImageSplit, artefact: Manipulation, explainers: Sequence[str], examples: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Means of every explainer and class over images, and some images with their maps."""
-    from trueness.protocols.agreement.explaining import explain_all
-    from trueness.protocols.ground_truth.trial import measured, predictions
+    from trueness.protocols.ground_truth.trial import detect
     from trueness.report.pictures import panels_of
 
-    methods = {name: IMAGE_EXPLAINERS[name] for name in explainers}
-    found = explain_all(network, shown, methods, refuse=False)
     height, width = network.size
     region = artefact.region(height, width).numpy().reshape(1, -1).repeat(len(shown), axis=0)
-    predicted, gold = predictions(network, shown), shown.labels.cpu().numpy()
-    table = measured(found, region, np.zeros_like(region), predicted, gold)
+    table, found = detect(network, shown, {name: IMAGE_EXPLAINERS[name] for name in explainers}, region)
     means = table.groupby(["method", "label"], sort=False, as_index=False).agg(
         **{
             "attribution share": ("attribution share", "mean"),
