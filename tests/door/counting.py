@@ -3,8 +3,8 @@
 import pandas as pd
 
 from trueness.engine import current_device, task
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.tasks import dataset_task, read_dataset, read_model, training
 from trueness.papers.texts import AnyModel, TextDatasets, TextExplainerName
 from trueness.protocols.result import Result

@@ -12,8 +12,8 @@ import trueness as tn
 from tests.inline import here
 from tests.papers.conftest import rows_of
 from trueness.errors import UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import train_many
 from trueness.kinds.text.retraining import retraining
 from trueness.protocols.roar.hiding import Amount

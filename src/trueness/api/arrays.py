@@ -100,7 +100,7 @@ def _of_family(
     family: str, data: Any, explainers: Any, recipe: Any, device: str
 ) -> tuple[Retraining, dict[str, Any], str]:
     """How a family is trained on a dataset, the explainers by name, and what the dataset is called."""
-    from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+    from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
     from trueness.kinds.image.models.families import IMAGE_MODELS
     from trueness.kinds.image.retraining import retraining as of_images
 
@@ -116,10 +116,10 @@ def _of_family(
         names = [IMAGE_EXPLAINERS.name_of(one) for one in explainers]
         how = of_images(family, loaded, device, recipe=recipe)
         return how, {name: IMAGE_EXPLAINERS[name] for name in names}, loaded.name
-    from trueness.explainers.contract import TEXT_EXPLAINERS
     from trueness.kinds.text.data.dataset import TextDataset
     from trueness.kinds.text.data.datasets import load_text
     from trueness.kinds.text.data.splitting import with_splits
+    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
     from trueness.kinds.text.models.families import TEXT_MODELS
     from trueness.kinds.text.retraining import retraining as of_texts
 

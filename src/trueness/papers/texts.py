@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field, ValidationInfo
 
 from trueness.boundary import is_file
 from trueness.engine import Task
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.data.datasets import reference_to
 from trueness.kinds.text.data.word_vectors import PACKAGED
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import TEXT_MODELS, AttentiveFamily
 from trueness.kinds.text.tasks import base_models
 from trueness.models.recipes import RECIPES

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device, part_of_task
-from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.kinds.text.tasks import performance, read_dataset, read_model, read_vectors
 from trueness.protocols.roar.curves import BASELINE, MASKED, Order

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness.kinds.image.data.batches import ImageSplit
 from trueness.kinds.image.data.images import ImageDataset
-from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.image.models.model import ImageModel
 from trueness.kinds.image.models.training import ImageRecipe, accuracy, train_images

@@ -90,7 +90,7 @@ def _plan_given(study: AgreementStudy, model: str, data: str) -> Task:
 
 
 def _machinery(study: AgreementStudy) -> dict[str, tuple[str, ...]]:
-    from trueness.explainers.contract import TEXT_EXPLAINERS
+    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 
     return {name: TEXT_EXPLAINERS[name].facts.machinery for name in study.explainers}
 
@@ -104,7 +104,7 @@ def _explanations(
     folder: Path | None = None,
 ) -> list[Task]:
     """All fast methods; then the slow ones, about fewer instances, beside them."""
-    from trueness.explainers.contract import TEXT_EXPLAINERS
+    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 
     facts = {name: TEXT_EXPLAINERS[name].facts for name in study.explainers}
     layers = family.attends == "layers"

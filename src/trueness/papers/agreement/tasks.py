@@ -31,9 +31,9 @@ def explained(
     import numpy as np
     import torch
 
-    from trueness.explainers.contract import TEXT_EXPLAINERS
     from trueness.kinds.text.data.batches import EncodedSplit
     from trueness.kinds.text.data.dataset import drawn_examples
+    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
     from trueness.kinds.text.models.pairs import joined
     from trueness.protocols.agreement.explaining import explain_all
 

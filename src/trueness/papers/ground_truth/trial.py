@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.data.dataset import drawn
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.evidence import marks_of
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.protocols.ground_truth.summary import PLANTED
 from trueness.protocols.ground_truth.trial import detect, needed, predictions
@@ -40,7 +40,7 @@ def trial(
     evidence, decoys = (marks_of(model.coder, examples, which, width) for which in ("evidence", "decoys"))
     records, found = detect(model.network, split, methods, evidence, decoys)
     facts["refused"] = found.refused
-    predicted = predictions(model.network, model.coded(examples[:shown])) if shown else []
+    predicted = predictions(model.network, model.coded(examples[:shown])).tolist() if shown else []
     facts["shown"] = [
         {
             "instance": row,

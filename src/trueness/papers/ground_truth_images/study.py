@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from trueness.boundary import exists
 from trueness.engine import Stored, Task, task
 from trueness.kinds.image.data.datasets import IMAGE_DATASETS, SIMILAR
-from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.text.data.datasets import unknown
 from trueness.papers.ground_truth_images import tasks

@@ -13,7 +13,7 @@ from trueness.engine import Store, Stored, Task, task
 from trueness.engine.encoding import digest
 from trueness.engine.worker import current_device
 from trueness.kinds.image.data.datasets import IMAGE_DATASETS, file_of
-from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
 from trueness.engine import Task
-from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.kinds.text.tasks import base_models, dataset_task
 from trueness.papers.recursive_roar.tasks import summary

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from trueness.data.places import AnySplit
+from trueness.data.inputs import Split
 from trueness.explainers.contract import Explainer
 from trueness.models.network import Network, check_outputs, inspecting
 from trueness.protocols.agreement.explaining import Explained, explain_all
@@ -33,14 +33,14 @@ def usage(right: int, n: int, bound: float) -> dict[str, Any]:
     return {**known, "proven": p_value < LEVEL}
 
 
-def needed(network: Network, split: AnySplit, bound: float) -> dict[str, Any]:
+def needed(network: Network, split: Split, bound: float) -> dict[str, Any]:
     """`usage` of a model on a whole split."""
     right = predictions(network, split) == split.labels.cpu().numpy()
     return usage(int(right.sum()), len(split), bound)
 
 
 def detect(
-    network: Network, split: AnySplit, methods: Mapping[str, Explainer], evidence: Bools, decoys: Bools | None = None
+    network: Network, split: Split, methods: Mapping[str, Explainer], evidence: Bools, decoys: Bools | None = None
 ) -> tuple[pd.DataFrame, Explained]:
     """What every method says of the examples, and how well that finds the evidence (examples, units) and the decoys.
 
@@ -52,7 +52,7 @@ def detect(
     return measured(found, evidence, decoys, predictions(network, split), gold), found
 
 
-def predictions(network: Network, split: AnySplit) -> npt.NDArray[np.intp]:
+def predictions(network: Network, split: Split) -> npt.NDArray[np.intp]:
     """(examples,) the classes that a network gives."""
     predicted = np.zeros(len(split), dtype=np.intp)
     with inspecting(network):

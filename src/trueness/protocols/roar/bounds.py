@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from trueness.explainers.contract import Target
-from trueness.explainers.text import target_class
+from trueness.explainers.outputs import target_class
 from trueness.models.network import inspecting
 from trueness.models.packing import in_batches
 from trueness.stats.undefined import Floats
@@ -47,7 +47,7 @@ class Drops:
         def work(places: Tensor, texts: Any) -> Floats:
             where = torch.zeros_like(texts.mask)
             where[:, self._places] = chosen[places]
-            logits = self._network.logits(texts.masked(where))
+            logits = self._network.logits(texts.hide(where))
             probability: Floats = logits.double().softmax(dim=-1)[:, self._chosen].cpu().numpy()
             return probability
 

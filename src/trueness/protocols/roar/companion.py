@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trueness.data.places import AnySplit
+from trueness.data.inputs import Split
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Target
 from trueness.models.network import inspecting
@@ -88,7 +88,7 @@ def measure(
             }
 
 
-def _ranges(network: Any, test: AnySplit, bounded: int, beam: int, target: Target) -> list[Any]:
+def _ranges(network: Any, test: Split, bounded: int, beam: int, target: Target) -> list[Any]:
     """Some test texts with the bounds of what hiding their tokens can do; too long ones are passed over."""
     drawn = map(int, np.random.default_rng(0).permutation(len(test)))
     rows = [row for row in drawn if 2 <= int(test.batch([row]).mask.sum()) <= LONGEST][:bounded]
@@ -96,7 +96,7 @@ def _ranges(network: Any, test: AnySplit, bounded: int, beam: int, target: Targe
     return [(row, drops, attainable(drops, beam=beam)) for row, drops in found if drops.size >= 2]
 
 
-def inner_values(network: Any, split: AnySplit) -> list[Tensor]:
+def inner_values(network: Any, split: Split) -> list[Tensor]:
     """For each layer (texts, units): states as means and as maxima over the tokens, and logits."""
     parts: list[list[Tensor]] = [[], [], []]
     order = []

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.data.places import AnySplit
+from trueness.data.inputs import Split
 from trueness.explainers.contract import Explainer, Target
 from trueness.models.network import Network
 from trueness.stats.undefined import Floats
@@ -58,7 +58,7 @@ def choose(scores: Tensor, mask: Tensor, hidden: Tensor, owner: Tensor, count: T
 def importance(
     network: Any,
     explainer: Explainer,
-    split: AnySplit,
+    split: Split,
     hidden: Tensor,
     *,
     target: Target = "gold",
@@ -76,7 +76,7 @@ def importance(
     return found
 
 
-def hide_more(split: AnySplit, scores: Tensor, hidden: Tensor, amount: Amount) -> Tensor:
+def hide_more(split: Split, scores: Tensor, hidden: Tensor, amount: Amount) -> Tensor:
     """(units,) which units are hidden when so much of every example is, those already hidden among them."""
     sizes = torch.from_numpy(split.sizes).to(split.device)
     owner = torch.repeat_interleave(torch.arange(len(split), device=split.device), sizes)
@@ -88,7 +88,7 @@ def hide_more(split: AnySplit, scores: Tensor, hidden: Tensor, amount: Amount) -
 def hide(
     network: Any,
     explainer: Explainer,
-    split: AnySplit,
+    split: Split,
     hidden: Tensor,
     amounts: Sequence[Amount],
     *,
@@ -103,7 +103,7 @@ def hide(
 def accumulated(
     network: Network,
     explainer: Explainer,
-    split: AnySplit,
+    split: Split,
     amounts: Sequence[Amount],
     target: Target = "gold",
 ) -> Floats:
@@ -132,7 +132,7 @@ def packed(hidden: Tensor) -> npt.NDArray[np.uint8]:
     return np.packbits(hidden.cpu().numpy())
 
 
-def unpacked(bits: npt.NDArray[np.uint8], split: AnySplit) -> Tensor:
+def unpacked(bits: npt.NDArray[np.uint8], split: Split) -> Tensor:
     """The inverse, for the split it was made of."""
     flags = np.unpackbits(bits, count=split.tokens).astype(bool)
     return torch.from_numpy(flags).to(split.device)

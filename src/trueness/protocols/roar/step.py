@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.data.places import AnySplit
+from trueness.data.inputs import Split
 from trueness.explainers.contract import Explainer, Target
 from trueness.protocols.roar.hiding import Amount, hide
 
@@ -58,12 +58,12 @@ class Trained:
     measured: dict[str, float]
 
 
-def everything(name: str, split: AnySplit) -> Tensor:  # noqa: ARG001  # a hiding
+def everything(name: str, split: Split) -> Tensor:  # noqa: ARG001  # a hiding
     """Hide all that may be hidden."""
     return split.maskable
 
 
-def nothing(name: str, split: AnySplit) -> Tensor:  # noqa: ARG001  # a hiding
+def nothing(name: str, split: Split) -> Tensor:  # noqa: ARG001  # a hiding
     """Hide no unit."""
     return torch.zeros(split.tokens, dtype=torch.bool, device=split.device)
 
