@@ -9,7 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from trueness.registry import FILLED_BY
 from trueness.version import __version__
+
+_PAPERS = (
+    "agreement",
+    "attefa",
+    "attention_is_not_explanation",
+    "ground_truth",
+    "ground_truth_images",
+    "recursive_roar",
+    "roar_synthetic",
+)
+FILLED_BY.update(
+    {
+        "trueness.studies": (*(f"trueness.papers.{name}.study" for name in _PAPERS), "trueness.audits"),
+        "trueness.explainers": ("trueness.papers.explainers",),
+        "trueness.vector_datasets": ("trueness.kinds.vector.roar_synthetic",),
+        "trueness.image_explainers": ("trueness.papers.explainers",),
+    }
+)
 
 if TYPE_CHECKING:
     from trueness import explainers, stats

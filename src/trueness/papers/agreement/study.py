@@ -17,6 +17,7 @@ from trueness.kinds.text.tasks import dataset_task, performance
 from trueness.models.saved import recognise
 from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
 from trueness.papers.texts import ModelsStudy, TextDatasetName, TextExplainers, trained_models
+from trueness.studies.kinds import published_study
 from trueness.studies.placed import Place, Placed, small
 from trueness.studies.schema import Distinct, in_groups
 
@@ -218,3 +219,14 @@ def summary(
     kept = ["dataset", "model", "variant", "seed", "instance", "first", "second", "length", "Kendall tau"]
     checked = tuple(claims(cells)) if paper else ()
     return replace(result, scores=scores, records=small(result.records[kept]), claims=checked).payloads()
+
+
+KIND = published_study(
+    __package__,
+    name="agreement",
+    description="agreement of all pairs of explanation methods, about our models and transformers",
+    schema=AgreementStudy,
+    plan=plan,
+    intervals="crossed over seeds and texts, n counts seeds; of one model and of accuracy Student's",
+    headlines=("Kendall tau", "accuracy"),
+)

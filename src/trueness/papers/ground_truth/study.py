@@ -25,6 +25,7 @@ from trueness.kinds.text.tasks import (
 )
 from trueness.models.recipes import RECIPES
 from trueness.papers.texts import AnyModel, ModelsStudy, NamedDatasets, TextExplainers, trained_models
+from trueness.studies.kinds import published_study
 from trueness.studies.placed import Place, Placed, small
 from trueness.studies.schema import Distinct, Ratio, RecipeName, Several, in_groups, known
 
@@ -220,3 +221,14 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Place]) -> dict[
     result = summarise(cells)
     tables = {**result.tables, **({"strips": pd.DataFrame(strips)} if strips else {})}
     return replace(result, claims=tuple(claims(cells)), tables=tables).payloads()
+
+
+KIND = published_study(
+    __package__,
+    name="ground-truth",
+    description="evidence is planted in texts; which explanations find it, of models that had to use it?",
+    schema=GroundTruthStudy,
+    plan=plan,
+    intervals="Student's over models (seeds) that used the evidence; n counts them",
+    headlines=("accuracy", "AUROC", "attribution share", "decoy share"),
+)

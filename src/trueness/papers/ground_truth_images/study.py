@@ -18,6 +18,7 @@ from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.text.data.datasets import unknown
 from trueness.papers.ground_truth_images import tasks
+from trueness.studies.kinds import published_study
 from trueness.studies.placed import Place, Placed
 from trueness.studies.schema import RECORDED, Part, Ratio, Several, Study, known, refused
 
@@ -189,3 +190,14 @@ def summary(
     about_runs = pd.DataFrame(runs)
     cells = list(cells_of(together, about_runs))
     return replace(summarise(cells, together, about_runs, tables), claims=tuple(claims(cells))).payloads()
+
+
+KIND = published_study(
+    __package__,
+    name="ground-truth-images",
+    description="artefacts are planted in images; which saliency maps find them, of models that had to use them?",
+    schema=GroundTruthImagesStudy,
+    plan=plan,
+    intervals="Student's over runs (models) that used the artefact; n counts them",
+    headlines=("accuracy", "attribution share"),
+)

@@ -17,6 +17,7 @@ from trueness.kinds.text.tasks import base_models, dataset_task
 from trueness.papers.recursive_roar.tasks import summary
 from trueness.papers.texts import ModelsStudy, NamedDatasets, TextExplainerName, trained_models
 from trueness.protocols.roar.curves import BASELINE, Order
+from trueness.studies.kinds import later, published_study
 from trueness.studies.placed import Placed
 from trueness.studies.retraining import Removal, Unit, chains
 from trueness.studies.schema import Several, as_list, in_groups
@@ -107,3 +108,15 @@ def _trained_before(study: RecursiveRoarStudy) -> list[str]:
 
     names = [model for model in study.models if TEXT_MODELS[model].pretrained]
     return names if names and is_classifier(find_pretrained(study.pretrained)) else []
+
+
+KIND = published_study(
+    __package__,
+    name="recursive-roar",
+    description="mask what is called important, train again, step by step: does it fall faster than by chance?",
+    schema=RecursiveRoarStudy,
+    plan=plan,
+    beside=later(__package__, "tables", "costs"),
+    intervals="Student's over seeds; n counts them",
+    headlines=("faithfulness", "faithfulness, as published", "faithfulness (plain ROAR)"),
+)

@@ -12,7 +12,8 @@ from trueness.engine import Stored, Task, task
 from trueness.kinds.vector.explainers import VECTOR_EXPLAINERS
 from trueness.kinds.vector.linear import VECTOR_MODELS
 from trueness.kinds.vector.vectors import VECTOR_DATASETS
-from trueness.papers.roar_synthetic.curve import RemovalOrder, removal_curve
+from trueness.papers.roar_synthetic.trial import RemovalOrder, removal_curve
+from trueness.studies.kinds import published_study
 from trueness.studies.schema import Part, Ratios, Several, Study, known
 
 
@@ -83,3 +84,13 @@ def summary(inputs: Mapping[str, list[Stored]], *, informative: int, margin: flo
     records = pd.DataFrame(points)
     records["removed"] = [" ".join(map(str, columns)) for columns in records["removed"]]
     return summarise(records, informative=informative, margin=margin).payloads()
+
+
+KIND = published_study(
+    __package__,
+    name="roar-synthetic",
+    description="removal curves on synthetic vectors: ROAR, Recursive ROAR and reference orders",
+    schema=RoarSynthetic,
+    plan=plan,
+    intervals="Student's over draws of a mean, exact (Clopper–Pearson) of a share",
+)
