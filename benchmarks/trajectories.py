@@ -150,7 +150,9 @@ def main() -> None:
     seeds, epochs, trained = (2, (1, 2), 200) if asked.small else (SEEDS, EPOCHS, TRAINED)
     lengths = LENGTHS[:1] if asked.small else LENGTHS
     every = itertools.product(asked.corpora.split(","), ENCODERS, ATTENTIONS, lengths)
-    jobs = [(dict(zip(CELL, one, strict=True)), asked.device, seeds, epochs, trained) for one in every if one not in have]
+    jobs = [
+        (dict(zip(CELL, one, strict=True)), asked.device, seeds, epochs, trained) for one in every if one not in have
+    ]
     found = [before] if len(before) else []
     with multiprocessing.get_context("spawn").Pool(asked.processes) as pool:
         waiting = [pool.apply_async(cell, (job,)) for job in jobs]
