@@ -1,6 +1,7 @@
-"""How attention comes to agree with gradients while a model is trained: the data of results/finding.
+r"""How attention comes to agree with gradients while a model is trained: the data of results/finding.
 
-    TRUENESS_DATA=DATA python -m benchmarks.trajectories --out results/finding/trajectories.csv --device cuda:0 --processes 12 --seconds 500
+    TRUENESS_DATA=DATA python -m benchmarks.trajectories --out results/finding/trajectories.csv \
+        --device cuda:0 --processes 12 --seconds 500
 
 Running it again goes on with the cells that the file does not have. The design is in results/finding/DESIGN.md.
 """
