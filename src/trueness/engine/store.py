@@ -102,7 +102,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path, *, create: bool = False, durable: bool = False) -> Store:
-        """Open the store at `path`; with `create`, make one where there is nothing or an empty folder.
+        """Open the store at `path`; with `create`, make one where there is none (see `open_folder`).
 
         With `durable`, what is written is on the disk before it counts as there, and survives a power cut. Otherwise a
         power cut may damage what was written last, which is found by its digest and computed again.
