@@ -43,9 +43,9 @@ def _data(corpus: str, trained: int) -> tuple[Any, Any, Any]:
     """The dataset with few training texts, the test texts looked at, and the table of vectors."""
     import os
 
-    from trueness.data.dataset import drawn_examples
-    from trueness.data.text_datasets import load_text
-    from trueness.data.word_vectors import load_vectors
+    from trueness.kinds.text.data.dataset import drawn_examples
+    from trueness.kinds.text.data.datasets import load_text
+    from trueness.kinds.text.data.word_vectors import load_vectors
 
     data = load_text(CORPORA[corpus][0])
     splits = {name: list(examples) for name, examples in data.splits.items()}
@@ -58,12 +58,12 @@ def cell(job: tuple[dict[str, Any], str, int, Sequence[int], int]) -> list[dict[
     """One row for every seed and epoch of a cell."""
     import torch
 
-    from trueness.data.batches import EncodedSplit
+    from trueness.kinds.text.data.batches import EncodedSplit
+    from trueness.kinds.text.models.families import TEXT_MODELS
+    from trueness.kinds.text.models.stack import stacks_of
     from trueness.models.cuda_graphs import CrossEntropy
-    from trueness.models.families import TEXT_MODELS
     from trueness.models.loop import Loop
     from trueness.models.recipes import RECIPES
-    from trueness.models.stack import stacks_of
     from trueness.models.training import build
 
     about, device, seeds, epochs, trained = job
@@ -104,10 +104,10 @@ def _measured(network: Any, split: Any) -> dict[str, float]:
     import torch
 
     from trueness.explainers.gradients import GradientJW2019
-    from trueness.explainers.leave_one_out import LeaveOneOutJW2019
+    from trueness.kinds.text.attention.ascent import best_adversary
+    from trueness.kinds.text.attention.view import AttentionView
+    from trueness.kinds.text.explainers.leave_one_out import LeaveOneOutJW2019
     from trueness.models.network import inspecting
-    from trueness.protocols.attention.ascent import best_adversary
-    from trueness.protocols.attention.view import AttentionView
     from trueness.stats import kendall
 
     gradient, without, formed, right, norms, moved = [], [], [], [], [], []

@@ -68,7 +68,7 @@ def why_not(command: str) -> str | None:
 
 def give() -> None:
     """Write the files that a person brings."""
-    from trueness.data.texts import read_texts
+    from trueness.kinds.text.data.texts import read_texts
 
     GIVEN.mkdir(parents=True, exist_ok=True)
     with (GIVEN / "reviews.csv").open("w", newline="", encoding="utf-8") as file:
