@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import sys
@@ -11,6 +12,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -35,7 +37,8 @@ app.add_typer(data_app, name="data")
 _TEXTS = {"--text", "--other"}
 _SERVERS = {"serve", "rate"}
 """Commands that call no code of the user and end by a signal."""
-_LIBRARIES = {"typer", "click"}
+_LIBRARIES = {"typer", "click", "rich"}
+"""What ends the program by itself: when a command is done, or nobody reads on."""
 UNEXPECTED = 70
 """The exit status of an error of the program itself, as in sysexits.h."""
 
@@ -115,6 +118,9 @@ def _run(given: list[str]) -> None:
     from trueness.engine import DamagedObjectError, TasksFailedError
 
     debug = "--debug" in given[:1]
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the shell closed it: what is printed goes nowhere
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
     warnings.formatwarning = warning_line
     try:
         _check_arguments(given)
@@ -128,6 +134,8 @@ def _run(given: list[str]) -> None:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
             _stop(f"{error.filename}: {error.strerror}.", 2, debug)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _stop("The disk, or what standard output goes to, is full; free some space.", 2, debug)
         if isinstance(error, MemoryError) or no_room(error) or NO_MEMORY in str(error):
             _stop("The memory does not suffice; take fewer examples, a smaller model or fewer workers.", 2, debug)
         _stop(_unexpected(error, given), UNEXPECTED, debug)
@@ -141,7 +149,7 @@ def _run(given: list[str]) -> None:
 def _ours(ended: SystemExit) -> bool:
     """Whether the library of the command line ended the program, and no code that was called by it."""
     modules = [frame.f_globals["__name__"].partition(".")[0] for frame, _ in traceback.walk_tb(ended.__traceback__)]
-    return modules[-1] in _LIBRARIES and {*modules} <= {"trueness", *_LIBRARIES}
+    return modules[-1] in _LIBRARIES and {*modules} <= {"trueness", "contextlib", *_LIBRARIES}
 
 
 def _put_out(debug: bool) -> None:
