@@ -123,7 +123,7 @@ def audit_command(
                 planned=announce,
                 family=family,
                 columns=named,
-                **settings_of(settings),
+                **settings_of(settings, tn.audit),
             )
     except tn.TasksFailedError as error:
         # Without a verdict no gate was asked: status 1 would say that it does not hold.
