@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 import json
 import re
 import reprlib
+import signal
+import threading
+import time
 import traceback
+import types
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +24,7 @@ from trueness.errors import NO_MEMORY, UserError, no_room
 _SHOWN = 200
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """What steers a terminal: control characters but for line ends and tabs, changes of direction, half characters."""
+_interrupted: dict[str, float] = {}
 
 
 @contextlib.contextmanager
@@ -38,35 +44,99 @@ def reading(what: str | Path, fault: str = "cannot be read") -> Iterator[None]:
         raise UserError(f"{short(what)} {fault} ({first_line(error)}).") from error
 
 
+class Interrupt(KeyboardInterrupt):
+    """Ctrl-C, or a signal that ends a command: a person's wish, and no error of the code that was running."""
+
+
+def interrupt(number: int, frame: types.FrameType | None) -> None:  # noqa: ARG001  # as the signal module calls it
+    """The way of Ctrl-C wherever code of other people may run, which may raise a KeyboardInterrupt of its own.
+
+    A terminal tells a process directly, and the process that waits for it passes it on: within a second it is the same.
+    """
+    now = time.monotonic()
+    if now - _interrupted.get("at", -2.0) > 1:
+        _interrupted["at"] = now
+        raise Interrupt
+
+
+def foreign(error: BaseException) -> bool:
+    """Whether the code that was running raised it, and no person by Ctrl-C: sys.exit() too, and panics of libraries."""
+    if isinstance(error, Interrupt | GeneratorExit):
+        return False
+    if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
+        return True
+    return signal.getsignal(signal.SIGINT) in (interrupt, signal.SIG_IGN, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def calling(name: str, code: Any) -> Iterator[None]:
     """Whatever `code` of other people raises becomes a UserError: its name, its file and line, and what was raised.
 
-    A lack of memory passes: it is nobody's mistake, and may be met by trying again.
+    A lack of memory passes: it is nobody's mistake, and may be met by trying again. So does Ctrl-C.
     """
+    with _told(lambda error: f"{name} failed{_line_in(_file_of(code), error)}: {_raised(error)}."):
+        yield
+
+
+@contextlib.contextmanager
+def importing(name: str, file: str = "", way: Callable[[BaseException], str] = lambda _: "") -> Iterator[None]:
+    """Whatever a module of other people raises when it is imported becomes a UserError, which ends in a `way` out."""
+
+    def sentence(error: BaseException) -> str:
+        end = way(error)
+        if isinstance(error, SystemExit):
+            end = "; put what it does as a script behind if __name__ == '__main__'"
+        return f"{name} cannot be imported ({_raised(error)}{_line_in(file or _first_file(error), error)}){end}."
+
+    with _told(sentence):
+        yield
+
+
+@contextlib.contextmanager
+def _told(sentence: Callable[[BaseException], str]) -> Iterator[None]:
+    theirs = threading.current_thread() is threading.main_thread()
+    theirs = theirs and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if theirs:
+        signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     except UserError:
         raise
-    except Exception as error:
-        if isinstance(error, MemoryError) or no_room(error) or NO_MEMORY in str(error):
+    except BaseException as error:
+        if not foreign(error) or isinstance(error, MemoryError) or no_room(error) or NO_MEMORY in str(error):
             raise
-        kind, said = type(error).__name__, first_line(error)
-        what = kind if said == kind else f"{kind}: {said}"
-        raise UserError(f"{name} failed{_line_of(error, code)}: {what}.") from error
+        raise UserError(sentence(error)) from error
+    finally:
+        if theirs:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _line_of(error: Exception, code: Any) -> str:
-    """The last line of the file of `code` that the error went through."""
+def _raised(error: BaseException) -> str:
+    kind, said = type(error).__name__, first_line(error)
+    return kind if said == kind else f"{kind}: {said}"
+
+
+def _file_of(code: Any) -> str:
+    """Where code stands; nothing for what is built in, or of a notebook."""
     while isinstance(code, functools.partial):
         code = code.func
     code = inspect.unwrap(code) if callable(code) else code
     try:
-        file = inspect.getfile(code if inspect.isroutine(code) or isinstance(code, type) else type(code))
-    except (TypeError, OSError):  # built in, or of a notebook
+        return inspect.getfile(code if inspect.isroutine(code) or isinstance(code, type) else type(code))
+    except (TypeError, OSError):
         return ""
-    frames = traceback.walk_tb(error.__traceback__)
-    lines = [line for frame, line in frames if frame.f_code.co_filename == file]
+
+
+def _first_file(error: BaseException) -> str:
+    """The first file behind Python's own importing that an error went through."""
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    begin = max((number for number, file in enumerate(frames) if file == importlib.__file__), default=-1) + 1
+    return next((file for file in frames[begin:] if not file.startswith("<")), "") if begin else ""
+
+
+def _line_in(file: str, error: BaseException) -> str:
+    """The last line of a file that an error went through."""
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
     return f", {Path(file).name} line {lines[-1]}" if lines else ""
 
 

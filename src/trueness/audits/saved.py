@@ -54,6 +54,18 @@ def write_audit(audit: Audit, path: str | Path) -> Path:
     return path
 
 
+def read_back(audit: Audit, page: Path) -> Audit:
+    """The audit as it stands beside the report that was just written; UserError where that is not the same."""
+    path = page.with_suffix(".json")
+    kept = read_audit(path)
+    same = [(one.explainer, one.decision) for one in kept.explainers] == [
+        (one.explainer, one.decision) for one in audit.explainers
+    ]
+    if not same or kept.key != audit.key or not page.stat().st_size:
+        raise UserError(f"{short(page)} and {short(path)} do not hold what was just written; run the audit again.")
+    return kept
+
+
 def read_limited(path: Path, what: str, largest: int) -> bytes:
     """A file's bytes; UserError if it is missing, a folder, no ordinary file, unreadable or larger than allowed."""
     with reading(path):

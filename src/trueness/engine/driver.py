@@ -207,7 +207,9 @@ class _Run:
             else:
                 self._fail(Failure(task, "its worker process died twice (killed, or out of memory)", ""))
             return
-        except Exception as error:  # for example a result that an executor could not carry back
+        except BaseException as error:  # for example a result that an executor could not carry back
+            if not isinstance(error, Exception) and error is not future.exception():
+                raise  # Ctrl-C
             self._fail(Failure(task, f"{type(error).__name__}: {error}", ""))
             return
         if outcome.status == "stopped":
