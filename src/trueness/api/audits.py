@@ -34,12 +34,7 @@ from trueness.audits.subject import (
 )
 from trueness.audits.trials import INFORMATIVE
 from trueness.audits.verdict import Audit, Judged
-<<<<<<< HEAD
-from trueness.boundary import because
-=======
 from trueness.boundary import because, quoted
-from trueness.data.images import ImageDataset
->>>>>>> gate
 from trueness.engine import Listener, ProgressFile, Store
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
