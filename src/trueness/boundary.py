@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import importlib
 import inspect
 import json
+import os
 import re
 import reprlib
 import signal
+import stat
 import threading
 import time
 import traceback
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from trueness.errors import NO_MEMORY, UserError, no_room
 
 _SHOWN = 200
+LARGEST_JSON = 256 << 20
+"""Bytes of a JSON file that people give; vocabularies of tokenisers need a tenth of it."""
+_NO_WAIT, _NO_LINK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0), getattr(os, "O_NOFOLLOW", 0)
+_LONG_NUMBER = re.compile(rb"[0-9]{300}")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """What steers a terminal: control characters but for line ends and tabs, changes of direction, half characters."""
 _interrupted: dict[str, float] = {}
@@ -140,10 +148,60 @@ def _line_in(file: str, error: BaseException) -> str:
     return f", {Path(file).name} line {lines[-1]}" if lines else ""
 
 
+@contextlib.contextmanager
+def ordinary(path: Path, *, links: bool = True) -> Iterator[BufferedReader]:
+    """An open file, if it is an ordinary one; OSError for a pipe, a device and, without `links`, for a link.
+
+    Opening never waits, as that of a pipe would, and nothing is read of what has no end.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | _NO_WAIT | (0 if links else _NO_LINK))
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
+        raise OSError(error.errno, "it is a link, or no ordinary file", str(path)) from error
+    kind = os.fstat(handle).st_mode
+    if not stat.S_ISREG(kind):
+        os.close(handle)
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+    with os.fdopen(handle, "rb") as file:
+        yield file
+
+
+def read_ordinary(path: Path, largest: int, *, links: bool = True) -> bytes:
+    """What an ordinary file holds, if it is no larger than so many bytes; OSError as in `ordinary`."""
+    with ordinary(path, links=links) as file:
+        return read_open(file, largest)
+
+
+def read_open(file: BufferedReader, largest: int) -> bytes:
+    """The same of an open file."""
+    size = os.fstat(file.fileno()).st_size
+    if size > largest:
+        raise OSError(errno.EFBIG, f"it has {size:,} bytes, more than {largest:,}")
+    return file.read(size)
+
+
+def parse_json(content: bytes) -> Any:
+    """What JSON says; ValueError also for what is nested too deeply, and for numbers that no one could count with."""
+    try:
+        return json.loads(content, parse_int=_whole if _LONG_NUMBER.search(content) else None)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 300:
+        raise ValueError(f"a number has {len(digits):,} digits")
+    return int(digits)
+
+
 def read_json(path: Path) -> Any:
     """What a JSON file holds."""
     with reading(path, "is not valid JSON"):
-        return json.loads(path.read_bytes())
+        return parse_json(read_ordinary(path, LARGEST_JSON))
 
 
 def is_file(path: Path) -> bool:

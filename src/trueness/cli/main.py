@@ -120,7 +120,7 @@ def _run(given: list[str]) -> None:
     debug = "--debug" in given[:1]
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the shell closed it: what is printed goes nowhere
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # for good
     warnings.formatwarning = warning_line
     try:
         _check_arguments(given)

@@ -44,7 +44,8 @@ class Survey:
     def timing(self) -> Timing:
         """Learnt from the tasks that have run."""
         done = [(task, self.intact[task.key]) for task in self.tasks if task.key in self.intact]
-        return Timing.of((task, float(meta["seconds"]), float(meta["finished"])) for task, meta in done)
+        timed = [(task, meta) for task, meta in done if {"seconds", "finished"} <= meta.keys()]
+        return Timing.of((task, float(meta["seconds"]), float(meta["finished"])) for task, meta in timed)
 
 
 def survey(targets: Sequence[Task], store: Store | None) -> Survey:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from trueness.boundary import parse_json, read_ordinary
 from trueness.engine.files import StoreError, disk, make_folder, write_atomically
 
 FORMAT = 1
@@ -57,8 +58,8 @@ def _in_the_way(item: Path) -> bool:
 
 def _check_format(marker: Path) -> None:
     try:
-        found = json.loads(marker.read_text(encoding="utf-8"))["format"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        found = parse_json(read_ordinary(marker, 1 << 16, links=False))["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise _unreadable(marker, str(error)) from error
     if not isinstance(found, int):
         raise _unreadable(marker, f"format {found!r}")
