@@ -148,6 +148,18 @@ def _line_in(file: str, error: BaseException) -> str:
     return f", {Path(file).name} line {lines[-1]}" if lines else ""
 
 
+def check_folder(folder: Path, largest_text: int = LARGEST_JSON) -> None:
+    """Refuse a folder of a model that holds pipes or devices, or text beyond all measure; links to files are fine."""
+    with reading(folder):
+        for item in sorted(folder.iterdir()):
+            with contextlib.suppress(FileNotFoundError):  # a link that leads nowhere is no file
+                about = item.stat()
+                if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
+                    raise UserError(f"{item} is no ordinary file: a model has no pipes and devices; take it away.")
+                if item.suffix in (".json", ".txt", ".jinja", ".model") and about.st_size > largest_text:
+                    raise UserError(f"{item} is larger than {largest_text >> 20} MiB, as no such file is.")
+
+
 @contextlib.contextmanager
 def ordinary(path: Path, *, links: bool = True) -> Iterator[BufferedReader]:
     """An open file, if it is an ordinary one; OSError for a pipe, a device and, without `links`, for a link.
