@@ -69,7 +69,7 @@ def interrupt(number: int, frame: types.FrameType | None) -> None:  # noqa: ARG0
 
 def foreign(error: BaseException) -> bool:
     """Whether the code that was running raised it, and no person by Ctrl-C: sys.exit() too, and panics of libraries."""
-    if isinstance(error, Interrupt | GeneratorExit):
+    if isinstance(error, Interrupt):
         return False
     if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
         return True
