@@ -10,11 +10,12 @@ import trueness as tn
 from tests.explainers.exceptions import check_restored
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.errors import UserError
+from trueness.explainers.leave_one_out import HideOne
 from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.data.coding import MASK
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
-from trueness.kinds.text.explainers.leave_one_out import HideOne, LeaveOneOut
+from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
 
 FACTS = {name: TEXT_EXPLAINERS[name].facts for name in TEXT_EXPLAINERS}
 ONLY_TRANSFORMERS = {name for name, facts in FACTS.items() if "layers" in facts.needs}

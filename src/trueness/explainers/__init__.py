@@ -3,16 +3,16 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from trueness.explainers.catalogue import CLASSES, find
 from trueness.explainers.contract import Explainer, Facts, Target, explainer
-from trueness.kinds.text.explainers.catalogue import CLASSES, find
 
 if TYPE_CHECKING:
     from trueness.explainers.gradients import Gradient, InputXGradient
+    from trueness.explainers.leave_one_out import HideOne
     from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
     from trueness.explainers.noisy_copies import GradientShap, SmoothGradient
     from trueness.explainers.paths import IntegratedGradients
     from trueness.explainers.simple import Blurred, Random
-    from trueness.kinds.text.explainers.leave_one_out import HideOne
 
 __all__ = [
     "TEXT_EXPLAINERS",

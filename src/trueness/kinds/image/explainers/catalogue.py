@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from trueness.explainers.catalogue import add_common, add_later
 from trueness.explainers.contract import explainers_of
-from trueness.kinds.text.explainers.catalogue import add_common, add_later
 
 IMAGE_EXPLAINERS = explainers_of("image", "trueness.image_explainers", "explainer of images")
 

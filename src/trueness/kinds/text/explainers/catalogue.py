@@ -6,8 +6,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from trueness.explainers.catalogue import add_common, add_later
 from trueness.explainers.contract import explainers_of
-from trueness.kinds.text.explainers.catalogue import add_common, add_later
 
 TEXT_EXPLAINERS = explainers_of("text", "trueness.explainers")
 

@@ -9,8 +9,8 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
+from trueness.explainers.leave_one_out import HideOne
 from trueness.kinds.text.data.batches import Batch
-from trueness.kinds.text.explainers.leave_one_out import HideOne
 from trueness.kinds.text.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.kinds.text.models.encoders import BiLSTM
 from trueness.kinds.text.models.network import TextNetwork
