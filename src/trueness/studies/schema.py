@@ -16,7 +16,8 @@ from trueness.registry import Registry
 
 T = TypeVar("T")
 
-MOST_SEEDS = 100_000
+MOST_SEEDS = 5_000
+"""More would take longer to plan than any study needs."""
 
 
 def as_list(value: Any) -> Any:
@@ -89,7 +90,9 @@ Several = Annotated[Distinct[T], Field(min_length=1)]
 """The same, and at least one."""
 RecipeName = Annotated[str, known(RECIPES)]
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
-Seeds = Annotated[list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1)]
+Seeds = Annotated[
+    list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1, max_length=MOST_SEEDS)
+]
 """A list of seeds, or how many: 3 means 0, 1, 2."""
 Ratio = Annotated[float, Field(ge=0, le=1)]
 Ratios = Annotated[list[Ratio], AfterValidator(_increasing), Field(min_length=2)]
