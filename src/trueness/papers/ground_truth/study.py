@@ -217,7 +217,8 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Place]) -> dict[
                 for method, scores in one["rows"].items()
             ]
         table = pd.concat(records, ignore_index=True) if records else pd.DataFrame()
-        cells.append(PlantedCell(dataset, model, table, tuple(facts), classes))
+        named = tuple(f"class {name}" for name in classes)
+        cells.append(PlantedCell(dataset, model, table, tuple(facts), named))
     result = summarise(cells)
     tables = {**result.tables, **({"strips": pd.DataFrame(strips)} if strips else {})}
     return replace(result, claims=tuple(claims(cells)), tables=tables).payloads()

@@ -157,8 +157,8 @@ def _explained(
     network: Any, shown: ImageSplit, artefact: Manipulation, explainers: Sequence[str], examples: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Means of every explainer and class over images, and some images with their maps."""
+    from trueness.kinds.image.view import panels_of
     from trueness.protocols.ground_truth.trial import detect
-    from trueness.report.pictures import panels_of
 
     height, width = network.size
     region = artefact.region(height, width).numpy().reshape(1, -1).repeat(len(shown), axis=0)
