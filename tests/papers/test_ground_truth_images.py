@@ -11,10 +11,10 @@ from PIL import Image
 
 import trueness as tn
 from trueness.errors import UserError
+from trueness.kinds.image.tasks import images_task
 from trueness.papers.ground_truth_images.claims import claims
 from trueness.papers.ground_truth_images.summary import cells_of, lowest
 from trueness.papers.ground_truth_images.summary import summarise as summarise_cells
-from trueness.papers.ground_truth_images.tasks import images_task
 from trueness.studies import load_study
 
 

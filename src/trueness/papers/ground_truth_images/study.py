@@ -16,6 +16,7 @@ from trueness.engine import Stored, Task, task
 from trueness.kinds.image.data.datasets import IMAGE_DATASETS, SIMILAR
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
+from trueness.kinds.image.tasks import images_task
 from trueness.kinds.text.data.datasets import unknown
 from trueness.papers.ground_truth_images import tasks
 from trueness.studies.kinds import published_study
@@ -101,7 +102,7 @@ def plan(study: GroundTruthImagesStudy) -> Task:
     """The images, then a run for each place of each question, then the summary."""
     made = Placed("runs")
     for dataset in study.datasets:
-        data = tasks.images_task(dataset, study.size)
+        data = images_task(dataset, study.size)
         for model, place in itertools.product(study.models, _places(study, dataset)):
             first = place["question"] == "region"
             if IMAGE_MODELS[model].pretrained and (not first or place["seed"] not in study.pretrained_seeds_of()):
