@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from trueness.kinds.text.data.examples import TextExample
     from trueness.kinds.text.models.classifier import Classifier
     from trueness.kinds.vector.vectors import VectorDataset
+    from trueness.papers.attention_is_not_explanation.adversary import AdversarialAttention
     from trueness.protocols.result import Result
     from trueness.report import Figure, Measurement
-    from trueness.report.heatmap import AdversarialAttention, Explanation
+    from trueness.report.heatmap import Explanation
     from trueness.studies import Study, StudyKind
 else:
 
@@ -69,7 +70,8 @@ _HOME = {
     "trueness.kinds.text.models.classifier": ("Classifier",),
     "trueness.protocols.result": ("Result",),
     "trueness.report": ("Figure", "Measurement"),
-    "trueness.report.heatmap": ("AdversarialAttention", "Explanation"),
+    "trueness.papers.attention_is_not_explanation.adversary": ("AdversarialAttention",),
+    "trueness.report.heatmap": ("Explanation",),
     "trueness.studies": ("Study", "StudyKind"),
 }
 """Of the names that are not functions of `trueness.api`."""

@@ -164,7 +164,7 @@ def all_hidden(inputs: Mapping[str, Stored], *, seeds: Sequence[int], **how: Unp
     return {"facts": {"test": test, "metric": metric}}
 
 
-@task("roar/companion", version=5)
+@task("roar/companion", version=6)
 def companion(
     inputs: Mapping[str, Stored],
     *,
