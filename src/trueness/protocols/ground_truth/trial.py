@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from trueness.data.dataset import drawn
 from trueness.data.places import AnySplit
 from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.coding import Coder
-from trueness.kinds.text.data.dataset import drawn
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.models.network import Network, check_outputs, inspecting

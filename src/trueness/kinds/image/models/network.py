@@ -40,6 +40,9 @@ class ImagePrediction:
 class ImageNetwork(Network):
     """A module behind the questions that explainers and protocols ask."""
 
+    units_at_once = 1 << 22
+    """Of a batch that is only looked at: a pixel is less work than a token."""
+
     def __init__(
         self,
         module: nn.Module,
