@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import exists, is_file, read_json, short
+from trueness.boundary import check_folder, exists, is_file, read_json, short
 from trueness.errors import UserError
 from trueness.kinds.text.models.families import TEXT_MODELS, Family, as_family
 from trueness.plugins import is_address
@@ -38,6 +38,7 @@ def recognise(folder: str | Path, family: Any = None) -> tuple[Family, dict[str,
             else ""
         )
         raise UserError(f"{folder} is not a model: it has no config.json{way}.")
+    check_folder(Path(folder))
     config = read_json(path)
     if not isinstance(config, dict):
         raise UserError(f"{path} does not describe a model.")

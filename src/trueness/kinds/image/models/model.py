@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save
 
-from trueness.boundary import quoted, read_json, reading
+from trueness.boundary import check_folder, quoted, read_json, reading
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
 from trueness.kinds.image.data.batches import ImageSplit
@@ -70,6 +70,7 @@ class ImageModel:
 def load_image_model(folder: str | Path, device: str = "cpu", *, family: Any = None) -> ImageModel:
     """The classifier that `save` wrote; a `family` of somebody else's is given by its name, address or object."""
     path = Path(folder)
+    check_folder(path)
     config = read_json(path / _CONFIG)
     if not isinstance(config, Mapping) or config.get("format") != FORMAT:
         form = config.get("format") if isinstance(config, Mapping) else config

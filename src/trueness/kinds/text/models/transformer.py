@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from trueness.boundary import reading
 from trueness.engine import Stored, disk
 from trueness.errors import UserError
 from trueness.kinds.text.data.batches import Batch
@@ -201,13 +202,14 @@ class Subwords:
 
     def code(self, example: TextExample) -> Coded:
         """One example; texts beyond the longest length lose their end, the longer one of a pair first."""
-        coded = self.tokenizer(
-            list(example.tokens),
-            None if example.tokens_b is None else list(example.tokens_b),
-            is_split_into_words=True,
-            truncation=True,
-            max_length=self.longest,
-        )
+        with reading("A text", "cannot be read by the model's tokeniser"):  # whose library may panic
+            coded = self.tokenizer(
+                list(example.tokens),
+                None if example.tokens_b is None else list(example.tokens_b),
+                is_split_into_words=True,
+                truncation=True,
+                max_length=self.longest,
+            )
         parts = coded.sequence_ids(0)
         words = [-1 if part != 0 else int(word) for part, word in zip(parts, coded.word_ids(0), strict=True)]
         # What belongs to no text was added. (The tokeniser's own mask of special tokens has unknown words in it.)
