@@ -14,7 +14,7 @@ from trueness.errors import UserError
 from trueness.kinds.image.data.batches import ImageSplit
 from trueness.kinds.image.data.datasets import photo_crops
 from trueness.kinds.image.data.images import ImageDataset, Images
-from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.protocols.randomisation import randomisation
 from trueness.protocols.roar.hiding import Amount, hide
 from trueness.protocols.roar.step import everything
@@ -59,13 +59,13 @@ def test_images_sorted_by_class_are_drawn(model, squares):
 
 
 def test_agreement_and_hiding_cost_on_images(model, squares):
-    names = ["gradient", "integrated-gradients[n_steps=10]", "random"]
+    names = ["gradient", "integrated-gradients[n_steps=10]", "random[seed=1]"]
     agreed = tn.agreement(model, squares, names, instances=20)
     assert {score.dataset for score in agreed.scores} == {"squares"}
     found = tn.faithfulness(model, squares, [*names, "occlusion"], instances=30)
     cost = {score.method: score for score in found.scores if score.quantity == "cost of hiding"}
     assert cost["occlusion"].value > 0.2
-    assert cost["random"].low < 0 < cost["random"].high
+    assert cost["random[seed=1]"].low < 0 < cost["random[seed=1]"].high
     with pytest.raises(UserError, match="needs a dataset of images"):
         tn.agreement(model, ["a text", "another"])
 
@@ -124,10 +124,10 @@ def test_no_protocol_asks_for_the_kind_of_its_input():
 
 
 def test_both_kinds_of_split_answer_the_same_questions():
-    from trueness.data.places import AnySplit
+    from trueness.data.inputs import Split
     from trueness.kinds.text.data.batches import EncodedSplit
 
-    asked = {name for name in vars(AnySplit) if not name.startswith("_")} | {"__len__"}
+    asked = {name for name in vars(Split) if not name.startswith("_")} | {"__len__"}
     for kind in (EncodedSplit, ImageSplit):
         assert asked <= {*dir(kind), "device", "labels"}, kind
 

@@ -35,7 +35,7 @@ from trueness.audits.subject import (
 )
 from trueness.audits.trials import INFORMATIVE
 from trueness.audits.verdict import Audit, Judged
-from trueness.boundary import because
+from trueness.boundary import because, quoted
 from trueness.engine import Listener, ProgressFile, Store
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
@@ -138,9 +138,9 @@ def audit(
         "datasets": [place_data],
         "columns": dict(columns or {}),
         "foils": [foil for foil in FOILS if foil not in chosen],
-        "asked": digest(request),
     }
     sizes = _checked_sizes(common, chosen, len(texts.texts), asked)
+    common["asked"] = digest(request)
     with contextlib.ExitStack() as stack:
         pool = stack.enter_context(open_executor(executor, workers, devices))
         stored = Store.open(store, create=True, durable=durable)
@@ -173,7 +173,7 @@ def _checked_sizes(
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UserError(f"The size {where} of an audit is not {first['input']!r}: {first['msg']}.") from error
+        raise UserError(f"The size {where} of an audit is not {quoted(first['input'])}: {first['msg']}.") from error
     return {name: getattr(study, name) for name in asked}
 
 

@@ -19,7 +19,7 @@ from trueness.kinds.text.data.texts import as_dataset
 from trueness.kinds.vector.vectors import VectorDataset
 
 if TYPE_CHECKING:
-    from trueness.data.places import AnySplit
+    from trueness.data.inputs import Split as AnySplit
     from trueness.kinds.image.models.model import ImageModel
     from trueness.kinds.text.models.classifier import Classifier
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from trueness.audits.saved import parse_audit
 from trueness.audits.verdict import Audit
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 from trueness.stats.ties import LEVEL
@@ -52,7 +53,14 @@ def result_of(audits: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> 
 
 def audits_in(result: Result) -> list[Audit]:
     """The audits that a result holds."""
-    return [Audit(**json.loads(text)) for text in result.tables["audits"]["audit"]]
+    return audits_of(result.tables["audits"])
+
+
+def audits_of(table: pd.DataFrame) -> list[Audit]:
+    """The audits in the table of a result; UserError for those of another version."""
+    return [
+        parse_audit(text, f"The audit of {model}") for model, text in zip(table["model"], table["audit"], strict=True)
+    ]
 
 
 def leaderboard(audits: Sequence[Audit]) -> pd.DataFrame:

@@ -24,6 +24,9 @@ from trueness.studies.schema import RECORDED, Distinct, Several, Study, TextExpl
 FOILS = ("random", "blurred[leave-one-out]", "token-number")
 """What knows nothing, what points less exactly than it could, and what looks at the words alone: all must fail."""
 
+MOST, MOST_MODELS = 1_000_000, 1_000
+"""Texts, and models or orders of weights: more would not be planned, let alone computed, in any time."""
+
 
 def _subject(model: str) -> str:
     with refused():
@@ -49,41 +52,41 @@ class AuditStudy(Study):
     """text_column, text_b_column, label_column, split: where they cannot be guessed."""
     explainers: Distinct[TextExplainerName]
     foils: Distinct[TextExplainerName] = Field(default_factory=lambda: list(FOILS))
-    texts: int = Field(default=300, ge=30)
+    texts: int = Field(default=300, ge=30, le=MOST)
     """Texts that are explained."""
     fewer: dict[str, int] = Field(default_factory=dict)
     """Explainers that are asked about fewer texts, since they are slow."""
-    again: int = Field(default=100, ge=30)
+    again: int = Field(default=100, ge=30, le=MOST)
     """Texts that methods which draw at random are asked about once more."""
-    edits: int = Field(default=100, ge=2)
-    single: int = Field(default=30, ge=2)
+    edits: int = Field(default=100, ge=2, le=MOST)
+    single: int = Field(default=30, ge=2, le=MOST)
     """Texts explained alone."""
-    randomised: int = Field(default=50, ge=30)
+    randomised: int = Field(default=50, ge=30, le=MOST)
     """Texts explained under random weights."""
-    draws: int = Field(default=5, ge=1)
+    draws: int = Field(default=5, ge=1, le=MOST_MODELS)
     """Random orders of the weights; they may disagree, so that the interval covers them. One speaks of itself only."""
-    layerwise: int = Field(default=10, ge=0)
+    layerwise: int = Field(default=10, ge=0, le=MOST)
     """Texts explained while layers are randomised one after another."""
-    smooth: int = Field(default=3, ge=0)
+    smooth: int = Field(default=3, ge=0, le=MOST)
     levels: Several[Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=lambda: list(LEVELS))
     """Shares of words that are hidden."""
-    pool: int = Field(default=1000, ge=0)
+    pool: int = Field(default=1000, ge=0, le=MOST)
     """Texts that evidence is planted in; with fewer than 100 none is."""
     trained: bool = True
     """Whether models are trained: with planted evidence, and the companion."""
     asked: str = ""
     """Digest of what was asked for, where the sizes were chosen from a budget."""
-    found: int = Field(default=100, ge=30)
+    found: int = Field(default=100, ge=30, le=MOST)
     """Texts in which planted evidence is looked for."""
-    companion: int = Field(default=100, ge=0)
+    companion: int = Field(default=100, ge=0, le=MOST)
     """Texts explained on the companion, which was trained with words hidden; 0: no companion."""
-    relatives: int = Field(default=0, ge=0)
+    relatives: int = Field(default=0, ge=0, le=MOST)
     """Texts explained on a model from another training seed and on one trained on random labels; 0: neither."""
-    retrained: int = Field(default=0, ge=0)
+    retrained: int = Field(default=0, ge=0, le=MOST_MODELS)
     """Seeds of Recursive ROAR, which trains again without the words called important; 0: none."""
-    bounded: int = Field(default=0, ge=0)
+    bounded: int = Field(default=0, ge=0, le=MOST)
     """Short texts for which the best and the worst order of words is searched."""
-    shown: int = Field(default=5, ge=0)
+    shown: int = Field(default=5, ge=0, le=MOST)
     """Texts in the report."""
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import re
+import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trueness.audits.leaderboard import audits_in
+from trueness.audits.leaderboard import audits_of
 from trueness.audits.verdict import Audit
+from trueness.boundary import first_line
 from trueness.engine import DamagedObjectError, Store, Stored
 from trueness.errors import UserError
 from trueness.plugins import told_by
@@ -20,6 +23,7 @@ from trueness.report.figure import Figure
 from trueness.report.instances import Instances, instances_of
 from trueness.report.page import read_result
 from trueness.studies import KINDS, Study
+from trueness.version import __version__
 
 KEY = re.compile(r"[0-9a-f]{40}")
 
@@ -31,6 +35,8 @@ class Run:
     store: Store
     key: str
     record: Mapping[str, Any]
+    state: tuple[int, ...] = ()
+    """Of its object: another where another one was put in its place."""
 
     def told(self, name: str) -> str:
         """A field of the study as it was recorded; nothing where it is missing."""
@@ -62,6 +68,20 @@ class Run:
         """Its result in the store."""
         return self.store.get(self.key)
 
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """What another version of trueness, or somebody, left in the result becomes a UserError, whatever it is."""
+        try:
+            yield
+        except (UserError, DamagedObjectError, MemoryError):
+            raise
+        except Exception as error:
+            kind, said = type(error).__name__, first_line(error)
+            raise UserError(
+                f"The result {self.key[:10]} is not as trueness {__version__} writes it "
+                f"({kind if kind == said else f'{kind}: {said}'}); run the study again."
+            ) from error
+
     @functools.cached_property
     def result(self) -> Result:
         """All of it, digests checked."""
@@ -75,16 +95,12 @@ class Run:
     @functools.cached_property
     def audits(self) -> list[Audit]:
         """Of a study that is an audit."""
-        return audits_in(self.result) if "audits" in self.result.tables else []
+        return audits_of(self.stored.read("audits")) if self.stored.holds("audits") else []
 
     @functools.cached_property
     def verdicts(self) -> list[str]:
-        """Of an audit, in a line for each model; none of another study, or where the result cannot be read."""
-        if self.told("kind") != "audit":
-            return []
-        with contextlib.suppress(UserError, DamagedObjectError):
-            return [f"{one.model} on {one.data}, {one.texts:,} {one.inputs}: {_decisions(one)}" for one in self.audits]
-        return []
+        """Of an audit, in a line for each model."""
+        return [f"{one.model} on {one.data}, {one.texts:,} {one.inputs}: {_decisions(one)}" for one in self.audits]
 
     @functools.cached_property
     def instances(self) -> Instances:
@@ -106,7 +122,16 @@ def runs_of(store: Store) -> dict[str, Run]:
     found: dict[str, Run] = {}
     for record in store.runs():
         key = str(record["result"])
-        if KEY.fullmatch(key) and store.has(key) and not (store.objects / key).is_symlink():
+        if KEY.fullmatch(key) and (state := _state(f"{store.objects}/{key}")):
             found.pop(key, None)
-            found[key] = Run(store, key, record)
+            found[key] = Run(store, key, record, state)
     return dict(reversed(found.items()))
+
+
+def _state(path: str) -> tuple[int, ...]:
+    """Of a folder; nothing of what is none, or a link."""
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return ()
+    return (about.st_ino, about.st_mtime_ns, about.st_ctime_ns) if stat.S_ISDIR(about.st_mode) else ()

@@ -44,7 +44,8 @@ class Survey:
     def timing(self) -> Timing:
         """Learnt from the tasks that have run."""
         done = [(task, self.intact[task.key]) for task in self.tasks if task.key in self.intact]
-        return Timing.of((task, float(meta["seconds"]), float(meta["finished"])) for task, meta in done)
+        timed = [(task, meta) for task, meta in done if {"seconds", "finished"} <= meta.keys()]
+        return Timing.of((task, float(meta["seconds"]), float(meta["finished"])) for task, meta in timed)
 
 
 def survey(targets: Sequence[Task], store: Store | None) -> Survey:
@@ -205,9 +206,15 @@ class _Run:
             if self.attempts[task.key] < _ATTEMPTS:
                 self._make_ready(task)
             else:
-                self._fail(Failure(task, "its worker process died twice (killed, or out of memory)", ""))
+                self._fail(
+                    Failure(
+                        task, "its worker process died twice (killed, out of memory, or ended by code that it ran)", ""
+                    )
+                )
             return
-        except Exception as error:  # for example a result that an executor could not carry back
+        except BaseException as error:  # for example a result that an executor could not carry back
+            if not isinstance(error, Exception) and error is not future.exception():
+                raise  # Ctrl-C
             self._fail(Failure(task, f"{type(error).__name__}: {error}", ""))
             return
         if outcome.status == "stopped":

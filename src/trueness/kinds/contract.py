@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from trueness.data.dataset import Dataset
-    from trueness.data.places import AnySplit
+    from trueness.data.inputs import Split
     from trueness.engine import Stored
     from trueness.explainers.contract import Explainer
     from trueness.models.network import Network
@@ -49,7 +49,7 @@ class Model(Protocol):
         """Their names."""
         ...
 
-    def coded(self, examples: Any) -> AnySplit:
+    def coded(self, examples: Any) -> Split:
         """Examples on the model's device, ready to be batched."""
         ...
 
@@ -126,6 +126,10 @@ class Data(Protocol):
         """
         ...
 
+    def sources(self, data: str) -> Sequence[Path]:
+        """The files and folders that a dataset of that name or path is read from: what they hold is part of a key."""
+        ...
+
     def pack(self, data: Any) -> dict[str, Any]:
         """Payloads of a task that hold a dataset."""
         ...
@@ -158,3 +162,5 @@ class Kind:
     """Trials that only this kind has."""
     view: Any = None
     """How an example with scores is drawn."""
+    outlines: Callable[..., Sequence[float]] | None = None
+    """How well labels can be told from which units are hidden; if it is None, models of the same family are trained."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from trueness.kinds.contract import Kind, Words
 from trueness.kinds.image.data.reading import ImageData
-from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.opening import ImageModels
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.contract import Kind, Words
 from trueness.kinds.text.data.reading import TextData
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.opening import TextModels
 
 

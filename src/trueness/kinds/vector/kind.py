@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.catalogue import add_common
+from trueness.explainers.contract import explainers_of
 from trueness.kinds.contract import Kind, Words
 from trueness.kinds.vector.opening import VectorModels
 from trueness.kinds.vector.reading import VectorData
+
+EXPLAINERS = explainers_of("vector", "trueness.vector_explainers")
+add_common(EXPLAINERS)
 
 
 def usual(model: Any) -> list[str]:
@@ -21,6 +25,6 @@ VECTOR = Kind(
     words=Words("row", "rows", "feature", "features", "every number changes in its last digits"),
     models=VectorModels(),
     data=VectorData(),
-    explainers=TEXT_EXPLAINERS,  # until those of all kinds are in one registry
+    explainers=EXPLAINERS,
     usual=usual,
 )

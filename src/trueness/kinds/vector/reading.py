@@ -99,6 +99,10 @@ class VectorData:
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return VectorDataset(read.name, model.classes, splits, read.features, read.evidence, notes)
 
+    def sources(self, data: str) -> list[Path]:
+        """The files; none of what is generated."""
+        return [] if data in VECTOR_DATASETS else list(_files(Path(data)).values())
+
     def unpack(self, kept: Stored) -> VectorDataset:
         """The dataset that `pack` gave."""
         return stored.unpack(kept)

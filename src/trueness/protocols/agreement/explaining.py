@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness.data.places import AnySplit
+from trueness.data.inputs import Split
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Target
 from trueness.explainers.masking import MaskingExplainer, explain_together
@@ -28,7 +28,7 @@ class Explained:
 
 def explain_all(
     network: Network,
-    split: AnySplit,
+    split: Split,
     explainers: Mapping[str, Explainer],
     target: Target = "predicted",
     *,
@@ -61,8 +61,7 @@ def explain_all(
         inside = batch.mask.cpu().numpy()
         mask[rows, : inside.shape[1]] = inside
         masking = {name: method for name, method in asked.items() if isinstance(method, MaskingExplainer)}
-        reader: Any = network  # of texts, where there are methods of this kind
-        shared = explain_together(list(masking.values()), reader, batch, target) if masking else []
+        shared = explain_together(list(masking.values()), network, batch, target) if masking else []
         together = dict(zip(masking, shared, strict=True))
         for name, method in list(asked.items()):
             try:

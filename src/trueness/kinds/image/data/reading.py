@@ -10,7 +10,8 @@ from trueness.boundary import short
 from trueness.data.dataset import looked_at
 from trueness.errors import UserError
 from trueness.kinds.image.data import stored
-from trueness.kinds.image.data.datasets import IMAGE_DATASETS, is_images, load_images
+from trueness.kinds.image.data.datasets import IMAGE_DATASETS, file_of, is_images, load_images
+from trueness.kinds.image.data.files import listed_pictures
 from trueness.kinds.image.data.images import ImageDataset, Images, images_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ class ImageData:
         read = self.read(data, model=model, columns=columns)
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return ImageDataset(read.name, model.classes, splits, notes)
+
+    def sources(self, data: str) -> list[Path]:
+        """The file or folder, and the pictures that a table lists; none of what is generated."""
+        source = file_of(data)
+        return [] if source is None else [source, *listed_pictures(source)]
 
     def unpack(self, kept: Stored) -> ImageDataset:
         """The dataset that `pack` gave."""

@@ -139,7 +139,7 @@ def train_image_models(
         model = ImageModel(network, data.classes)
         identity = {"recipe": asdict(how), "seed": seed, "data": data.name, "family": family.name, "size": data.size}
         checkpoint = None if states is None else Checkpoint(states[number], identity, draws=True)
-        splits = {name: model.coded(data[name], 1) for name in ("train", how.select_on)}
+        splits = {name: model.coded(data[name]) for name in ("train", how.select_on)}
         if views is not None:
             splits = {name: views[number](name, split) for name, split in splits.items()}
         trained = train_images(network, splits["train"], splits[how.select_on], how, seed, checkpoint=checkpoint)

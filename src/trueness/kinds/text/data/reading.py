@@ -12,7 +12,7 @@ from trueness.data.dataset import looked_at
 from trueness.data.labels import NAME_THEM, OR_NONE, match_labels
 from trueness.kinds.text.data import stored
 from trueness.kinds.text.data.dataset import TextDataset
-from trueness.kinds.text.data.datasets import TEXT_DATASETS
+from trueness.kinds.text.data.datasets import TEXT_DATASETS, find_source
 from trueness.kinds.text.data.examples import TextExample, TextExamples
 from trueness.kinds.text.data.texts import Texts, as_dataset, read_texts
 from trueness.kinds.text.data.vocabulary import Vocabulary
@@ -67,6 +67,11 @@ class TextData:
             labels = [-1 if one.label is None else meant.classes[one.label] for one in texts.texts]
             notes += (meant.note,) if meant.note else ()
         return _of_model(Path(texts.name).name, TextExamples(read).labelled(labels), model, notes)
+
+    def sources(self, data: str) -> list[Path]:
+        """The file or folder; none of what is generated, in a package, or on the hub."""
+        source, _ = find_source(data)
+        return [] if source is None else [source]
 
     def unpack(self, kept: Stored) -> TextDataset:
         """The dataset that `pack` gave."""

@@ -17,7 +17,7 @@ from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.models.classifier import Classifier
-from trueness.models.network import TextNetwork
+from trueness.kinds.text.models.network import TextNetwork
 from trueness.models.saved import CONFIG, check_format, check_names, filled, save_model
 
 

@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from trueness.boundary import reading
 from trueness.engine import Stored, disk
 from trueness.errors import UserError
 from trueness.kinds.text.data.batches import Batch
@@ -24,8 +25,8 @@ from trueness.kinds.text.data.coding import Coded
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.kinds.text.models.first_token import first_token, first_token_suffices
+from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.kinds.text.models.pretrained import longest_text, open_folder, quiet
-from trueness.models.network import Prediction, TextNetwork
 
 WordRule = Literal["sum", "max", "first"]
 """How the scores of a word's parts become one: their sum, the one of largest magnitude, or the first part's."""
@@ -95,10 +96,10 @@ class Transformer(TextNetwork):
         row = found.attentions[-1][:, :, 0].mean(dim=1) * batch.mask
         return Prediction(found.logits, row / row.sum(dim=-1, keepdim=True).clamp(min=1e-12), found.hidden_states[-1])
 
-    def logits(self, batch: Batch, *, embeddings: Tensor | None = None) -> Tensor:
+    def logits(self, batch: Batch, *, values: Tensor | None = None) -> Tensor:
         """The logits alone."""
         with self._shortened():
-            found: Tensor = self._run(batch, embeddings, weights=False).logits
+            found: Tensor = self._run(batch, values, weights=False).logits
         return found
 
     def _shortened(self) -> contextlib.AbstractContextManager[None]:
@@ -201,13 +202,14 @@ class Subwords:
 
     def code(self, example: TextExample) -> Coded:
         """One example; texts beyond the longest length lose their end, the longer one of a pair first."""
-        coded = self.tokenizer(
-            list(example.tokens),
-            None if example.tokens_b is None else list(example.tokens_b),
-            is_split_into_words=True,
-            truncation=True,
-            max_length=self.longest,
-        )
+        with reading("A text", "cannot be read by the model's tokeniser"):  # whose library may panic
+            coded = self.tokenizer(
+                list(example.tokens),
+                None if example.tokens_b is None else list(example.tokens_b),
+                is_split_into_words=True,
+                truncation=True,
+                max_length=self.longest,
+            )
         parts = coded.sequence_ids(0)
         words = [-1 if part != 0 else int(word) for part, word in zip(parts, coded.word_ids(0), strict=True)]
         # What belongs to no text was added. (The tokeniser's own mask of special tokens has unknown words in it.)
