@@ -49,8 +49,6 @@ class TextModels:
 
     def open(self, model: Any, device: str = "cpu", family: Any = None) -> Classifier:
         """A classifier on a device."""
-        from trueness.kinds.text.models.black_box import load_black_box
-
         if isinstance(model, str | Path) and not is_function(model):
             return load_model(model, device, family)
         if family is not None:
@@ -60,6 +58,8 @@ class TextModels:
             from trueness.kinds.text.models.transformer import of_pair
 
             return of_pair(*pair, device)
+        from trueness.kinds.text.models.black_box import load_black_box
+
         return load_black_box(str(model) if isinstance(model, str | Path) else model)
 
     def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
