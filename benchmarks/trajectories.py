@@ -43,7 +43,7 @@ def _data(corpus: str, trained: int) -> tuple[Any, Any, Any]:
     """The dataset with few training texts, the test texts looked at, and the table of vectors."""
     import os
 
-    from trueness.kinds.text.data.dataset import drawn_examples
+    from trueness.data.dataset import drawn_examples
     from trueness.kinds.text.data.datasets import load_text
     from trueness.kinds.text.data.word_vectors import load_vectors
 

@@ -10,8 +10,8 @@ import trueness as tn
 from tests.audit import tiny
 from trueness.audits.trials import DEPENDS, REMOVAL, REPEATS, learned
 from trueness.engine import Store
+from trueness.kinds.text.models.opening import load_model
 from trueness.kinds.text.tasks import read_dataset, read_model
-from trueness.models.saved import load_model
 
 WITH = {**tiny.SMALLEST, "pool": 600, "companion": 30, "relatives": 30, "found": 30}
 

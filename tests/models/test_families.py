@@ -17,11 +17,11 @@ from trueness.errors import UserError
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.models.families import TEXT_MODELS, Family, as_family, train, train_many
 from trueness.kinds.text.models.network import Prediction, TextNetwork
+from trueness.kinds.text.models.opening import load_model, recognise
 from trueness.kinds.text.models.text_model import TextModel
 from trueness.kinds.text.tasks import dataset_task, read_model
 from trueness.kinds.text.tasks import train as train_task
 from trueness.models.evaluation import predict
-from trueness.models.saved import load_model, recognise
 
 SMALL = {"embedding": 8, "hidden": 8}
 

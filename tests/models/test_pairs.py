@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from trueness.kinds.text.explainers.published import LimeCourt2022
 
 from tests.models.test_attentive import VOCABULARY, batch_of, build, examples
 from trueness.errors import UserError
@@ -57,7 +58,7 @@ def test_equal_places_of_both_texts_are_one_feature_only_where_asked():
     both, some = BothTexts(build("cnn", "additive", "concat")), [TextExample(("w1", "w2", "w3"), 0, ("w4", "w5"))]
     batch = joined_of(some)
     own = Lime(n_samples=200).attribute(both, batch)[0][batch.mask[0]]
-    shared = Lime(n_samples=200, restart=True).attribute(both, batch)[0][batch.mask[0]]
+    shared = LimeCourt2022(n_samples=200, width=0.25, hiding="usual").attribute(both, batch)[0][batch.mask[0]]
     assert len(set(own.tolist())) == 5
     assert shared[0] == shared[3]
     assert shared[1] == shared[4]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from trueness.api.models import images_for, kind_of, labelled_as, of_images
+from trueness.api.forms import images_for, labelled_as, of_images
+from trueness.api.models import described
 from trueness.api.texts import named_explainer
 from trueness.errors import UserError
 from trueness.kinds.image.data.images import Images
@@ -34,9 +35,9 @@ def explain_images(
     from trueness.protocols.agreement.explaining import explain_all
 
     if not of_images(model) or isinstance(model, str | Path):
-        raise UserError(f"tn.explain_images takes a model of images, tn.load_model(folder); not {kind_of(model)}.")
+        raise UserError(f"tn.explain_images takes a model of images, tn.load_model(folder); not {described(model)}.")
     dataset = None if isinstance(images, Images) else images_for(model, images)
-    pictures = images if dataset is None else dataset.to_look_at()
+    pictures = images if dataset is None else dataset.default_split()
     coded: Any = model.coded(pictures, 1)
     if target == "gold" and dataset is not None:
         coded = labelled_as(model, coded, dataset.classes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from trueness.stats.undefined import Bools, Floats
 
@@ -15,6 +16,11 @@ A method that hides words takes differences of outputs, about as large as its la
 digits: where hiding changes nothing, LIME's least squares leave 1e-31. Gradients are products, which keep their digits
 however small they are; those of a saturated model, at 1e-12 of others', lie above.
 """
+
+NULL_BAND = 1.96
+"""Deviations from 0 within which 95 % of the taus of unrelated rankings lie; see `null_deviation`."""
+UNRELATED = 0.9
+"""Share of an explanation's taus within that band beyond which two methods are called unrelated."""
 
 
 def largest_of(scores: Floats) -> float:
@@ -57,3 +63,10 @@ def _centred(scores: Floats, mask: Bools, scale: float) -> tuple[Floats, Bools]:
     found = np.where(mask, inside - inside.sum(axis=1, keepdims=True) / size, 0.0)
     spread, largest = np.sqrt((found**2).sum(axis=1)), np.abs(inside).max(axis=1, initial=0.0)
     return found, is_flat(spread, largest, max(scale, largest_of(inside)))
+
+
+def null_deviation(size: npt.ArrayLike) -> Floats:
+    """Standard deviation of Kendall's tau between unrelated rankings of so many units, without ties."""
+    n = np.asarray(size, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(n > 1, np.sqrt(2 * (2 * n + 5) / (9 * n * (n - 1))), np.inf)

@@ -12,9 +12,10 @@ from pydantic import Field, model_validator
 
 from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
-from trueness.kinds.text.models.families import TEXT_MODELS, Family
+from trueness.kinds.text.models.families import TEXT_MODELS
+from trueness.kinds.text.models.opening import recognise
 from trueness.kinds.text.tasks import dataset_task, performance
-from trueness.models.saved import recognise
+from trueness.models.families import Family
 from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
 from trueness.papers.texts import ModelsStudy, TextDatasetName, TextExplainers, trained_models
 from trueness.studies.kinds import published_study

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from trueness.kinds.text.data.dataset import drawn
+from trueness.data.dataset import drawn
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.evidence import marks_of
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS

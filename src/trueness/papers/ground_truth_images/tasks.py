@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueness.data.dataset import SPLITS
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
-from trueness.kinds.image.tasks import SPLITS, read_images
+from trueness.kinds.image.tasks import read_images
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +41,7 @@ def planted(
     return found
 
 
-@task("ground-truth-images/run", version=2)
+@task("ground-truth-images/run", version=3)
 def run(
     inputs: Mapping[str, Stored],
     *,
@@ -62,8 +64,9 @@ def run(
     import pandas as pd
 
     from trueness.kinds.image.data.manipulations import made_of
-    from trueness.kinds.image.models.training import ImageRecipe, accuracy, train_images
+    from trueness.kinds.image.models.training import accuracy, train_images
     from trueness.kinds.text.data.planting import bound, reassignment
+    from trueness.models.recipes import RECIPES
     from trueness.protocols.ground_truth.trial import needed
 
     device, artefact = current_device(), made_of(manipulation)
@@ -71,7 +74,10 @@ def run(
     data = whole.pair(*(pair or whole.classes[:2]))
     network = IMAGE_MODELS[model].build(2, data.size, seed).to(device)
     splits = planted(data, artefact, kept, seed, device, network.mean.flatten().tolist())
-    trained = train_images(network, splits["train"], splits["dev"], ImageRecipe(**recipe), seed, keep=bool(watched))
+    how = {name: recipe[name] for name in ("epochs", "batch_size", "learning_rate")}
+    training = replace(RECIPES["image"], stop_at=recipe["stop"], **how)
+    gain = recipe["gain"] if watched else None
+    trained = train_images(network, splits["train"], splits["dev"], training, seed, gain=gain)
     test = splits["test"]
     labels = test.labels.cpu().numpy()
     height, width = data.size

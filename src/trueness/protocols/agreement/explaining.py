@@ -61,8 +61,7 @@ def explain_all(
         inside = batch.mask.cpu().numpy()
         mask[rows, : inside.shape[1]] = inside
         masking = {name: method for name, method in asked.items() if isinstance(method, MaskingExplainer)}
-        reader: Any = network  # of texts, where there are methods of this kind
-        shared = explain_together(list(masking.values()), reader, batch, target) if masking else []
+        shared = explain_together(list(masking.values()), network, batch, target) if masking else []
         together = dict(zip(masking, shared, strict=True))
         for name, method in list(asked.items()):
             try:

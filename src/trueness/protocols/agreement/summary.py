@@ -8,13 +8,11 @@ from typing import TypeVar
 
 import pandas as pd
 
-from trueness.kinds.text.attention.correlation import null_deviation
-from trueness.kinds.text.attention.scores import NULL_BAND
-from trueness.kinds.text.attention.summary import NEARLY_ALL
 from trueness.protocols.agreement.cell import DRAW, SEED, AgreementCell
 from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 from trueness.protocols.scoring import ACCURACY, Cell, Quantity, of_each
+from trueness.protocols.similarity import NULL_BAND, UNRELATED, null_deviation
 from trueness.stats import t_interval
 from trueness.stats.undefined import Bools, Floats
 
@@ -148,10 +146,10 @@ def warnings(cell: AgreementCell) -> Iterator[ResultWarning]:
     for (one, other), rows in cell.records.groupby(["first", "second"], sort=False):
         tau = rows[TAU]
         inside = float((tau.abs() <= band[rows.index])[tau.notna()].mean()) if tau.notna().any() else 0.0
-        if inside > NEARLY_ALL:
+        if inside > UNRELATED:
             unrelated.append(f"{one} and {other}")
     if unrelated:
-        text = f"more than {NEARLY_ALL:.0%} of the taus are what unrelated rankings of that length give: "
+        text = f"more than {UNRELATED:.0%} of the taus are what unrelated rankings of that length give: "
         yield cell.warn("within-null-band", text + ", ".join(unrelated))
     if any(share > SATURATED for share in cell.saturation):
         shares = ", ".join(f"{share:.0%}" for share in cell.saturation)
