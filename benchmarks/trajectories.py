@@ -103,11 +103,10 @@ def _measured(network: Any, split: Any) -> dict[str, float]:
     """Means over the texts."""
     import torch
 
-    from trueness.explainers.gradients import GradientJW2019
     from trueness.kinds.text.attention.ascent import best_adversary
     from trueness.kinds.text.attention.view import AttentionView
-    from trueness.kinds.text.explainers.leave_one_out import LeaveOneOutJW2019
     from trueness.models.network import inspecting
+    from trueness.papers.attention_is_not_explanation.explainers import GradientJW2019, LeaveOneOutJW2019
     from trueness.stats import kendall
 
     gradient, without, formed, right, norms, moved = [], [], [], [], [], []

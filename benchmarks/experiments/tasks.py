@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from trueness import kinds
 from trueness.data.dataset import drawn_examples
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
@@ -29,7 +29,6 @@ from trueness.kinds.text.models.attentive import attentive
 from trueness.kinds.text.models.encoders import Average
 from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.kinds.text.models.twins import Reference, train_twins
-from trueness.kinds.text.retraining import retraining
 from trueness.kinds.text.tasks import read_dataset, read_model, read_vectors
 from trueness.models.network import inspecting
 from trueness.models.recipes import RECIPES
@@ -37,7 +36,7 @@ from trueness.protocols.roar.hiding import Amount, Unit, hide
 from trueness.protocols.roar.step import nothing, retrain
 from trueness.report.compare import compared_rows
 from trueness.studies.kinds import KINDS
-from trueness.studies.retraining import method_of
+from trueness.studies.retraining import method_of, retraining_of
 
 
 @task("experiment/twins", version=1)
@@ -193,9 +192,8 @@ def masks(
     """
     data = read_dataset(inputs["dataset"])
     data = replace(data, classes=(*data.classes, *(f"spare {number}" for number in range(spare))))
-    given: dict[str, Any] = {"recipe": recipe, "pretrained": None, "vectors": read_vectors(inputs["dataset"])}
-    trainer = functools.partial(TEXT_MODELS["bilstm-additive"].train, **given)
-    how = retraining(trainer, data, current_device())
+    given: dict[str, Any] = {"recipe": recipe, "vectors": read_vectors(inputs["dataset"])}
+    how = retraining_of(kinds.KINDS["text"], data, current_device(), "bilstm-additive", **given)
     rows = []
     hidings: list[Any] = [nothing for _ in seeds]
     for step in range(len(amounts) + 1):
@@ -211,7 +209,7 @@ def masks(
             by_split = {
                 name: hide(
                     one.model.network,
-                    method_of(how, explainer, seed),
+                    method_of(kinds.KINDS["text"], explainer, seed),
                     _shuffled(split, seed) if target == "shuffled" else split,
                     one.hidden[name],
                     [Amount(amounts[step], unit)],

@@ -150,7 +150,7 @@ def test_a_run_plants_trains_and_explains(tmp_path):
         pair=None,
         kept=0.5,
         seed=0,
-        recipe={"epochs": 12, "batch_size": 16, "learning_rate": 0.01},
+        recipe={"epochs": 12, "batch_size": 16, "learning_rate": 0.01, "stop": 0.97, "gain": 0.05},
         explainers=["gradient", "edges", "random"],
         watched=["gradient"],
         instances=8,

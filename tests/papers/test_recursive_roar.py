@@ -12,11 +12,11 @@ import pytest
 import trueness as tn
 from tests.inline import here
 from tests.papers.conftest import rows_of
+from tests.protocols.roar.by_hand import retraining
 from trueness.errors import UserError
 from trueness.kinds.text.data.datasets import load_text
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import train_many
-from trueness.kinds.text.retraining import retraining
 from trueness.protocols.roar.hiding import Amount
 from trueness.protocols.roar.step import everything, hide_next, nothing, retrain
 from trueness.report.page import read_result
@@ -46,7 +46,7 @@ def roar_run(folder, tmp_path_factory):
 def test_the_study_is_train_explain_mask_again(roar_run, folder):
     data = load_text(str(folder))
     trainer = functools.partial(train_many, "bilstm-additive", recipe="dry-run", **SETTINGS["shape"])
-    how, method = retraining(trainer, data, "cpu"), TEXT_EXPLAINERS["input-x-gradient"]
+    how, method = retraining(trainer, data), TEXT_EXPLAINERS["input-x-gradient"]
     (whole,) = retrain(how, [1], [nothing], leak=False)
     (empty,) = retrain(how, [1], [everything], leak=False)
     now, curve = whole, [whole.measured["macro-f1"]]

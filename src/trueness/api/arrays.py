@@ -6,7 +6,6 @@ import functools
 import itertools
 import operator
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy.typing as npt
 
 from trueness.api.bar import bar
 from trueness.api.devices import check_device
-from trueness.api.models import kind_of
 from trueness.errors import UserError
 from trueness.protocols.roar.curves import BASELINE
 from trueness.report import Measurement
@@ -100,36 +98,18 @@ def _of_family(
     family: str, data: Any, explainers: Any, recipe: Any, device: str
 ) -> tuple[Retraining, dict[str, Any], str]:
     """How a family is trained on a dataset, the explainers by name, and what the dataset is called."""
-    from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
-    from trueness.kinds.image.models.families import IMAGE_MODELS
-    from trueness.kinds.image.retraining import retraining as of_images
+    from trueness.data.dataset import with_splits
+    from trueness.kinds import kind_of_data
+    from trueness.studies.retraining import retraining_of
 
     if isinstance(explainers, str):
         raise UserError(f"Explainers are given in a list: [{explainers!r}].")
-    if family in IMAGE_MODELS:
-        from trueness.kinds.image.data.datasets import load_images
-        from trueness.kinds.image.data.images import ImageDataset
-
-        loaded = load_images(str(data)) if isinstance(data, str | Path) else data
-        if not isinstance(loaded, ImageDataset):
-            raise UserError(f"{family} reads images: give a dataset of images, or its name; not {kind_of(data)}.")
-        names = [IMAGE_EXPLAINERS.name_of(one) for one in explainers]
-        how = of_images(family, loaded, device, recipe=recipe)
-        return how, {name: IMAGE_EXPLAINERS[name] for name in names}, loaded.name
-    from trueness.kinds.text.data.dataset import TextDataset
-    from trueness.kinds.text.data.datasets import load_text
-    from trueness.kinds.text.data.splitting import with_splits
-    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
-    from trueness.kinds.text.models.families import TEXT_MODELS
-    from trueness.kinds.text.retraining import retraining as of_texts
-
-    texts = load_text(str(data)) if isinstance(data, str | Path) else data
-    if not isinstance(texts, TextDataset):
-        raise UserError(f"{family} reads texts: give a dataset of texts, or its name; not {kind_of(data)}.")
-    trainer = functools.partial(TEXT_MODELS[family].train, recipe=recipe)
-    names = [TEXT_EXPLAINERS.name_of(one) for one in explainers]
-    how = of_texts(trainer, with_splits(texts), device)
-    return how, {name: TEXT_EXPLAINERS[name] for name in names}, texts.name
+    kind = kind_of_data(data)
+    loaded = with_splits(kind.data.read(data))
+    known = kind.models.families[family]
+    names = [kind.explainers.name_of(one) for one in explainers]
+    how = retraining_of(kind, loaded, device, known.name, **({} if recipe is None else {"recipe": recipe}))
+    return how, {name: kind.explainers[name] for name in names}, loaded.name
 
 
 def _of_arrays(

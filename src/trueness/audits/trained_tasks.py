@@ -37,7 +37,7 @@ def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | No
     """The user's texts with evidence planted in them that a model of the same architecture must use."""
     from trueness.kinds.text.data.examples import TextExample
     from trueness.kinds.text.data.planting import PLANTINGS, bound, own_words, plant, reassignment
-    from trueness.kinds.text.tasks import dataset_payloads
+    from trueness.kinds.text.data.stored import pack
 
     classifier = opened(model, family, current_device())
 
@@ -54,7 +54,7 @@ def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | No
         planting = PLANTINGS["token-with-decoy"](len(texts.classes))
     data = plant(texts, planting)
     about = {"bound": bound(reassignment(len(data.classes))), "words": planting.words}
-    return {**dataset_payloads(data, None), "bound": about}
+    return {**pack(data, None), "bound": about}
 
 
 @task("audit/labelled", version=1)
@@ -62,10 +62,10 @@ def labelled(
     inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, name: str, labels: Labels
 ) -> dict[str, Any]:
     """The user's texts, each with the class that the audited model gives it, or with one drawn at random."""
-    from trueness.kinds.text.tasks import dataset_payloads
+    from trueness.kinds.text.data.stored import pack
 
     classifier = opened(model, family, current_device())
-    return dataset_payloads(dataset_of(inputs["texts"], classifier, name, labels), None)
+    return pack(dataset_of(inputs["texts"], classifier, name, labels), None)
 
 
 @task("audit/relative", version=2)

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
+from trueness.data.dataset import SPLITS
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device, part_of_task
-from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
-from trueness.kinds.text.models.families import TEXT_MODELS
-from trueness.kinds.text.tasks import performance, read_dataset, read_model, read_vectors
+from trueness.kinds import kind_of_stored
 from trueness.protocols.roar.curves import BASELINE, MASKED, Order
 from trueness.studies.placed import Placed
 from trueness.studies.schema import in_groups
 
 if TYPE_CHECKING:
     from trueness.explainers.contract import Explainer
-    from trueness.protocols.roar.step import Hiding, Retraining
+    from trueness.kinds.contract import Kind
+    from trueness.protocols.roar.step import Hiding, Retraining, Trained
 
 
 Target = Literal["gold", "predicted"]
@@ -35,20 +35,61 @@ class Training(TypedDict):
     shape: Mapping[str, Any]
 
 
-def _retraining(stored: Stored, how: Training | None = None) -> Retraining:
-    """How a family is trained on a dataset; without a family only how trained models read it."""
-    from trueness.kinds.text.retraining import retraining
+class Coded:
+    """The splits of a dataset, nothing hidden: coded once for models in a row that read alike, as all seeds of ours."""
 
-    if how is None:
-        return retraining(lambda *_, **__: [], read_dataset(stored), current_device())
-    given = {"recipe": how["recipe"], "pretrained": how["pretrained"], "vectors": read_vectors(stored), **how["shape"]}
-    train = functools.partial(TEXT_MODELS[how["model"]].train, **given)
-    return retraining(train, read_dataset(stored), current_device())
+    def __init__(self, data: Any) -> None:
+        self._data, self._reader = data, None
+        self._splits: dict[str, Any] = {}
+
+    def by(self, model: Any) -> dict[str, Any]:
+        """All of them. Models with equal coders read alike."""
+        reader = getattr(model, "coder", model)
+        if reader != self._reader:
+            self._reader, self._splits = reader, {name: model.coded(self._data[name]) for name in SPLITS}
+        return self._splits
 
 
-def method_of(how: Retraining, explainer: str, seed: int) -> Explainer:
+def retraining_of(kind: Kind, data: Any, device: str, family: str = "", **how: Any) -> Retraining:
+    """How models of a family are trained on a dataset; without a family only how trained ones read it."""
+    from trueness.models.evaluation import evaluate
+    from trueness.protocols.roar.step import Retraining
+
+    classes = len(data.classes)
+
+    def alone(trained: Sequence[Trained], seeds: Sequence[int], epochs: int | None) -> Sequence[float]:
+        assert kind.outlines is not None
+        return kind.outlines(trained[0].splits, [one.hidden for one in trained], seeds, classes, epochs)
+
+    return Retraining(
+        train=lambda seeds, views: kind.models.train(family, data, seeds, views=views, device=device, **how),
+        splits=Coded(data).by,
+        measure=lambda model, split: evaluate(model.network, split, classes),
+        random=lambda seed: method_of(kind, BASELINE, seed),
+        alone=None if kind.outlines is None else alone,
+    )
+
+
+def _of_task(stored: Stored, how: Training | None = None) -> tuple[Kind, Retraining]:
+    kind = kind_of_stored(stored)
+    data = kind.data.unpack(stored)
+    given: dict[str, Any] = {}
+    if how is not None:
+        vectors = stored.read("vectors")["table"] if stored.holds("vectors") else None
+        given = {"family": how["model"], "recipe": how["recipe"], "pretrained": how["pretrained"], "vectors": vectors}
+        given = {name: value for name, value in (given | dict(how["shape"])).items() if value is not None}
+    return kind, retraining_of(kind, data, current_device(), **given)
+
+
+def method_of(kind: Kind, explainer: str, seed: int) -> Explainer:
     """The explainer of that name; the random one draws by the model's seed."""
-    return how.random(seed) if explainer == BASELINE else TEXT_EXPLAINERS[explainer]
+    return kind.explainers[f"{BASELINE}[seed={seed}]" if explainer == BASELINE else explainer]
+
+
+@task("text/performance", version=1)
+def performance(inputs: Mapping[str, Stored]) -> dict[str, Any]:
+    """The performance of a trained model alone: a summary needs no weights."""
+    return {"test": inputs["model"].read("test")}
 
 
 @task("roar/hidden", version=5)
@@ -67,11 +108,12 @@ def hidden(
     from trueness.protocols.roar.hiding import RANKS, SHARES, Amount, accumulated
     from trueness.protocols.roar.step import Trained, hide_next, nothing
 
-    how = _retraining(inputs["dataset"])
+    kind, how = _of_task(inputs["dataset"])
     masks: dict[str, Any] = {}
     facts: dict[str, Any] = {"sparsity": {}}
     for seed in seeds:
-        model, method = read_model(inputs["model"], seed), method_of(how, explainer, seed)
+        model = kind.models.unpack(inputs["model"], str(seed), current_device())
+        method = method_of(kind, explainer, seed)
         splits = how.splits(model)
         trained = Trained(model, splits, {name: nothing(name, split) for name, split in splits.items()}, {})
         try:
@@ -117,7 +159,7 @@ def retrained(
             hidings += [_hiding(masks[stored.key], explainer, step, seed) for seed in seeds]
     found: dict[str, Any] = {}
     if hidings:
-        family = _retraining(inputs["dataset"], how)
+        kind, family = _of_task(inputs["dataset"], how)
         every = [seed for job in jobs if "test" in job for seed in seeds]
         trained = iter(retrain(family, every, hidings, leak=leak))
         more = [Amount(each, unit) for each in amounts]
@@ -128,7 +170,7 @@ def retrained(
                 for seed in seeds:
                     one = next(trained)
                     job["test"][str(seed)] = one.measured
-                    after = hide_next(one, method_of(family, explainer, seed), more, target=target, signed=signed)
+                    after = hide_next(one, method_of(kind, explainer, seed), more, target=target, signed=signed)
                     for place, by_split in enumerate(after, start=step + 1):
                         found |= _packed(explainer, place, seed, by_split)
     return {"facts": {"explainers": list(explainers), "jobs": jobs}, **({"masks": found} if found else {})}
@@ -158,8 +200,10 @@ def all_hidden(inputs: Mapping[str, Stored], *, seeds: Sequence[int], **how: Unp
     """Models trained on texts of which only the length is left (and the other text of a pair)."""
     from trueness.protocols.roar.step import everything, retrain
 
-    trained = retrain(_retraining(inputs["dataset"], how), seeds, [everything for _ in seeds], leak=False)
-    metric = "accuracy" if read_dataset(inputs["dataset"]).pairs else "macro-f1"  # as the paper
+    kind, family = _of_task(inputs["dataset"], how)
+    trained = retrain(family, seeds, [everything for _ in seeds], leak=False)
+    pairs = getattr(kind.data.unpack(inputs["dataset"]), "pairs", False)
+    metric = "accuracy" if pairs else "macro-f1"  # as the paper
     test = {str(seed): one.measured for seed, one in zip(seeds, trained, strict=True)}
     return {"facts": {"test": test, "metric": metric}}
 
@@ -182,8 +226,8 @@ def companion(
     from trueness.protocols.roar.companion import measure
     from trueness.protocols.roar.hiding import Amount
 
-    family = _retraining(inputs["dataset"], how)
-    methods = {name: None if name == BASELINE else TEXT_EXPLAINERS[name] for name in explainers}
+    kind, family = _of_task(inputs["dataset"], how)
+    methods = {name: None if name == BASELINE else kind.explainers[name] for name in explainers}
     steps = [Amount(each, unit) for each in amounts]
     asked: dict[str, Any] = {"target": target, "signed": signed, "bounded": bounded, "beam": beam}
     return {"facts": {"companion": list(measure(family, seeds, methods, steps, **asked))}}

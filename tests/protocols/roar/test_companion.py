@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from tests.models.test_attentive import VOCABULARY, build
+from tests.protocols.roar.by_hand import retraining
 from tests.protocols.roar.test_hiding import texts
 from tests.protocols.roar.test_step import TRAIN, Words, one_decides
 from tests.registries import put
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
-from trueness.kinds.text.retraining import retraining
 from trueness.protocols.roar import bounds
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.companion import ReferenceValues, inner_values, measure
@@ -199,7 +199,7 @@ def test_one_model_trained_under_masks_tells_good_explainers_from_bad(monkeypatc
     amounts = [Amount(0.1), Amount(0.5)]
     methods = {"perfect": TEXT_EXPLAINERS["perfect"], "random": None}
     methods["attention-rollout"] = TEXT_EXPLAINERS["attention-rollout"]
-    perfect, random, refused = measure(retraining(TRAIN, data, "cpu"), [0], methods, amounts, **how)
+    perfect, random, refused = measure(retraining(TRAIN, data), [0], methods, amounts, **how)
     assert perfect["test"][0]["accuracy"] > 0.95
     assert perfect["test"][1]["accuracy"] < 0.65
     assert random["test"][1]["accuracy"] > 0.8

@@ -6,7 +6,7 @@ import torch
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.vocabulary import Vocabulary
-from trueness.kinds.text.retraining import mask_only
+from trueness.kinds.text.outlines import mask_only
 from trueness.protocols.roar.step import largest_class
 
 

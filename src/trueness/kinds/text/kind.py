@@ -17,6 +17,13 @@ def usual(model: Any) -> list[str]:
     return ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
 
 
+def outlines(*given: Any) -> list[float]:
+    """See `mask_only`."""
+    from trueness.kinds.text.outlines import mask_only
+
+    return mask_only(*given)
+
+
 TEXT = Kind(
     name="text",
     words=Words("text", "texts", "word", "words", "a full stop is added or taken away"),
@@ -24,4 +31,5 @@ TEXT = Kind(
     data=TextData(),
     explainers=TEXT_EXPLAINERS,
     usual=usual,
+    outlines=outlines,
 )

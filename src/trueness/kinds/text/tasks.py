@@ -69,13 +69,6 @@ def dataset(
     return pack(load_text(name, root=root, columns=columns_of(columns or {})), vectors)
 
 
-def dataset_payloads(data: TextDataset, vectors: str | Path | None) -> dict[str, Any]:
-    """How a prepared dataset is kept in a store."""
-    from trueness.kinds.text.data.stored import pack
-
-    return pack(data, vectors)
-
-
 def read_dataset(stored: Stored) -> TextDataset:
     """The dataset that a `text/dataset` task left."""
     from trueness.kinds.text.data.stored import unpack
@@ -157,12 +150,7 @@ def _trained(stored: Stored, model: str, seeds: Sequence[int], *, keep: bool = T
     return {"test": tested, **(family.pack(models) if keep else {}), **named}
 
 
-@task("text/performance", version=1)
-def performance(inputs: Mapping[str, Stored]) -> dict[str, Any]:
-    """The performance of a trained model alone: a summary needs no weights."""
-    return {"test": inputs["model"].read("test")}
-
-
 def read_model(stored: Stored, seed: int) -> Classifier:
     """The model of a seed that a task trained, on this worker's device."""
-    return family_of(stored).read(stored, seed, current_device())
+    found: Classifier = family_of(stored).read(stored, seed, current_device())
+    return found

@@ -14,12 +14,13 @@ from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
 from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.kinds.text.models.opening import recognise
-from trueness.kinds.text.tasks import dataset_task, performance
+from trueness.kinds.text.tasks import dataset_task
 from trueness.models.families import Family
 from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
 from trueness.papers.texts import ModelsStudy, TextDatasetName, TextExplainers, trained_models
 from trueness.studies.kinds import published_study
 from trueness.studies.placed import Place, Placed, small
+from trueness.studies.retraining import performance
 from trueness.studies.schema import Distinct, in_groups
 
 

@@ -16,7 +16,6 @@ from trueness.errors import UserError
 from trueness.kinds.text.data.planting import PLANTINGS
 from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.kinds.text.tasks import (
-    dataset_payloads,
     dataset_task,
     read_dataset,
     read_model,
@@ -129,10 +128,11 @@ def planted(
     """A dataset with labels drawn anew and evidence planted; `frozen` says that word vectors are not trained."""
     from trueness.data.dataset import with_splits
     from trueness.kinds.text.data.planting import bound, chosen, plant, reassignment
+    from trueness.kinds.text.data.stored import pack
 
     texts = with_splits(read_dataset(inputs["dataset"]))
     data = plant(texts, planting, kept=kept)
-    payloads = dataset_payloads(data, vectors)
+    payloads = pack(data, vectors)
     if frozen and vectors is not None:
         table, numbers = payloads["vectors"]["table"], data.vocabulary.numbers
         for word in chosen(texts, planting)[0].words:

@@ -1,67 +1,26 @@
-"""How text classifiers are trained again with tokens hidden, and what the outlines of masked texts tell."""
+"""What the outlines of masked texts tell: a small classifier that sees only which tokens are hidden."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from torch import Tensor
 
-from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import EncodedSplit
-from trueness.kinds.text.data.coding import Coder
-from trueness.kinds.text.data.dataset import TextDataset
-from trueness.kinds.text.data.folder import SPLITS
 from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
-from trueness.kinds.text.models.classifier import Classifier
 from trueness.kinds.text.models.stack import run_loops
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
 from trueness.models.loop import Loop
 from trueness.models.recipes import Recipe
 from trueness.models.training import build
-from trueness.protocols.roar.step import Retraining, Trained
 
 RECIPE = Recipe(batch_size=256, learning_rate=0.005, select="accuracy")
 """Of a classifier of masks."""
 STEPS, FEWEST, MOST = 600, 8, 150
 """It is trained for so many steps, within these numbers of epochs, so that few texts are not few steps."""
-Trainer = Callable[..., Sequence[Classifier]]
-"""How models of one kind are made: a family's `train`, with all bound but the data, seeds, views and device."""
-
-
-class Coded:
-    """The splits of a dataset, nothing hidden: coded once for models in a row that read alike, as all seeds of ours."""
-
-    def __init__(self, data: TextDataset, device: str) -> None:
-        self._data, self._device = data, device
-        self._coder: Coder | None = None
-        self._splits: dict[str, EncodedSplit] = {}
-
-    def by(self, coder: Coder, name: str) -> EncodedSplit:
-        """One of them."""
-        if coder != self._coder:
-            self._coder, self._splits = coder, {}
-        if name not in self._splits:
-            self._splits[name] = EncodedSplit(self._data[name], coder, self._device)
-        return self._splits[name]
-
-
-def retraining(train: Trainer, data: TextDataset, device: str) -> Retraining:
-    """How texts of a dataset are masked and models of a family trained on them."""
-    classes, coded = len(data.classes), Coded(data, device)
-
-    def alone(trained: Sequence[Trained], seeds: Sequence[int], epochs: int | None) -> list[float]:
-        return mask_only(trained[0].splits, [one.hidden for one in trained], seeds, classes, epochs)
-
-    return Retraining(
-        train=lambda seeds, views: train(data, seeds, views=views, device=device),
-        splits=lambda model: {name: coded.by(model.coder, name) for name in SPLITS},
-        measure=lambda model, split: evaluate(model.network, split, classes),
-        random=Random,
-        alone=alone,
-    )
 
 
 def mask_only(
