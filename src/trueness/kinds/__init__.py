@@ -27,28 +27,28 @@ def as_kind(thing: Any, name: str) -> Kind:
     return thing
 
 
-def _text() -> Kind:
+def _kind_of_texts() -> Kind:
     from trueness.kinds.text.kind import TEXT
 
     return TEXT
 
 
-def _image() -> Kind:
+def _kind_of_images() -> Kind:
     from trueness.kinds.image.kind import IMAGE
 
     return IMAGE
 
 
-def _vector() -> Kind:
+def _kind_of_vectors() -> Kind:
     from trueness.kinds.vector.kind import VECTOR
 
     return VECTOR
 
 
 KINDS: Registry[Kind] = Registry("kind of input", group="trueness.kinds", adapt=as_kind)
-KINDS.add_later("text", _text, "texts and pairs of texts: one score per word")
-KINDS.add_later("image", _image, "images: one score per pixel or square")
-KINDS.add_later("vector", _vector, "rows of numbers: one score per feature")
+KINDS.add_later("text", _kind_of_texts, "texts and pairs of texts: one score per word")
+KINDS.add_later("image", _kind_of_images, "images: one score per pixel or square")
+KINDS.add_later("vector", _kind_of_vectors, "rows of numbers: one score per feature")
 _OWN = ("text", "image", "vector")
 
 
