@@ -106,7 +106,7 @@ class VectorSplit:
         self._blank = torch.tensor(given, dtype=torch.float32, device=self.device)
         some = np.unique(np.linspace(0, max(len(examples) - 1, 0), min(64, len(examples))).astype(np.int64))
         self._spread_rows = self._rows_of_features[torch.from_numpy(some).to(self.device)]
-        self._hiding: np.random.Generator | None = None
+        self._draws_hidden: np.random.Generator | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -152,7 +152,7 @@ class VectorSplit:
     def hidden_at_random(self, seed: int) -> VectorSplit:
         """Every second example as it is, of the others a random share of features hidden; drawn anew for every pass."""
         other = copy.copy(self)
-        other._hiding = np.random.default_rng([seed, *b"hidden"])
+        other._draws_hidden = np.random.default_rng([seed, *b"hidden"])
         return other
 
     def only(self, rows: npt.ArrayLike) -> VectorSplit:
@@ -193,10 +193,10 @@ class VectorSplit:
         made = VectorBatch(
             self._rows_of_features[index], self.labels[index], self._row_numbers[index], self._blank, self._spread_rows
         )
-        if self._hiding is None:
+        if self._draws_hidden is None:
             return made
-        share = np.where(self._hiding.random(len(made)) < 0.5, 0.0, self._hiding.random(len(made)))
-        where = self._hiding.random((len(made), self.width)) < share[:, None]
+        share = np.where(self._draws_hidden.random(len(made)) < 0.5, 0.0, self._draws_hidden.random(len(made)))
+        where = self._draws_hidden.random((len(made), self.width)) < share[:, None]
         return made.hide(torch.from_numpy(where).to(self.device))
 
     def in_order(self, max_tokens: int = 1 << 17) -> Iterator[tuple[npt.NDArray[np.intp], VectorBatch]]:

@@ -79,8 +79,9 @@ class TextModels:
 
 def _with_tokenizer(model: Any) -> tuple[Any, Any] | None:
     """A transformer and its tokeniser, as a pair or as a pipeline has them."""
-    if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
-        return model[0], model[1]
-    if hasattr(model, "model") and getattr(model, "tokenizer", None) is not None and hasattr(model, "postprocess"):
-        return model.model, model.tokenizer
-    return None
+    network, tokenizer = (
+        model
+        if isinstance(model, tuple) and len(model) == 2
+        else (getattr(model, "model", None), getattr(model, "tokenizer", None))
+    )
+    return (network, tokenizer) if hasattr(tokenizer, "pad_token_id") and hasattr(network, "config") else None
