@@ -55,7 +55,7 @@ class TextModels:
             raise UserError(f"{model} is no folder: leave out family.")
         pair = _with_tokenizer(model)
         if pair is not None:
-            from trueness.kinds.text.models.transformer import of_pair
+            from trueness.kinds.text.models.transformer_files import of_pair
 
             return of_pair(*pair, device)
         from trueness.kinds.text.models.black_box import load_black_box
