@@ -175,6 +175,8 @@ def _start(device: str) -> None:
     # Recorded steps of many shapes would leave most of what they reserve unused, and other workers share the device.
     os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(OSError):  # standard output is the command's alone
+        os.dup2(2, 1)
     warnings.formatwarning = warning_line
     end_with_parent()
 
