@@ -6,8 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from trueness.data.folder import checked, open_rows
-from trueness.data.text_datasets import read_folder
 
 from trueness.data.columns import Columns
 from trueness.data.labels import match_labels

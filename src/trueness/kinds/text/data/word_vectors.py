@@ -12,11 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.boundary import first_line, is_file, ordinary, quoted, reading
-from trueness.data.coding import PAD, SPECIAL
-from trueness.data.dataset import TextDataset
-from trueness.data.folder import package_folder
 from trueness.data.lines import read_lines
-from trueness.data.vocabulary import Vocabulary
 from trueness.engine.payload import open_parquet
 from trueness.errors import UserError, install
 from trueness.kinds.text.data.coding import PAD, SPECIAL
