@@ -25,8 +25,8 @@ from trueness.audits.verdict import Check, Judged, Trial
 from trueness.engine import Store
 from trueness.errors import UserError
 from trueness.kinds.text.models.black_box import load_black_box
+from trueness.kinds.text.models.opening import load_model
 from trueness.models.recipes import Recipe
-from trueness.models.saved import load_model
 from trueness.stats import holm
 from trueness.stats.marks import Against
 

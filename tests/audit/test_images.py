@@ -17,7 +17,6 @@ from trueness.errors import UserError
 from trueness.kinds.image.data.images import ImageDataset, Images
 from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.image.models.model import ImageModel
-from trueness.kinds.image.models.training import ImageRecipe
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +41,7 @@ def audited(tmp_path_factory):
         if row < 4:
             Image.fromarray(splits["test"].pixels[row]).save(place / f"{row}.png")
     data = ImageDataset("squares", ("plain", "square"), splits)
-    model = tn.train("small-cnn", data, recipe=ImageRecipe(epochs=10, batch_size=32, learning_rate=0.01))
+    model = tn.train("small-cnn", data, recipe="image[epochs=10, batch_size=32, learning_rate=0.01]")
     model.save(folder / "model")
     names = ["gradient", "occlusion"]
     how = {"explainers": names, "images": 36, "planted": 2, "epochs": 4, "store": folder / "store", "executor": here()}
@@ -184,7 +183,10 @@ def test_the_command_trains_what_it_audits(audited, tmp_path):
     assert sized.returncode == 0
     for place in ("own", "sized"):
         assert json.loads((tmp_path / place / "config.json").read_text())["size"] == [16, 16]
-    assert tn.train("small-cnn", folder / "data", size=8, recipe=ImageRecipe(epochs=1)).network.size == (8, 8)
+    assert tn.train("small-cnn", folder / "data", size=8, recipe="image[epochs=1]").network.size == (
+        8,
+        8,
+    )
     for setting, said in (
         ("hidden=3", "leave out --set hidden=..."),
         ("size=x", "a whole number of pixels, 8 or more"),
@@ -227,7 +229,7 @@ def test_a_network_of_ones_own_and_what_is_in_memory_reach_the_workers(audited, 
     (tmp_path / "mynet.py").write_text(NETWORK)
     monkeypatch.chdir(tmp_path)
     data = tn.load_dataset(folder / "data", size=16)
-    model = tn.train("mynet.py:network", data, recipe=ImageRecipe(epochs=1, batch_size=32))
+    model = tn.train("mynet.py:network", data, recipe="image[epochs=1, batch_size=32]")
     place = model.save(tmp_path / "model")
     how = {"explainers": ["gradient"], "images": 30, "planted": 1, "epochs": 1, "store": tmp_path / "store"}
     with LocalExecutor(["cpu"]) as workers:  # who never heard of the network

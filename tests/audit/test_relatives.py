@@ -10,7 +10,7 @@ import trueness as tn
 from tests.audit import tiny
 from trueness.audits.trials import DEPENDS, REMOVAL, REPEATS, learned
 from trueness.engine import Store
-from trueness.models.saved import load_model
+from trueness.kinds.text.models.opening import load_model
 from trueness.studies.model_tasks import read_model
 from trueness.studies.text_tasks import read_dataset
 

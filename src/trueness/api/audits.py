@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from trueness import engine
 from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.api.executors import open_executor
-from trueness.api.models import kind_of, of_images, refuse_numbers, several
+from trueness.api.forms import of_images, refuse_numbers, several
+from trueness.api.models import described
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
 from trueness.audits.judging import FEWEST
@@ -100,7 +101,7 @@ def audit(
         data = kept_images(data, Path(store)) if isinstance(data, ImageDataset) else data
         if not isinstance(data, str | Path):
             raise UserError(
-                f"A model of images needs a dataset of images, its name or its folder; not {kind_of(data)}."
+                f"A model of images needs a dataset of images, its name or its folder; not {described(data)}."
             )
         model = Path(kept_model(model, Path(store)))
         return audit_images(model, data, explainers, computing, keeping, listener, planned, family, asked)

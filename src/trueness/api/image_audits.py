@@ -16,10 +16,10 @@ from trueness.audits.judging import FEWEST
 from trueness.audits.verdict import Audit
 from trueness.engine import Listener, ProgressFile, Store
 from trueness.errors import UserError
+from trueness.kinds import open_model
 from trueness.kinds.image.data.datasets import load_images
 from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
-from trueness.kinds.image.models.model import load_image_model
 from trueness.papers.ground_truth_images.tasks import images_task
 from trueness.plugins import Reference
 from trueness.registry import nearest
@@ -49,11 +49,11 @@ def audit_images(
         if not isinstance(value, int) or isinstance(value, bool) or value < least[name]:
             raise UserError(f"The size {name} of an audit is a whole number, {least[name]} or more, not {value!r}.")
     sizes |= asked
-    network = load_image_model(model, family=family).network
+    network: Any = open_model(model, family=family).network
     side, kind = network.size[0], _kind(network.family, family)
     loaded, dataset = load_images(str(data), side), str(data)
-    if len(loaded.to_look_at()) < FEWEST:
-        number = len(loaded.to_look_at())
+    if len(loaded.default_split()) < FEWEST:
+        number = len(loaded.default_split())
         raise UserError(f"{loaded.name} has {number} test images: an audit needs {FEWEST} at least; add some.")
     names = names_of(explainers)
     pixels = images_task(dataset, side)
@@ -63,7 +63,7 @@ def audit_images(
     target = plan_images(model, kind, pixels, names, at=at, **how)
     title = f"Audit of {model.name}"
     if planned is not None:
-        there = len(loaded.to_look_at())
+        there = len(loaded.default_split())
         left_out = tuple(missing_images(sizes["images"], there))
         planned(_plan(model.name, dataset, names, {**sizes, "images": min(sizes["images"], there)}, left_out))
     with contextlib.ExitStack() as stack:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,9 +80,9 @@ def _opened(model: Path, family: str | None, device: str) -> ImageModel:
 
 @functools.lru_cache(maxsize=1)
 def _opened_as(model: Path, family: str | None, device: str, content: str) -> ImageModel:  # noqa: ARG001
-    from trueness.kinds.image.models.model import load_image_model
+    from trueness.kinds import open_model
 
-    return load_image_model(model, device, family=family)
+    return open_model(model, device, family=family)  # type: ignore[return-value]
 
 
 @task("audit-images/explained", version=4)
@@ -102,7 +103,7 @@ def explained(
 
     classifier = _opened(model, family, current_device())
     network, data = classifier.network, image_tasks.read_images(inputs["images"])
-    some = data.to_look_at()
+    some = data.default_split()
     some = some.pick(np.random.default_rng([0, *b"audit"]).permutation(len(some))[:shown])
     split = classifier.coded(some)
     predicted = predictions(network, split)
@@ -172,7 +173,8 @@ def planted_model(
     """A model of the same kind that must use an artefact, and by each method the AUROC of finding it."""
     from trueness.kinds.image.data.artefacts import ARTEFACTS
     from trueness.kinds.image.models.families import IMAGE_MODELS
-    from trueness.kinds.image.models.training import ImageRecipe, train_images
+    from trueness.kinds.image.models.training import train_images
+    from trueness.models.recipes import RECIPES
     from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.ground_truth.trial import measured, predictions, usage
 
@@ -186,7 +188,7 @@ def planted_model(
     drawn = drawn.at_level(drawn.levels[-1])
     network = IMAGE_MODELS[family or classifier.network.family].build(2, pair.size, seed).to(device)
     splits = image_tasks.planted(pair, drawn, 0.5, seed, device, network.mean.flatten().tolist())
-    train_images(network, splits["train"], splits["dev"], ImageRecipe(epochs=epochs, batch_size=64), seed)
+    train_images(network, splits["train"], splits["dev"], replace(RECIPES["image"], epochs=epochs, batch_size=64), seed)
     test = splits["test"]
     labels = test.labels.cpu().numpy()
     facts = usage(int((predictions(network, test) == labels).sum()), len(test), 0.5)
@@ -235,7 +237,7 @@ def verdict(
     if not inputs["planted"]:
         missing = "no model with a planted artefact was trained; --set planted=3 does"
     lines = lines_of(facts, foils, missing_planted=missing, trained=len(inputs["planted"]))
-    data, there = images.read("about"), len(image_tasks.read_images(images).to_look_at())
+    data, there = images.read("about"), len(image_tasks.read_images(images).default_split())
     judged, ties = in_order(judge(lines, foils, there), facts)
     warnings = [f"{name} {why}" for name, one in facts.items() if name not in foils and (why := no_order(one))]
     if told["accuracy"] is not None:

@@ -74,8 +74,9 @@ def dataset_of(stored: Stored, classifier: Classifier, name: str, labels: Labels
     """All texts of an audit as a dataset with splits, labelled by what the model says of them, or at random."""
     import numpy as np
 
+    from trueness.data.dataset import with_splits
     from trueness.kinds.text.data.dataset import TextDataset
-    from trueness.kinds.text.data.splitting import with_splits
+    from trueness.kinds.text.data.examples import TextExamples
     from trueness.kinds.text.data.vocabulary import Vocabulary
 
     table = stored.read("texts")
@@ -87,5 +88,7 @@ def dataset_of(stored: Stored, classifier: Classifier, name: str, labels: Labels
     elif labels == "random":
         given = np.random.default_rng([0, *b"labels"]).integers(len(classifier.classes), size=len(examples))
     labelled = [replace(one, label=int(label)) for one, label in zip(examples, given, strict=True)]
-    first = TextDataset(name, classifier.classes, {"all": labelled}, Vocabulary.of(labelled), classifier.preparation)
+    first = TextDataset(
+        name, classifier.classes, {"all": TextExamples(labelled)}, Vocabulary.of(labelled), classifier.preparation
+    )
     return with_splits(first)

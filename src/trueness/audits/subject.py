@@ -20,8 +20,8 @@ from trueness.errors import UserError
 if TYPE_CHECKING:
     from trueness.kinds.image.data.images import ImageDataset
     from trueness.kinds.text.data.texts import Texts
-    from trueness.kinds.text.models.black_box import Predictor
     from trueness.kinds.text.models.classifier import Classifier
+    from trueness.models.predictor import Predictor
 
 SETTABLE = ("embedding", "hidden", "activation", "normaliser")
 """What of a network's shape a model like it takes over."""
@@ -29,12 +29,12 @@ SETTABLE = ("embedding", "hidden", "activation", "normaliser")
 
 def subject(model: str | Path, family: str | None = None) -> Path | str:
     """The model as a parameter of tasks: its folder, or the function that is the model; UserError for neither."""
-    from trueness.models.saved import recognise
+    from trueness.kinds.text.models.opening import recognise
 
     if plugins.is_function(model):
         if family is not None:
             raise UserError(f"{model} is a function: leave out family.")
-        from trueness.kinds.text.models.black_box import BLACK_BOXES  # loads torch
+        from trueness.models.predictor import BLACK_BOXES  # loads torch
 
         return BLACK_BOXES.reference(str(model))
     folder = Path(model)
@@ -45,7 +45,7 @@ def subject(model: str | Path, family: str | None = None) -> Path | str:
 def family_of(model: Path | str, family: str | None) -> str | None:
     """The family as workers find it: one that this process alone knows by its name is told with its source."""
     from trueness.kinds.text.models.families import TEXT_MODELS
-    from trueness.models.saved import recognise
+    from trueness.kinds.text.models.opening import recognise
 
     if not isinstance(model, Path):
         return family
@@ -55,7 +55,7 @@ def family_of(model: Path | str, family: str | None) -> str | None:
 
 def opened(model: Path | str, family: str | None, device: str) -> Classifier:
     """The classifier; a worker opens it once for all its tasks, and again when it has changed."""
-    from trueness.kinds.text.models.black_box import BLACK_BOXES
+    from trueness.models.predictor import BLACK_BOXES
 
     return _opened(model, family, device, path_digest(model) if isinstance(model, Path) else BLACK_BOXES[model])
 
@@ -63,14 +63,14 @@ def opened(model: Path | str, family: str | None, device: str) -> Classifier:
 @functools.lru_cache(maxsize=1)
 def _opened(model: Path | str, family: str | None, device: str, content: object) -> Classifier:  # noqa: ARG001
     from trueness.kinds.text.models.black_box import load_black_box
-    from trueness.models.saved import load_model
+    from trueness.kinds.text.models.opening import load_model
 
     return load_model(model, device, family) if isinstance(model, Path) else load_black_box(model)
 
 
 def training_of(model: Path | str, family: str | None) -> dict[str, Any] | None:
     """How models like it are trained, as parameters of tasks; None where that cannot be done: of a function."""
-    from trueness.models.saved import recognise
+    from trueness.kinds.text.models.opening import recognise
 
     if not isinstance(model, Path):
         return None
@@ -87,7 +87,7 @@ def training_of(model: Path | str, family: str | None) -> dict[str, Any] | None:
 
 def classes_of(model: Path | str, family: str | None) -> tuple[str, ...] | None:
     """The classes of a model as its folder names them; None where it has to be opened to know."""
-    from trueness.models.saved import recognise
+    from trueness.kinds.text.models.opening import recognise
 
     if not isinstance(model, Path):
         return None
@@ -120,7 +120,7 @@ def check_labels(model: Path | str, family: str | None, texts: Texts) -> None:
 
 def default_explainers(model: Path | str, family: str | None) -> list[str]:
     """A good set for a kind of model: attention and gradients where it has them, and methods that hide words."""
-    from trueness.models.saved import recognise
+    from trueness.kinds.text.models.opening import recognise
 
     hiding = ["leave-one-out", "lime[n_samples=200]"]
     if not isinstance(model, Path):
@@ -136,10 +136,8 @@ def kept_model(model: Any, store: Path) -> str | Path:
     """Where workers find a model: its folder or address; a classifier at hand is saved beside the store's objects."""
     if isinstance(model, str | Path):
         return model if plugins.is_function(model) else Path(model)
-    from trueness.kinds.text.models.black_box import (  # loads torch, which no refusal of a path needs
-        BlackBox,
-        as_predictor,
-    )
+    from trueness.kinds.text.models.black_box import BlackBox  # loads torch, which no refusal of a path needs
+    from trueness.models.predictor import as_predictor
 
     if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
         from trueness.kinds.text.models.pretrained import longest_text
@@ -163,7 +161,7 @@ def kept_model(model: Any, store: Path) -> str | Path:
 
 def _address_of(asked: Predictor, model: Any) -> str:
     """Where workers find a function, or an object in a file; UserError where they cannot."""
-    from trueness.kinds.text.models.black_box import BLACK_BOXES
+    from trueness.models.predictor import BLACK_BOXES
 
     if asked.name in list(BLACK_BOXES) and BLACK_BOXES[asked.name].function == asked.function:
         name = asked.name  # by which it was loaded
