@@ -25,13 +25,13 @@ from trueness.audits.gate_outcome import GateOutcome
 from trueness.audits.verdict import Audit, Decision, Judged
 from trueness.version import __version__
 
-_MARKS = re.compile(r"[\\`*_\[\]{}<>|~#&!$]|:(?=//)")
+_MARKS = re.compile(r"[\\`*_\[\]{}<>|~#&!$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 _LONGEST = 50_000
 """Characters of the details: GitHub refuses comments of more than 65,536."""
 
 
 def escape(text: str) -> str:
-    """Text that no reader of Markdown takes for a mark, a tag, a cell's end or a call of a person."""
+    """Text that no reader of Markdown takes for a mark, a tag, a cell's end, an address or a call of a person."""
     return _MARKS.sub(lambda found: f"&#{ord(found[0])};", clean(text)).replace("@", "@&#8203;")
 
 

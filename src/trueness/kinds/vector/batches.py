@@ -64,8 +64,6 @@ class VectorBatch:
         """The same with the features (examples, features) at `where` hidden."""
         return replace(self, features=torch.where(where, self.blank, self.features))
 
-    masked = hide
-
     def finest(self) -> VectorBatch:
         """Features cannot be divided."""
         return self
