@@ -126,6 +126,12 @@ class Data(Protocol):
         """
         ...
 
+    def check(
+        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
+    ) -> dict[str, Any]:
+        """What is in a dataset of that name or path, and whether it can be used."""
+        ...
+
     def sources(self, data: str) -> Sequence[Path]:
         """The files and folders that a dataset of that name or path is read from: what they hold is part of a key."""
         ...

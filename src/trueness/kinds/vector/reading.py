@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.boundary import exists, is_file, reading, short
+from trueness.data.check import check_splits
 from trueness.data.columns import columns_of, known_text, label_among
 from trueness.data.dataset import SPLITS, looked_at
 from trueness.errors import UserError
@@ -98,6 +99,14 @@ class VectorData:
             raise UserError(f"{read.name} has {read.width} features, and the model reads {width}.")
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return VectorDataset(read.name, model.classes, splits, read.features, read.evidence, notes)
+
+    def check(
+        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
+    ) -> dict[str, Any]:
+        """Sizes, classes, duplicates, leakage, and how many features there are and are known to matter."""
+        read = self.read(data, columns=columns, root=root)
+        evidence = 0 if read.evidence is None else int(read.evidence.sum())
+        return {**check_splits(read), "features": read.width, "evidence": evidence}
 
     def sources(self, data: str) -> list[Path]:
         """The files; none of what is generated."""
