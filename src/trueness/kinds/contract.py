@@ -162,5 +162,7 @@ class Kind:
     """Trials that only this kind has."""
     view: Any = None
     """How an example with scores is drawn."""
+    plantings: Registry[Any] | None = None
+    """What can be planted, by name."""
     outlines: Callable[..., Sequence[float]] | None = None
     """How well labels can be told from which units are hidden; if it is None, models of the same family are trained."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueness.kinds.contract import Kind, Words
+from trueness.kinds.text.data.planting import PLANTINGS
 from trueness.kinds.text.data.reading import TextData
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.opening import TextModels
@@ -24,4 +25,5 @@ TEXT = Kind(
     data=TextData(),
     explainers=TEXT_EXPLAINERS,
     usual=usual,
+    plantings=PLANTINGS,
 )
