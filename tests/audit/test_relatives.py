@@ -11,8 +11,7 @@ from tests.audit import tiny
 from trueness.audits.trials import DEPENDS, REMOVAL, REPEATS, learned
 from trueness.engine import Store
 from trueness.kinds.text.models.opening import load_model
-from trueness.studies.model_tasks import read_model
-from trueness.studies.text_tasks import read_dataset
+from trueness.kinds.text.tasks import read_dataset, read_model
 
 WITH = {**tiny.SMALLEST, "pool": 600, "companion": 30, "relatives": 30, "found": 30}
 

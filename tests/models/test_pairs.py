@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from trueness.kinds.text.explainers.published import LimeCourt2022
 
 from tests.models.test_attentive import VOCABULARY, batch_of, build, examples
 from trueness.errors import UserError
@@ -9,7 +10,6 @@ from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
 from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
-from trueness.kinds.text.explainers.published import LimeCourt2022
 from trueness.kinds.text.models.pairs import BothTexts, JoinedPairs
 
 
