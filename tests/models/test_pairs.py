@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from trueness.kinds.text.explainers.published import LimeCourt2022
 
 from tests.models.test_attentive import VOCABULARY, batch_of, build, examples
 from trueness.errors import UserError
@@ -11,6 +10,7 @@ from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.pairs import BothTexts, JoinedPairs
+from trueness.papers.agreement.explainers import LimeCourt2022
 
 
 def joined_of(some):
