@@ -18,6 +18,13 @@ def usual(model: Any) -> list[str]:
     return ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
 
 
+def outlines(*given: Any) -> list[float]:
+    """See `mask_only`."""
+    from trueness.kinds.text.outlines import mask_only
+
+    return mask_only(*given)
+
+
 TEXT = Kind(
     name="text",
     words=Words("text", "texts", "word", "words", "a full stop is added or taken away"),
@@ -26,4 +33,5 @@ TEXT = Kind(
     explainers=TEXT_EXPLAINERS,
     usual=usual,
     plantings=PLANTINGS,
+    outlines=outlines,
 )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from trueness.data.units import seeded
 from trueness.kinds.vector.vectors import Vectors
 
 _EXPLAINED = 1 << 14
@@ -84,8 +85,7 @@ class VectorBatch:
 
     def generators(self, seed: int) -> Iterator[torch.Generator]:
         """Random draws that are fixed by the seed and an example's number."""
-        for number in self.numbers.tolist():
-            yield torch.Generator().manual_seed(hash((seed % 2**60, number)) % 2**63)
+        return (seeded(seed, number) for number in self.numbers.tolist())
 
 
 class VectorSplit:
