@@ -6,29 +6,36 @@ The names below load on first use, so that importing the package, or one layer o
 # ruff: noqa: F403, F405 (the functions come from one layer; a type checker follows the star)
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
 from trueness.version import __version__
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from trueness import explainers, stats
     from trueness.api import *
     from trueness.audits.verdict import Audit
     from trueness.engine import TasksFailedError
     from trueness.errors import Unsupported, UserError
     from trueness.explainers.contract import Explainer, Facts, explainer
+    from trueness.kinds.contract import Kind
+    from trueness.kinds.image.data.images import ImageDataset, Images
+    from trueness.kinds.image.models.model import ImageModel
     from trueness.kinds.text.data.dataset import TextDataset
     from trueness.kinds.text.data.examples import TextExample
+    from trueness.kinds.text.data.texts import Texts
     from trueness.kinds.text.models.classifier import Classifier
-    from trueness.kinds.vector.vectors import VectorDataset
+    from trueness.kinds.vector.model import VectorModel
+    from trueness.kinds.vector.vectors import VectorDataset, Vectors
     from trueness.protocols.result import Result
     from trueness.report import Figure, Measurement
-    from trueness.report.heatmap import AdversarialAttention, Explanation
+    from trueness.report.explanation import Explanation, Explanations
+    from trueness.report.heatmap import AdversarialAttention
     from trueness.studies import Study, StudyKind
 else:
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name):
+        if name == "list":  # as it was called; a star import would hide Python's own
+            name = "catalogue"
         if name not in __all__:
             raise AttributeError(f"module 'trueness' has no attribute {name!r}")
         from importlib import import_module
@@ -41,16 +48,22 @@ else:
 
 _HOME = {
     "trueness.audits.verdict": ("Audit",),
-    "trueness.kinds.text.data.dataset": ("TextDataset",),
-    "trueness.kinds.text.data.examples": ("TextExample",),
-    "trueness.kinds.vector.vectors": ("VectorDataset",),
     "trueness.engine": ("TasksFailedError",),
     "trueness.errors": ("Unsupported", "UserError"),
     "trueness.explainers": ("Explainer", "Facts", "explainer"),
+    "trueness.kinds.contract": ("Kind",),
+    "trueness.kinds.image.data.images": ("ImageDataset", "Images"),
+    "trueness.kinds.image.models.model": ("ImageModel",),
+    "trueness.kinds.text.data.dataset": ("TextDataset",),
+    "trueness.kinds.text.data.examples": ("TextExample",),
+    "trueness.kinds.text.data.texts": ("Texts",),
     "trueness.kinds.text.models.classifier": ("Classifier",),
+    "trueness.kinds.vector.model": ("VectorModel",),
+    "trueness.kinds.vector.vectors": ("VectorDataset", "Vectors"),
     "trueness.protocols.result": ("Result",),
     "trueness.report": ("Figure", "Measurement"),
-    "trueness.report.heatmap": ("AdversarialAttention", "Explanation"),
+    "trueness.report.explanation": ("Explanation", "Explanations"),
+    "trueness.report.heatmap": ("AdversarialAttention",),
     "trueness.studies": ("Study", "StudyKind"),
 }
 """Of the names that are not functions of `trueness.api`."""
@@ -62,8 +75,13 @@ __all__ = [
     "Classifier",
     "Explainer",
     "Explanation",
+    "Explanations",
     "Facts",
     "Figure",
+    "ImageDataset",
+    "ImageModel",
+    "Images",
+    "Kind",
     "Measurement",
     "Plan",
     "Result",
@@ -73,25 +91,27 @@ __all__ = [
     "TasksFailedError",
     "TextDataset",
     "TextExample",
+    "Texts",
     "Unsupported",
     "UserError",
     "VectorDataset",
+    "VectorModel",
+    "Vectors",
     "Verification",
     "__version__",
     "adversarial_attention",
     "agreement",
     "attefa",
     "audit",
+    "catalogue",
     "compare",
     "dry_run",
     "evaluate",
     "explain",
-    "explain_images",
     "explainer",
     "explainers",
     "faithfulness",
     "fine_tune",
-    "list",
     "load_dataset",
     "load_model",
     "load_study",
@@ -99,7 +119,6 @@ __all__ = [
     "plan",
     "rating",
     "recursive_roar",
-    "recursive_roar_images",
     "run",
     "stats",
     "train",
@@ -107,5 +126,5 @@ __all__ = [
 ]
 
 
-def __dir__() -> Sequence[str]:
-    return sorted({*globals(), *__all__})
+def __dir__() -> _typing.Sequence[str]:
+    return sorted(__all__)

@@ -42,7 +42,7 @@ def attribute(method: Explainer, model: Any, batch: Any, target: Target, precisi
     """
     if precision not in get_args(Precision):
         raise UserError(f"The precision must be {', '.join(get_args(Precision)[:-1])} or auto, not {precision!r}.")
-    device = batch.tokens.device
+    device = batch.mask.device
     if precision == "tf32" and device.type != "cuda":
         raise UserError("The precision tf32 is that of NVIDIA's devices; on a CPU use full, bf16 or auto.")
     used = precision
@@ -120,7 +120,7 @@ def _probed(method: Explainer, model: Any, few: Any, target: Target, lower: list
 
 def _timed(method: Explainer, model: Any, few: Any, target: Target, precision: str) -> tuple[Tensor, float]:
     """Scores, and seconds of a second look: the first one also sets up what the device needs."""
-    device = few.tokens.device
+    device = few.mask.device
     with computing(precision, device):
         method.attribute(model, few, target)
         _wait(device)

@@ -7,6 +7,7 @@ from typing import Any
 from trueness.kinds.contract import Kind, Words
 from trueness.kinds.image.data.reading import ImageData
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
+from trueness.kinds.image.explaining import ImageExplaining
 from trueness.kinds.image.models.opening import ImageModels
 
 
@@ -22,4 +23,6 @@ IMAGE = Kind(
     data=ImageData(),
     explainers=IMAGE_EXPLAINERS,
     usual=usual,
+    explaining=ImageExplaining(),
+    dry_run="ground-truth-images",
 )

@@ -7,6 +7,7 @@ from typing import Any
 from trueness.kinds.contract import Kind, Words
 from trueness.kinds.text.data.reading import TextData
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.kinds.text.explaining import TextAttacks, TextExplaining
 from trueness.kinds.text.models.opening import TextModels
 
 
@@ -24,4 +25,7 @@ TEXT = Kind(
     data=TextData(),
     explainers=TEXT_EXPLAINERS,
     usual=usual,
+    explaining=TextExplaining(),
+    attacks=TextAttacks(),
+    dry_run="dry-run",
 )

@@ -19,7 +19,7 @@ from trueness.registry import Registry
 from trueness.studies import builtin_studies
 
 
-def list_names() -> dict[str, dict[str, str]]:
+def catalogue() -> dict[str, dict[str, str]]:
     """Everything that has a name: kind to name to description."""
     from trueness.explainers.contract import TEXT_EXPLAINERS
     from trueness.models.recipes import FINE_TUNINGS, RECIPES
@@ -39,6 +39,3 @@ def list_names() -> dict[str, dict[str, str]]:
     for kind, registries in kinds.items():
         found[kind] = {name: registry.describe(name) for registry in registries for name in registry}
     return found
-
-
-list = list_names  # noqa: A001  # as the command
