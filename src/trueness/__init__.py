@@ -8,7 +8,26 @@ from __future__ import annotations
 
 import typing as _typing
 
+from trueness.registry import FILLED_BY as _FILLED_BY
 from trueness.version import __version__
+
+_PAPERS = (
+    "agreement",
+    "attefa",
+    "attention_is_not_explanation",
+    "ground_truth",
+    "ground_truth_images",
+    "recursive_roar",
+    "roar_synthetic",
+)
+_FILLED_BY.update(
+    {
+        "trueness.studies": (*(f"trueness.papers.{name}.study" for name in _PAPERS), "trueness.audits"),
+        "trueness.explainers": ("trueness.papers.explainers",),
+        "trueness.vector_datasets": ("trueness.kinds.vector.roar_synthetic",),
+        "trueness.image_explainers": ("trueness.papers.explainers",),
+    }
+)
 
 if _typing.TYPE_CHECKING:
     from trueness import explainers, stats
@@ -26,10 +45,10 @@ if _typing.TYPE_CHECKING:
     from trueness.kinds.text.models.classifier import Classifier
     from trueness.kinds.vector.model import VectorModel
     from trueness.kinds.vector.vectors import VectorDataset, Vectors
+    from trueness.papers.attention_is_not_explanation.adversary import AdversarialAttention
     from trueness.protocols.result import Result
     from trueness.report import Figure, Measurement
     from trueness.report.explanation import Explanation, Explanations
-    from trueness.report.heatmap import AdversarialAttention
     from trueness.studies import Study, StudyKind
 else:
 
@@ -60,10 +79,10 @@ _HOME = {
     "trueness.kinds.text.models.classifier": ("Classifier",),
     "trueness.kinds.vector.model": ("VectorModel",),
     "trueness.kinds.vector.vectors": ("VectorDataset", "Vectors"),
+    "trueness.papers.attention_is_not_explanation.adversary": ("AdversarialAttention",),
     "trueness.protocols.result": ("Result",),
     "trueness.report": ("Figure", "Measurement"),
     "trueness.report.explanation": ("Explanation", "Explanations"),
-    "trueness.report.heatmap": ("AdversarialAttention",),
     "trueness.studies": ("Study", "StudyKind"),
 }
 """Of the names that are not functions of `trueness.api`."""

@@ -13,7 +13,7 @@ from trueness.explainers.paths import IntegratedGradients
 from trueness.kinds.text.data.coding import MASK
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
-from trueness.kinds.text.explainers.published import IntegratedGradientsMadsen2022
+from trueness.papers.recursive_roar.explainers import IntegratedGradientsMadsen2022
 
 
 def additive(**shape):
@@ -115,7 +115,7 @@ def said(model, batch, row, keep, target):
     hidden = torch.zeros_like(one.mask)
     hidden[0, positions[~torch.as_tensor(keep)]] = True
     with torch.no_grad():
-        return float(torch.softmax(model(one.masked(hidden)).logits, -1)[0, target])
+        return float(torch.softmax(model(one.hide(hidden)).logits, -1)[0, target])
 
 
 def test_drawn_coalitions_approach_the_exact_values_and_always_sum_up():

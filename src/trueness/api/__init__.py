@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trueness.api.arrays import recursive_roar as recursive_roar
-    from trueness.api.audited import AuditPlan as AuditPlan
-    from trueness.api.audits import audit as audit
     from trueness.api.attention import adversarial_attention as adversarial_attention
     from trueness.api.attention import attefa as attefa
+    from trueness.api.audited import AuditPlan as AuditPlan
+    from trueness.api.audits import audit as audit
     from trueness.api.explaining import agreement as agreement
     from trueness.api.explaining import explain as explain
     from trueness.api.explaining import faithfulness as faithfulness

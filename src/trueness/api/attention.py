@@ -11,8 +11,8 @@ from trueness.api.models import as_model, same_kind
 from trueness.data.dataset import Dataset, with_splits
 from trueness.errors import UserError
 from trueness.kinds import kind_of
+from trueness.papers.attention_is_not_explanation.adversary import AdversarialAttention
 from trueness.report import Measurement
-from trueness.report.heatmap import AdversarialAttention
 
 if TYPE_CHECKING:
     from trueness.kinds.contract import Attacks

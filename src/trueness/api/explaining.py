@@ -36,7 +36,7 @@ def explain(
     device: str | None = None,
     precision: str = "default",
 ) -> Explanations:
-    """What made a model decide, one explanation for each example: `tn.explain(model, ["a fine film"], "leave-one-out")`.
+    """What made a model decide, for each example: `tn.explain(model, ["a fine film"], "leave-one-out")`.
 
     The result is a list that a notebook shows: coloured words, bars of features, or an image under its scores. Its
     `scores` are arrays. With several explainers all explanations of the first one come first, and `found["lime"]` are

@@ -20,7 +20,7 @@ from trueness.kinds import open_model
 from trueness.kinds.image.data.datasets import load_images
 from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
-from trueness.papers.ground_truth_images.tasks import images_task
+from trueness.kinds.image.tasks import images_task
 from trueness.plugins import Reference
 from trueness.registry import nearest
 

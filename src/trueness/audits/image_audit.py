@@ -23,6 +23,7 @@ from trueness.engine.encoding import path_digest
 from trueness.engine.worker import current_device
 from trueness.errors import Unsupported, UserError
 from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.tasks import read_images
 from trueness.papers.ground_truth_images import tasks as image_tasks
 from trueness.studies.placed import Placed
 
@@ -102,7 +103,7 @@ def explained(
     from trueness.protocols.levels import LEVELS
 
     classifier = _opened(model, family, current_device())
-    network, data = classifier.network, image_tasks.read_images(inputs["images"])
+    network, data = classifier.network, read_images(inputs["images"])
     some = data.default_split()
     some = some.pick(np.random.default_rng([0, *b"audit"]).permutation(len(some))[:shown])
     split = classifier.coded(some)
@@ -179,7 +180,7 @@ def planted_model(
     from trueness.protocols.ground_truth.trial import measured, predictions, usage
 
     device = current_device()
-    classifier, data = _opened(model, family, device), image_tasks.read_images(inputs["images"])
+    classifier, data = _opened(model, family, device), read_images(inputs["images"])
     if not {"train", "dev", "test"} <= set(data.splits):
         return {"about": {"missing": "there are no images to train on"}}
     pair = data.pair(*data.classes[:2])
@@ -237,7 +238,7 @@ def verdict(
     if not inputs["planted"]:
         missing = "no model with a planted artefact was trained; --set planted=3 does"
     lines = lines_of(facts, foils, missing_planted=missing, trained=len(inputs["planted"]))
-    data, there = images.read("about"), len(image_tasks.read_images(images).default_split())
+    data, there = images.read("about"), len(read_images(images).default_split())
     judged, ties = in_order(judge(lines, foils, there), facts)
     warnings = [f"{name} {why}" for name, one in facts.items() if name not in foils and (why := no_order(one))]
     if told["accuracy"] is not None:

@@ -14,12 +14,13 @@ from trueness.audits.sizes import RETRAINED
 from trueness.audits.subject import subject, training_of
 from trueness.engine import Stored, Task, task
 from trueness.kinds.text.models.families import TEXT_MODELS
+from trueness.kinds.text.tasks import base_models
 from trueness.papers.ground_truth.study import trial
 from trueness.papers.recursive_roar.study import retraining
+from trueness.papers.texts import TextExplainerName
 from trueness.protocols.levels import LEVELS
-from trueness.studies.model_tasks import base_models
 from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import RECORDED, Distinct, Several, Study, TextExplainerName, refused
+from trueness.studies.schema import RECORDED, Distinct, Several, Study, refused
 
 FOILS = ("random", "blurred[leave-one-out]", "token-number")
 """What knows nothing, what points less exactly than it could, and what looks at the words alone: all must fail."""

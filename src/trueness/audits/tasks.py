@@ -13,7 +13,7 @@ from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.errors import Unsupported
 from trueness.explainers.contract import TEXT_EXPLAINERS
-from trueness.studies.text_tasks import small
+from trueness.studies.placed import small
 
 
 @task("audit/texts", version=4)

@@ -37,7 +37,7 @@ def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | No
     """The user's texts with evidence planted in them that a model of the same architecture must use."""
     from trueness.kinds.text.data.examples import TextExample
     from trueness.kinds.text.data.planting import PLANTINGS, bound, own_words, plant, reassignment
-    from trueness.studies.text_tasks import dataset_payloads
+    from trueness.kinds.text.data.stored import pack
 
     classifier = opened(model, family, current_device())
 
@@ -54,7 +54,7 @@ def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | No
         planting = PLANTINGS["token-with-decoy"](len(texts.classes))
     data = plant(texts, planting)
     about = {"bound": bound(reassignment(len(data.classes))), "words": planting.words}
-    return {**dataset_payloads(data, None), "bound": about}
+    return {**pack(data, None), "bound": about}
 
 
 @task("audit/labelled", version=1)
@@ -62,10 +62,10 @@ def labelled(
     inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, name: str, labels: Labels
 ) -> dict[str, Any]:
     """The user's texts, each with the class that the audited model gives it, or with one drawn at random."""
-    from trueness.studies.text_tasks import dataset_payloads
+    from trueness.kinds.text.data.stored import pack
 
     classifier = opened(model, family, current_device())
-    return dataset_payloads(dataset_of(inputs["texts"], classifier, name, labels), None)
+    return pack(dataset_of(inputs["texts"], classifier, name, labels), None)
 
 
 @task("audit/relative", version=2)
@@ -85,9 +85,9 @@ def relative(
     One that has to say what the audited model says, and has not learned it, is trained once more, for longer.
     """
     from trueness.kinds.text.models.families import TEXT_MODELS
+    from trueness.kinds.text.tasks import read_dataset
     from trueness.protocols.randomisation import layers_of, randomised
     from trueness.protocols.roar.companion import masked_training
-    from trueness.studies.text_tasks import read_dataset
 
     kind, data = TEXT_MODELS[like], read_dataset(inputs["dataset"])
     how: dict[str, Any] = {"recipe": recipe, "device": current_device(), **shape}
@@ -121,9 +121,9 @@ def companion_removed(
     levels: Sequence[float],
 ) -> dict[str, Any]:
     """What hiding words by one method's scores costs the companion, each explained by itself."""
+    from trueness.kinds.text.tasks import read_model
     from trueness.protocols.faithfulness import removal
     from trueness.protocols.randomisation import explained as explain
-    from trueness.studies.model_tasks import read_model
 
     classifier = read_model(inputs["companion"], 0)
     examples = judged(inputs["texts"], opened(model, family, current_device()), texts)
@@ -149,10 +149,10 @@ def compared(
     """How alike one method's explanations of the audited model and of a relative are, of the audited model's class."""
     import numpy as np
 
+    from trueness.kinds.text.tasks import read_model
     from trueness.protocols.randomisation import explained as explain
     from trueness.protocols.randomisation import redrawn
     from trueness.protocols.similarity import similarity
-    from trueness.studies.model_tasks import read_model
 
     if not inputs["explained"].holds("scores"):
         return {}

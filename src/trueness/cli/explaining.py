@@ -53,7 +53,7 @@ def adversarial_attention_command(
     as_json: options.Json = False,
 ) -> None:
     """Show the attention that differs most from the model's own and still gives the same output."""
-    from trueness.report.heatmap import adversary_page
+    from trueness.papers.attention_is_not_explanation.adversary import adversary_page
 
     found = tn.adversarial_attention(tn.load_model(str(model), family=family), example, others=other, epsilon=epsilon)
     _write(html, lambda: adversary_page(found))

@@ -12,8 +12,9 @@ from rich.text import Text
 from trueness.boundary import printable
 from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
+from trueness.papers.attention_is_not_explanation.adversary import AdversarialAttention, describe_pair, pair
 from trueness.report.explanation import Explanation, Explanations, by_example
-from trueness.report.heatmap import COLOURS, AdversarialAttention, describe_pair, pair
+from trueness.report.heatmap import COLOURS
 from trueness.report.word_grid import LEVELS, Scored
 
 _BLOCKS = 16

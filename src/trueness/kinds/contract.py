@@ -136,6 +136,10 @@ class Data(Protocol):
         """Payloads of a task that hold a dataset."""
         ...
 
+    def holds(self, stored: Stored) -> bool:
+        """Whether a task left a dataset of this kind."""
+        ...
+
     def unpack(self, stored: Stored) -> Dataset[Any]:
         """The dataset again."""
         ...
@@ -157,7 +161,7 @@ class Explaining(Protocol):
         ...
 
     def shown(self, model: Any, examples: Any, row: int, scores: Floats) -> Mapping[str, Any]:
-        """What an Explanation has of one example: `scores` from those (values,) of the network, `tokens` or `pixels`."""
+        """What an Explanation has of one example: `scores`, made of those (values,), and `tokens` or `pixels`."""
         ...
 
 
@@ -196,6 +200,8 @@ class Kind:
     """Trials that only this kind has."""
     view: Any = None
     """How an example with scores is drawn."""
+    plantings: Registry[Any] | None = None
+    """What can be planted, by name."""
     outlines: Callable[..., Sequence[float]] | None = None
     """How well labels can be told from which units are hidden; if it is None, models of the same family are trained."""
     explaining: Explaining | None = None

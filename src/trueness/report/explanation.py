@@ -128,9 +128,7 @@ class Explanations(list[Explanation]):
 
     @property
     def scores(self) -> Any:
-        """An array of the scores where all examples are of one size, (examples, features) or (images, height, width);
-        of texts a list of arrays.
-        """
+        """(examples, features) or (images, height, width) where all are of one size; of texts a list of arrays."""
         found = [np.asarray(one.scores, dtype=np.float64) for one in self]
         return np.stack(found) if found and len({one.shape for one in found}) == 1 else found
 

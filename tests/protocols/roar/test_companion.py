@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.models.test_attentive import VOCABULARY, build
+from tests.protocols.roar.by_hand import retraining
 from tests.protocols.roar.test_hiding import texts
 from tests.protocols.roar.test_step import TRAIN, Words, one_decides
 from tests.registries import put
@@ -34,7 +35,7 @@ def literal(network, example, order):
     total, where = 0.0, torch.zeros_like(batch.mask)
     for token in order:
         where[0, token + 1] = True
-        total += float(whole - network(batch.masked(where)).logits.softmax(-1)[0, 1])
+        total += float(whole - network(batch.hide(where)).logits.softmax(-1)[0, 1])
     return total / len(order)
 
 
@@ -80,7 +81,7 @@ def test_without_a_beam_orders_are_by_both_ends_and_cost_as_two_explanations(siz
         where = torch.zeros_like(batch.mask)
         where[0, [place + 1 for place in hidden]] = True
         with torch.no_grad():
-            chance = float(network(batch.masked(where)).logits.double().softmax(-1)[0, 1])
+            chance = float(network(batch.hide(where)).logits.double().softmax(-1)[0, 1])
         return np.log(chance / (1 - chance))
 
     everything = list(range(size))
@@ -196,9 +197,9 @@ def test_one_model_trained_under_masks_tells_good_explainers_from_bad(monkeypatc
     put(monkeypatch, TEXT_EXPLAINERS, "perfect", Words(data, ("no", "yes")))
     how = {"target": "gold", "signed": False, "bounded": 4, "beam": 2}
     amounts = [Amount(0.1), Amount(0.5)]
-    perfect, random, refused = measure(
-        TRAIN, data, [0], ["perfect", "random", "attention-rollout"], amounts, "cpu", **how
-    )
+    methods = {"perfect": TEXT_EXPLAINERS["perfect"], "random": None}
+    methods["attention-rollout"] = TEXT_EXPLAINERS["attention-rollout"]
+    perfect, random, refused = measure(retraining(TRAIN, data), [0], methods, amounts, **how)
     assert perfect["test"][0]["accuracy"] > 0.95
     assert perfect["test"][1]["accuracy"] < 0.65
     assert random["test"][1]["accuracy"] > 0.8

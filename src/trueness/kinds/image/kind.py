@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueness.kinds.contract import Kind, Words
+from trueness.kinds.image.data.artefacts import ARTEFACTS
 from trueness.kinds.image.data.reading import ImageData
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.explaining import ImageExplaining
@@ -25,4 +26,5 @@ IMAGE = Kind(
     usual=usual,
     explaining=ImageExplaining(),
     dry_run="ground-truth-images",
+    plantings=ARTEFACTS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueness.kinds.contract import Kind, Words
+from trueness.kinds.text.data.planting import PLANTINGS
 from trueness.kinds.text.data.reading import TextData
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.explaining import TextAttacks, TextExplaining
@@ -18,6 +19,13 @@ def usual(model: Any) -> list[str]:
     return ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
 
 
+def outlines(*given: Any) -> list[float]:
+    """See `mask_only`."""
+    from trueness.kinds.text.outlines import mask_only
+
+    return mask_only(*given)
+
+
 TEXT = Kind(
     name="text",
     words=Words("text", "texts", "word", "words", "a full stop is added or taken away"),
@@ -28,4 +36,6 @@ TEXT = Kind(
     explaining=TextExplaining(),
     attacks=TextAttacks(),
     dry_run="dry-run",
+    plantings=PLANTINGS,
+    outlines=outlines,
 )

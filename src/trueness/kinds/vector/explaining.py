@@ -24,7 +24,7 @@ class VectorExplaining:
     def usual(self, model: VectorModel) -> list[str]:
         """Gradients where the model has them, and methods that hide features."""
         gradients = ["input-x-gradient", "integrated-gradients"] if model.network.differentiable else []
-        return [*gradients, "lime[n_samples=200]", "kernel-shap[n_samples=200]", "leave-one-out-mask"]
+        return [*gradients, "lime[n_samples=200]", "kernel-shap[n_samples=200]", "leave-one-out"]
 
     def is_data(self, examples: Any) -> bool:
         """A dataset, its name, a file, or a table."""
@@ -41,7 +41,7 @@ class VectorExplaining:
         listed = [examples] if isinstance(examples, str) else examples
         if isinstance(listed, list | tuple) and listed and all(isinstance(one, str) for one in listed):
             listed = [_row(one) for one in listed]
-        if isinstance(listed, list | tuple) and not len(listed):
+        if isinstance(listed, list | tuple) and not listed:
             return Vectors(np.zeros((0, int(model.network.shape["features"]))), np.zeros(0, dtype=np.int64)), True
         try:
             listed = np.atleast_2d(np.asarray(listed, dtype=np.float64))

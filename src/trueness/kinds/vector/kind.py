@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueness.explainers.catalogue import add_common
+from trueness.explainers.catalogue import add_common, add_later
 from trueness.explainers.contract import explainers_of
 from trueness.kinds.contract import Kind, Words
 from trueness.kinds.vector.explaining import VectorExplaining
@@ -13,6 +13,12 @@ from trueness.kinds.vector.reading import VectorData
 
 EXPLAINERS = explainers_of("vector", "trueness.vector_explainers")
 add_common(EXPLAINERS)
+add_later(
+    EXPLAINERS,
+    "coefficient",
+    "trueness.kinds.vector.coefficients:Coefficient",
+    "coefficients of a linear model, the same for every example; rankings use the magnitude",
+)
 
 
 def usual(model: Any) -> list[str]:
