@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from trueness import engine
 from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
 from trueness.api.executors import open_executor
-from trueness.api.forms import of_images, refuse_numbers, several
+from trueness.api.explaining import several
+from trueness.api.forms import of_images, refuse_numbers
 from trueness.api.models import described
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
@@ -45,7 +46,7 @@ from trueness.registry import nearest
 from trueness.stats.ties import LEVEL
 
 if TYPE_CHECKING:
-    from trueness.api.texts import AnyExplainer
+    from trueness.api.explaining import AnyExplainer
 
 _TO_COME = 4
 """Checks of an explainer for which models have to be trained."""
@@ -88,7 +89,7 @@ def audit(
     refuse_numbers(data, "tn.audit")
     if family is not None and not isinstance(family, str):
         raise UserError("Workers import a family by its address: name it, such as mine.py:network.")
-    explainers = several(explainers)
+    explainers = several(explainers) or None
     if of_images(model):
         from trueness.api.image_audits import audit_images
 

@@ -25,7 +25,7 @@ from trueness.plugins import Reference
 from trueness.registry import nearest
 
 if TYPE_CHECKING:
-    from trueness.api.texts import AnyExplainer
+    from trueness.api.explaining import AnyExplainer
 
 
 def audit_images(

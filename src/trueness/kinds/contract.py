@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from trueness.engine import Stored
     from trueness.explainers.contract import Explainer
     from trueness.models.network import Network
+    from trueness.protocols.result import Result
     from trueness.registry import Registry
+    from trueness.stats.undefined import Floats
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,38 @@ class Data(Protocol):
         ...
 
 
+class Explaining(Protocol):
+    """What `tn.explain` and its neighbours ask of a kind."""
+
+    def usual(self, model: Any) -> Sequence[str]:
+        """Explainers that are worth comparing, the first one being the first to try."""
+        ...
+
+    def is_data(self, examples: Any) -> bool:
+        """Whether these are data to be read, of which a split is looked at, and not the examples themselves."""
+        ...
+
+    def given(self, examples: Any, model: Any, others: Sequence[str] | None = None) -> tuple[Any, bool]:
+        """Examples as somebody gives them, each of them kept and in its place; and whether they are without labels."""
+        ...
+
+    def shown(self, model: Any, examples: Any, row: int, scores: Floats) -> Mapping[str, Any]:
+        """What an Explanation has of one example: `scores`, made of those (values,), and `tokens` or `pixels`."""
+        ...
+
+
+class Attacks(Protocol):
+    """What can be asked of models with attention."""
+
+    def adversary(self, model: Any, examples: Any, epsilon: float) -> Result:
+        """The attention that differs most from the model's own while its output changes by at most epsilon."""
+        ...
+
+    def attefa(self, base: Any, other: Any, examples: Any) -> Result:
+        """Whether two models predict the same while attending elsewhere."""
+        ...
+
+
 @dataclass(frozen=True)
 class Kind:
     """One sort of input. What is None cannot be done for it, and the trials that need it say so."""
@@ -176,3 +210,9 @@ class Kind:
     """What can be planted, by name."""
     outlines: Callable[..., Sequence[float]] | None = None
     """How well labels can be told from which units are hidden; if it is None, models of the same family are trained."""
+    explaining: Explaining | None = None
+    """How examples are given to `tn.explain`, and how their scores are shown."""
+    attacks: Attacks | None = None
+    """What can be asked of attention, where models of this kind have some."""
+    dry_run: str = ""
+    """The study that plants evidence in one's own data; empty where there is none."""

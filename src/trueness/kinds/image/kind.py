@@ -8,6 +8,7 @@ from trueness.kinds.contract import Kind, Words
 from trueness.kinds.image.data.artefacts import ARTEFACTS
 from trueness.kinds.image.data.reading import ImageData
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
+from trueness.kinds.image.explaining import ImageExplaining
 from trueness.kinds.image.models.opening import ImageModels
 
 
@@ -23,5 +24,7 @@ IMAGE = Kind(
     data=ImageData(),
     explainers=IMAGE_EXPLAINERS,
     usual=usual,
+    explaining=ImageExplaining(),
+    dry_run="ground-truth-images",
     plantings=ARTEFACTS,
 )

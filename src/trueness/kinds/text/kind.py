@@ -8,6 +8,7 @@ from trueness.kinds.contract import Kind, Words
 from trueness.kinds.text.data.planting import PLANTINGS
 from trueness.kinds.text.data.reading import TextData
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.kinds.text.explaining import TextAttacks, TextExplaining
 from trueness.kinds.text.models.opening import TextModels
 
 
@@ -32,6 +33,9 @@ TEXT = Kind(
     data=TextData(),
     explainers=TEXT_EXPLAINERS,
     usual=usual,
+    explaining=TextExplaining(),
+    attacks=TextAttacks(),
+    dry_run="dry-run",
     plantings=PLANTINGS,
     outlines=outlines,
 )

@@ -7,6 +7,7 @@ from typing import Any
 from trueness.explainers.catalogue import add_common, add_later
 from trueness.explainers.contract import explainers_of
 from trueness.kinds.contract import Kind, Words
+from trueness.kinds.vector.explaining import VectorExplaining
 from trueness.kinds.vector.opening import VectorModels
 from trueness.kinds.vector.reading import VectorData
 
@@ -33,4 +34,5 @@ VECTOR = Kind(
     data=VectorData(),
     explainers=EXPLAINERS,
     usual=usual,
+    explaining=VectorExplaining(),
 )

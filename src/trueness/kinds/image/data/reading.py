@@ -42,7 +42,7 @@ class ImageData:
     ) -> ImageDataset:
         """`size` is in pixels, by default that of the model; splits that are missing are made."""
         size = options.pop("size", None)
-        if wrong := [*options, *(columns or {})]:
+        if wrong := [*options, *(name for name, column in (columns or {}).items() if column)]:
             raise UserError(f"Of images nothing but their size can be said: leave out {wrong[0]}.")
         if isinstance(data, ImageDataset):
             return data
@@ -72,6 +72,7 @@ class ImageData:
     ) -> ImageDataset:
         """In the size that the model takes."""
         read = self.read(data, model=model, columns=columns)
+        gold = gold and (columns or {}).get("label_column") != ""
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return ImageDataset(read.name, model.classes, splits, notes)
 

@@ -18,7 +18,7 @@ _SQUARES = 16
 """Of a side, by default: pixels alone tell little, and there are many."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ImageModel:
     """A network, its classes, and how training went."""
 
@@ -26,6 +26,9 @@ class ImageModel:
     network: ImageNetwork = field(repr=False)
     classes: tuple[str, ...]
     history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.network.family}: classes {', '.join(self.classes)}>"
 
     @property
     def device(self) -> torch.device:
