@@ -7,6 +7,7 @@ import pytest
 
 from trueness.audits.judging import judge, no_better
 from trueness.audits.measured import Line, Measured
+from trueness.kinds.contract import Words
 from trueness.stats.marks import Against
 
 
@@ -14,24 +15,24 @@ def check(name, n, p_value):
     return Measured(name, "a measure", Against(0.3, 0.2, 0.4, 0.25, p_value, n, 0.95))
 
 
-def test_it_is_said_of_the_check_that_is_open_with_its_own_texts():
+def test_it_is_said_of_the_check_that_is_open_with_its_own_examples():
     line = Line("removal costs", (check("sure", 500, 1e-9), check("open", 100, 0.2)))
     found = judge({"mine": [line]}, ())["mine"]
     assert found.decision == "cannot tell"
     assert "“open” with about" in found.settle
-    assert "texts instead of 100 would settle it" in found.settle
+    assert "examples instead of 100 would settle it" in found.settle
 
 
 def test_more_models_than_were_trained_may_settle_what_is_planted():
     few = Measured("planted words", "a measure", None, reason="1 of the models used the evidence, two are needed")
     found = judge({"mine": [Line("finds planted evidence", (few,), models=4)]}, ())["mine"]
-    assert "--set seeds=8" in found.settle
+    assert "--set planted_models=8" in found.settle
     silent = judge({"mine": [Line("finds planted evidence", (replace(few, reason="nothing to explain"),))]}, ())["mine"]
     assert silent.settle == "“finds planted evidence”: Planted words: nothing to explain."
 
 
 def test_a_reason_tells_what_other_checks_of_its_trial_say():
-    low = Measured("on a model trained with hidden words", "cost", Against(-0.3, -0.4, -0.2, 0.25, 1e-9, 100, 0.95))
+    low = Measured("on the companion", "cost", Against(-0.3, -0.4, -0.2, 0.25, 1e-9, 100, 0.95))
     found = judge({"mine": [Line("removal costs", (check("on this model", 500, 1e-9), low))]}, ())["mine"]
     (trial,) = found.trials
     assert trial.answer == "fail"
@@ -55,15 +56,15 @@ def test_rounding_is_told_as_zero():
     assert [str(number) for number in (check.value, check.low, check.high)] == ["0.0"] * 3
 
 
-def test_what_few_texts_carry_is_not_decided_and_the_size_to_raise_is_named():
+def test_what_few_examples_carry_is_not_decided_and_the_size_to_raise_is_named():
     few = Against(0.9, 0.8, 1.0, 0.25, 1e-9, 100, 0.95, carriers=10.0)
-    line = Line("removal costs", (Measured("hidden", "cost", few, size="companion"),))
+    line = Line("removal costs", (Measured("hidden", "cost", few, size="companion_examples"),))
     found = judge({"mine": [line]}, ())["mine"]
     assert found.decision == "cannot tell"
-    assert "about 10 of 100 texts carry nearly all of it" in found.trials[0].reason
-    assert "(--set companion=300 --set texts=300)" in found.settle
+    assert "about 10 of 100 examples carry nearly all of it" in found.trials[0].reason
+    assert "(--set companion_examples=300 --set examples=300)" in found.settle
     fewer = Measured("hidden", "cost", replace(few, n=50))
-    assert "with about 150 texts instead of 50" in judge({"mine": [Line("removal costs", (fewer,))]}, ())["mine"].settle
+    assert "with about 150 examples instead of 50" in judge({"mine": [Line("removal costs", (fewer,))]}, ())["mine"].settle
     enough = replace(few, carriers=30.0)
     line = Line("removal costs", (Measured("hidden", "cost", enough),))
     assert judge({"mine": [line]}, ())["mine"].decision == "may be shown"
@@ -88,7 +89,7 @@ def test_of_checks_of_which_one_suffices_the_nearest_is_advised():
 
 def test_a_value_at_its_mark_is_not_to_be_settled():
     found = judge({"mine": [Line("removal costs", (check("open", 100, 0.95),))]}, ())["mine"]
-    assert "more texts would hardly settle it" in found.settle
+    assert "more examples would hardly settle it" in found.settle
 
 
 def test_a_model_that_the_most_frequent_class_equals_is_named():
@@ -105,3 +106,10 @@ def test_an_interval_clear_of_the_mark_that_is_not_enough_is_explained(low, told
     found = Against(0.3, low, 0.34, 0.25, 0.06, 100, 0.95)
     (trial,) = judge({"mine": [Line("removal costs", (Measured("one", "cost", found),))]}, ())["mine"].trials
     assert ("beyond the mark before the corrections" in trial.reason) is told
+
+
+def test_advice_is_given_in_the_words_of_the_kind():
+    words = Words("image", "images", "square", "squares")
+    found = judge({"mine": [Line("removal costs", (check("open", 100, 0.2),))]}, (), 200, words)["mine"]
+    assert "images instead of 100 would settle it" in found.settle
+    assert found.trials[0].checks[0].unit == "images"

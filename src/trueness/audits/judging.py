@@ -10,31 +10,34 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.audits.measured import Line, Measured, Measurements
-from trueness.audits.trials import REMOVAL
+from trueness.audits.trials import ON_MODEL, REMOVAL
 from trueness.audits.verdict import Answer, Check, Decision, Judged, Trial
+from trueness.kinds.contract import Words
 from trueness.stats import holm
 from trueness.stats.ties import LEVEL, in_groups
 
 FEWEST = 30
-"""Texts below which nothing is decided."""
+"""Examples below which nothing is decided."""
 _DIGITS = 12
 _HOPELESS = 50
 """So many times the data: more would be asked for in vain."""
-_DRAWN = {"draws": "random orders of the weights", "seeds": "models"}
-"""Sizes that do not count texts, and what they count: a mean over these and texts has the variance of both."""
-_HARDLY = "the value lies so close to its mark that more texts would hardly settle it."
+_DRAWN = {"shuffles": "random orders of the weights", "planted_models": "models"}
+"""Sizes that do not count examples, and what they count: a mean over both has the variance of both."""
 
 
-def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0) -> dict[str, Judged]:
+def judge(
+    lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0, words: Words | None = None
+) -> dict[str, Judged]:
     """The verdict of every explainer; those of foils are corrected apart, so that foils cost nobody else anything.
 
-    The data have so many `rows` that can be explained, where that is known.
+    The data have so many `rows` that can be explained, where that is known; `words` are those of the model's kind.
     """
+    words = words or Words()
     found: dict[str, Judged] = {}
     asked = {
         name: max((check.asked for line in some for check in line.checks), default=0) for name, some in lines.items()
     }
-    texts = max(asked.values(), default=0)
+    most = max(asked.values(), default=0)
     for names in ([name for name in lines if name not in foils], [name for name in lines if name in foils]):
         raw = {
             (name, row, number): check.found.p_value
@@ -48,10 +51,10 @@ def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int =
             trials = []
             for row, line in enumerate(lines[name]):
                 checks = [
-                    _decided(check, corrected.get((name, row, number))) for number, check in enumerate(line.checks)
+                    _decided(check, corrected.get((name, row, number)), words) for number, check in enumerate(line.checks)
                 ]
                 trials.append(_trial(line, checks))
-            ways = _Ways(len(raw), rows, texts, texts / asked[name] if asked[name] else 1.0)
+            ways = _Ways(len(raw), rows, most, words, most / asked[name] if asked[name] else 1.0)
             found[name] = _verdict(name, trials, lines[name], ways, foil=name in foils)
     return found
 
@@ -62,27 +65,34 @@ class _Ways:
 
     tests: int
     rows: int
-    texts: int
+    examples: int
     """The audit is of so many."""
+    words: Words
     slow: float = 1.0
     """How many times as many that is as this method was asked about: it gets its share of more, too."""
 
     def flags(self, sizes: str, number: int) -> str:
-        """What to set so that a check of these sizes looks at so many texts."""
-        texts = _tens(number * self.slow)
-        wanted = {name: number for name in sizes.split() if name != "texts"}
-        wanted |= {"texts": texts} if texts > self.texts else {}
+        """What to set so that a check of these sizes looks at so many examples."""
+        every = _tens(number * self.slow)
+        wanted = {name: number for name in sizes.split() if name != "examples"}
+        wanted |= {"examples": every} if every > self.examples else {}
         return " ".join(f"--set {name}={size}" for name, size in wanted.items())
+
+    @property
+    def hardly(self) -> str:
+        """That more would not help."""
+        return f"the value lies so close to its mark that more {self.words.examples} would hardly settle it."
 
 
 def _tens(number: float) -> int:
     return math.ceil(round(number / 10, 6)) * 10
 
 
-def _decided(check: Measured, p_value: float | None) -> Check:
-    about = {"name": check.name, "measure": check.measure, "null": check.null, "best": check.best, "unit": check.unit}
+def _decided(check: Measured, p_value: float | None, words: Words) -> Check:
+    about = {"name": check.name, "measure": check.measure, "null": check.null, "best": check.best}
+    about["unit"] = check.unit or words.examples
     if check.found is None or p_value is None:
-        return Check(answer="cannot tell", reason=check.reason or "there are too few texts", **about)
+        return Check(answer="cannot tell", reason=check.reason or f"there are too few {words.examples}", **about)
     found = check.found
     # A ratio may exceed the best there is; then its interval does as well.
     most = math.inf if check.best is None or found.value > check.best else check.best
@@ -94,9 +104,10 @@ def _decided(check: Measured, p_value: float | None) -> Check:
     answer: Answer = "cannot tell"
     reason = ""
     if found.n < check.fewest:
-        reason = f"{found.n} texts are too few to decide anything; {check.fewest} are needed"
+        reason = f"{found.n} {words.examples} are too few to decide anything; {check.fewest} are needed"
     elif found.carriers < min(FEWEST, found.n / 2):
-        reason = f"about {found.carriers:.0f} of {found.n} texts carry nearly all of it, too few to decide anything"
+        few = f"about {found.carriers:.0f} of {found.n} {words.examples}"
+        reason = f"{few} carry nearly all of it, too few to decide anything"
     elif p_value < LEVEL:
         answer = "pass" if found.above else "fail"
     elif not found.low <= found.mark <= found.high:
@@ -173,7 +184,7 @@ def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], known: _
 
 
 def _settle(trial: Trial, line: Line, known: _Ways) -> str:
-    """What would decide an open trial: how many texts, if the value stays where it is."""
+    """What would decide an open trial: how many examples, if the value stays where it is."""
     if line.missing:
         return _sentence(line.missing)
     wanted: list[tuple[float, int, Measured]] = []
@@ -189,28 +200,29 @@ def _settle(trial: Trial, line: Line, known: _Ways) -> str:
             n = check.found.models if check.size in _DRAWN else check.found.n
             wanted.append((_needed(check, n, known.tests), n, check))
     if line.models:
-        return f"more models may settle it, --set seeds={2 * line.models}."
+        return f"more models may settle it, --set planted_models={2 * line.models}."
     # One check that passes is enough where any will do.
     if not wanted:
-        return _HARDLY
+        return known.hardly
     most, n, check = (min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1])
     return _way(most, n, check, known)
 
 
 def _way(most: float, n: int, check: Measured, known: _Ways) -> str:
     """What to ask for, so that one check rests on so many instead of n."""
-    things = _DRAWN.get(check.size, "texts")
+    examples = known.words.examples
+    things = _DRAWN.get(check.size, examples)
     if most == math.inf and check.found:
-        drawn = "seeds" if check.size == "seeds" else "draws"
-        texts = "" if drawn == "seeds" else f" {known.flags('randomised', 2 * check.found.n)}"
-        ways = f"--set {drawn}={2 * check.found.models}{texts}"
-        return f"“{check.name}” with more {_DRAWN[drawn]} and more texts may settle it ({ways})."
+        drawn = "planted_models" if check.size == "planted_models" else "shuffles"
+        flags = "" if drawn == "planted_models" else f" {known.flags('shuffled_examples', 2 * check.found.n)}"
+        ways = f"--set {drawn}={2 * check.found.models}{flags}"
+        return f"“{check.name}” with more {_DRAWN[drawn]} and more {examples} may settle it ({ways})."
     if most > _HOPELESS * n:
-        return _HARDLY
+        return known.hardly
     if check.size in _DRAWN:
         way = f" (--set {check.size}={most})" if most > n else ""
     else:
-        # Texts that cannot be edited, say, do not count.
+        # Those that cannot be edited, say, do not count.
         looked = int(most) if check.asked <= n else _tens(most * check.asked / n)
         flags = known.flags(check.size, looked)
         way = f" ({flags})" if most > n and flags else ""
@@ -231,7 +243,7 @@ def _by_name(trial: Trial, name: str) -> Check:
 def _needed(check: Measured, n: int, tests: int) -> float:
     """From the distance to the mark in standard errors now, and what Holm asks for at worst.
 
-    Of a mean over draws and texts more of one leave the other's share of the variance: infinite if that is too much.
+    Of a mean over draws and examples more of one leave the other's share of the variance: infinite if that is too much.
     """
     from scipy.special import ndtri
 
@@ -253,13 +265,13 @@ def in_order(
 ) -> tuple[list[Judged], list[tuple[str, ...]]]:
     """Best first: by verdict, then by what removal costs, foils last; and which of those to be shown are ties.
 
-    Two are a tie unless the difference of their costs, text by text, excludes 0 after Holm's correction.
+    Two are a tie unless the difference of their costs, example by example, excludes 0 after Holm's correction.
     """
     rank = {"may be shown": 0, "cannot tell": 1, "must not be shown": 2}
 
     def worth(one: Judged) -> float:
         trial = one.trial(REMOVAL)
-        shown = [check.value for check in trial.checks if check.name == "on this model"] if trial else []
+        shown = [check.value for check in trial.checks if check.name == ON_MODEL] if trial else []
         return shown[0] if shown and shown[0] is not None else -math.inf
 
     ordered = sorted(judged.values(), key=lambda one: (one.foil, rank[one.decision], -worth(one), one.explainer))
@@ -269,7 +281,7 @@ def in_order(
 
 
 def no_better(accuracy: float, labels: npt.NDArray[np.int64]) -> list[str]:
-    """What is to be said of a model that always the most frequent class would beat, or equal; nothing of few texts."""
+    """What is to be said of a model that always the most frequent class would beat, or equal; nothing of few examples."""
     counts = np.bincount(labels)
     largest = float(counts.max()) / len(labels)
     if accuracy > largest or len(labels) < FEWEST or (counts > 0).sum() < 2:

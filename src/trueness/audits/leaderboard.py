@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trueness.audits.verdict import Audit
+from trueness.audits.verdict import SCHEMA, Audit
+from trueness.errors import UserError
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 from trueness.stats.ties import LEVEL
 
@@ -51,8 +52,11 @@ def result_of(audits: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> 
 
 
 def audits_in(result: Result) -> list[Audit]:
-    """The audits that a result holds."""
-    return [Audit(**json.loads(text)) for text in result.tables["audits"]["audit"]]
+    """The audits that a result holds; UserError where another version made them."""
+    plain = [json.loads(text) for text in result.tables["audits"]["audit"]]
+    if any(not isinstance(one, dict) or one.get("schema_version") != SCHEMA for one in plain):
+        raise UserError("Another version of trueness made this audit; run the audit again.")
+    return [Audit(**one) for one in plain]
 
 
 def leaderboard(audits: Sequence[Audit]) -> pd.DataFrame:

@@ -83,7 +83,7 @@ class Run:
         if self.told("kind") != "audit":
             return []
         with contextlib.suppress(UserError, DamagedObjectError):
-            return [f"{one.model} on {one.data}, {one.texts:,} {one.inputs}: {_decisions(one)}" for one in self.audits]
+            return [f"{one.model} on {one.data}, {one.size:,} {one.words.examples}: {_decisions(one)}" for one in self.audits]
         return []
 
     @functools.cached_property
