@@ -1,4 +1,4 @@
-# Everything a fresh machine with Python 3.11 and make needs. `make demo`, `make test`, `make quick`, `make check`, `make bench`, `make fuzz`.
+# Everything a fresh machine with Python 3.11 and make needs. `make demo`, `make readme`, `make test`, `make quick`, `make check`, `make bench`, `make fuzz`.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
@@ -7,7 +7,7 @@ LOCKED := $(PIP) --require-hashes --no-deps --requirement
 INSTALL := $(PIP) --constraint constraints.txt --no-build-isolation
 TOOLS := .venv/tools/bin
 
-.PHONY: demo test quick check bench bench-peers fuzz kill-test mutate coverage wheel docs locks licences sbom results clean
+.PHONY: demo readme test quick check bench bench-peers fuzz kill-test mutate coverage wheel docs locks licences sbom results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -25,11 +25,16 @@ TOOLS := .venv/tools/bin
 	@touch .venv/run.stamp $@
 
 # A small classifier of real sentences, and which explanations of it may be shown: under five minutes on two cores.
-demo: .venv/run.stamp runs/demo/model/config.json
-	$(BIN)/trueness audit runs/demo/model movie-sentences --budget 3m --store runs/demo/store --out runs/demo/audit.html
+# Results are kept in runs, as by every command.
+demo: .venv/run.stamp demo/model/config.json
+	$(BIN)/trueness audit demo/model movie-sentences --budget 3m --out demo/audit.html
 
-runs/demo/model/config.json: | .venv/run.stamp
-	$(BIN)/trueness train bilstm-additive --data movie-sentences --set hidden=32 --set embedding=50 --recipe demo --out runs/demo/model
+demo/model/config.json: | .venv/run.stamp
+	$(BIN)/trueness train bilstm-additive --data movie-sentences --set hidden=32 --set embedding=50 --recipe demo --out demo/model
+
+# What the README tells a person to run, on the demo's model.
+readme: demo
+	OMP_NUM_THREADS=1 $(BIN)/python tools/run_readme.py
 
 test: check
 	$(BIN)/pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
@@ -99,7 +104,7 @@ mutate: .venv/dev.stamp
 # Which lines the quick tests never run.
 coverage: .venv/dev.stamp
 	$(PIP) 'pytest-cov==7.1.0'
-	$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "not slow" --cov=trueness --cov-report=term:skip-covered --cov-report=html:runs/coverage
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "not slow" --cov=trueness --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 # A wheel in dist/, installed into an environment of its own, and the demo run with it in a folder without the repository.
 wheel: .venv/run.stamp
@@ -107,11 +112,11 @@ wheel: .venv/run.stamp
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	$(PYTHON) -m venv .venv/wheel
 	.venv/wheel/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[report,data]"
-	rm -rf runs/wheel && mkdir -p runs/wheel
-	cd runs/wheel && ../../.venv/wheel/bin/trueness train bilstm-additive --data movie-sentences --set hidden=32 --set embedding=50 --recipe demo --out model
-	cd runs/wheel && ../../.venv/wheel/bin/trueness audit model movie-sentences --budget 3m --out audit.html
+	rm -rf build/wheel && mkdir -p build/wheel
+	cd build/wheel && ../../.venv/wheel/bin/trueness train bilstm-additive --data movie-sentences --set hidden=32 --set embedding=50 --recipe demo --out model
+	cd build/wheel && ../../.venv/wheel/bin/trueness audit model movie-sentences --budget 3m --out audit.html
 
-# The site, in runs/docs: every warning is an error and every link inside it is followed.
+# The site, in build/docs: every warning is an error and every link inside it is followed.
 docs: .venv/dev.stamp
 	$(PYTHON) -m venv .venv/docs
 	.venv/docs/bin/pip install --quiet --disable-pip-version-check $$($(PYTHON) tools/build_docs.py requirements)
@@ -119,12 +124,12 @@ docs: .venv/dev.stamp
 
 # The measured results kept in the project; takes about two minutes on two cores.
 results: .venv/run.stamp
-	$(BIN)/trueness run roar-synthetic --store runs/results
-	$(BIN)/trueness report roar-synthetic --store runs/results --out runs/results/roar-synthetic.html
+	$(BIN)/trueness run roar-synthetic
+	$(BIN)/trueness report roar-synthetic --out build/roar-synthetic.html
 	mkdir -p results/roar-synthetic docs/images
-	$(BIN)/trueness compare roar-synthetic --store runs/results --json > results/roar-synthetic/compare.json
-	cp runs/results/roar-synthetic.png docs/images/roar-synthetic.png
+	$(BIN)/trueness compare roar-synthetic --json > results/roar-synthetic/compare.json
+	cp build/roar-synthetic.png docs/images/roar-synthetic.png
 	$(BIN)/python tools/update_docs.py
 
 clean:
-	rm -rf .venv runs
+	rm -rf .venv build demo runs

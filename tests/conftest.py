@@ -1,4 +1,6 @@
+import contextlib
 import os
+import shutil
 
 # Two workers of two threads each would wait for one another; set before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -81,6 +83,22 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.location[0] in place:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def working_folder(tmp_path_factory):
+    """Tests work elsewhere: what lies in the folder they are started from, such as a store `runs`, changes nothing."""
+    folder = tmp_path_factory.mktemp("working")
+    with contextlib.chdir(folder):
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(working_folder):
+    """Each test finds the working folder empty."""
+    yield
+    for left in working_folder.iterdir():
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 @pytest.fixture(autouse=True)

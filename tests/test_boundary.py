@@ -1,14 +1,17 @@
 import functools
 import json
+import signal
 from dataclasses import dataclass
 
 import pytest
 
 from trueness.boundary import (
+    Interrupt,
     because,
     calling,
     check_fields,
     exists,
+    importing,
     is_file,
     printable,
     quoted,
@@ -62,10 +65,49 @@ def test_a_mistake_in_code_without_a_file_has_no_line():
         raise KeyError
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory"), KeyboardInterrupt()])
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory"), Interrupt()])
 def test_a_lack_of_memory_is_no_mistake(error):
     with pytest.raises(type(error)), calling("mine", helper):
         raise error
+
+
+ENDS = [SystemExit(0), SystemExit(), SystemExit("text"), KeyboardInterrupt(), PanicException("p")]
+
+
+@pytest.mark.parametrize("error", ENDS)
+@pytest.mark.parametrize("enter", [calling, importing])
+def test_code_that_ends_the_program_has_failed(error, enter, listening):
+    with (
+        pytest.raises(UserError, match=rf"^mine (failed|cannot be imported).*{type(error).__name__}"),
+        enter("mine", __file__),
+    ):
+        raise error
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_ends_code_of_others_once(listening, monkeypatch):
+    monkeypatch.setattr("trueness.boundary._interrupted", {})
+    ended = []
+
+    def long() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.raise_signal(signal.SIGINT)  # the same one, by another way
+            ended.append(True)
+
+    with pytest.raises(Interrupt), calling("mine", long):
+        long()
+    assert ended
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.fixture
+def listening():
+    """What a shell starts in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[" * 5000, b"9" * 5000, b"\xff", b""])

@@ -51,16 +51,16 @@ def test_the_layer_check_fails_when_a_forbidden_import_is_added(copy):
     "line",
     [
         "from trueness.kinds.text.data.vocabulary import Vocabulary",
-        "def late():\n    from trueness.data import vocabulary",
+        "def late():\n    from trueness.kinds.text.data import vocabulary",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import trueness.kinds.text.data.vocabulary",
         "from . import vocabulary",
-        "from trueness.data import Vocabulary",
+        "from trueness.kinds.text.data.vocabulary import Vocabulary as V",
     ],
 )
 def test_no_modules_import_each_other_in_a_circle(copy, line):
     clean = run(copy, sys.executable, "-c", CIRCLES)
     assert clean.returncode == 0, clean.stderr
-    add(copy, "data/examples.py", line)
+    add(copy, "kinds/text/data/examples.py", line)
     broken = run(copy, sys.executable, "-c", CIRCLES)
     assert "graphlib.CycleError" in broken.stderr
     assert "trueness.kinds.text.data.examples" in broken.stderr
@@ -107,11 +107,11 @@ def private_reads(folder):
 
 def test_no_module_reads_what_is_private_to_another(copy):
     assert private_reads(copy) == []
-    add(copy, "models/stack.py", "def read(split):\n    return split._text, getattr(split, '_other')")
-    add(copy, "models/stack.py", "from trueness.kinds.text.data.sequences import _flat")
+    add(copy, "kinds/text/models/stack.py", "def read(split):\n    return split._text, getattr(split, '_other')")
+    add(copy, "kinds/text/models/stack.py", "from trueness.kinds.text.data.sequences import _flat")
     found = private_reads(copy)
     assert [line.split()[1] for line in found] == ["_flat", "_text", "_other"]
-    assert all(line.startswith("trueness/models/stack.py:") for line in found)
+    assert all(line.startswith("trueness/kinds/text/models/stack.py:") for line in found)
 
 
 def test_the_core_loads_without_the_extras():

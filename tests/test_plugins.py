@@ -231,5 +231,5 @@ def test_a_file_that_imports_its_neighbour_is_refused_with_the_way_out(tmp_path,
     monkeypatch.syspath_prepend(tmp_path)
     assert plugins.find(f"{file}:score")[0].__name__ == "score"
     file.write_text("import nowhere_at_all\n")
-    with pytest.raises(UserError, match=r"No module named 'nowhere_at_all'\)\.$"):
+    with pytest.raises(UserError, match=r"No module named 'nowhere_at_all', bbx\.py line 1\)\.$"):
         plugins.find(f"{file}:score")

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
-SITE = ROOT / "runs" / "docs"
+SITE = ROOT / "build" / "docs"
 
 
 class Page(HTMLParser):

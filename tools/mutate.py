@@ -2,7 +2,7 @@
 
 `make mutate PART=stats`, or protocols, or engine; SAMPLE=300 tries so many changes, drawn at random, instead of all,
 and DRAW=1 another such sample.
-Works on a copy in runs/mutation, with the tests that are not marked slow; counts and survivors go to
+Works on a copy in build/mutation, with the tests that are not marked slow; counts and survivors go to
 results/robustness/mutation.json. Why no test can see a survivor is written there by hand, under `why`, and kept.
 """
 
@@ -33,7 +33,7 @@ STATES = ("killed", "timeout", "survived", "no tests", "suspicious", "skipped", 
 
 def prepare(part: str) -> Path:
     """A copy of the project in which mutmut changes one part and runs that part's tests."""
-    folder = Path("runs/mutation") / part
+    folder = Path("build/mutation") / part
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in COPIED:

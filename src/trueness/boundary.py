@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
+import importlib
 import inspect
 import json
+import os
 import re
 import reprlib
+import signal
+import stat
+import threading
+import time
 import traceback
+import types
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from trueness.errors import NO_MEMORY, UserError, no_room
 
 _SHOWN = 200
+LARGEST_JSON = 256 << 20
+"""Bytes of a JSON file that people give; vocabularies of tokenisers need a tenth of it."""
+_NO_WAIT, _NO_LINK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0), getattr(os, "O_NOFOLLOW", 0)
+_LONG_NUMBER = re.compile(rb"[0-9]{300}")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """What steers a terminal: control characters but for line ends and tabs, changes of direction, half characters."""
+_interrupted: dict[str, float] = {}
 
 
 @contextlib.contextmanager
@@ -38,42 +52,156 @@ def reading(what: str | Path, fault: str = "cannot be read") -> Iterator[None]:
         raise UserError(f"{short(what)} {fault} ({first_line(error)}).") from error
 
 
+class Interrupt(KeyboardInterrupt):
+    """Ctrl-C, or a signal that ends a command: a person's wish, and no error of the code that was running."""
+
+
+def interrupt(number: int, frame: types.FrameType | None) -> None:  # noqa: ARG001  # as the signal module calls it
+    """The way of Ctrl-C wherever code of other people may run, which may raise a KeyboardInterrupt of its own.
+
+    A terminal tells a process directly, and the process that waits for it passes it on: within a second it is the same.
+    """
+    now = time.monotonic()
+    if now - _interrupted.get("at", -2.0) > 1:
+        _interrupted["at"] = now
+        raise Interrupt
+
+
+def foreign(error: BaseException) -> bool:
+    """Whether the code that was running raised it, and no person by Ctrl-C: sys.exit() too, and panics of libraries."""
+    if isinstance(error, Interrupt | GeneratorExit):
+        return False
+    if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
+        return True
+    return signal.getsignal(signal.SIGINT) in (interrupt, signal.SIG_IGN, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def calling(name: str, code: Any) -> Iterator[None]:
     """Whatever `code` of other people raises becomes a UserError: its name, its file and line, and what was raised.
 
-    A lack of memory passes: it is nobody's mistake, and may be met by trying again.
+    A lack of memory passes: it is nobody's mistake, and may be met by trying again. So does Ctrl-C.
     """
+    with _told(lambda error: f"{name} failed{_line_in(_file_of(code), error)}: {_raised(error)}."):
+        yield
+
+
+@contextlib.contextmanager
+def importing(name: str, file: str = "", way: Callable[[BaseException], str] = lambda _: "") -> Iterator[None]:
+    """Whatever a module of other people raises when it is imported becomes a UserError, which ends in a `way` out."""
+
+    def sentence(error: BaseException) -> str:
+        end = way(error)
+        if isinstance(error, SystemExit):
+            end = "; put what it does as a script behind if __name__ == '__main__'"
+        return f"{name} cannot be imported ({_raised(error)}{_line_in(file or _first_file(error), error)}){end}."
+
+    with _told(sentence):
+        yield
+
+
+@contextlib.contextmanager
+def _told(sentence: Callable[[BaseException], str]) -> Iterator[None]:
+    theirs = threading.current_thread() is threading.main_thread()
+    theirs = theirs and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if theirs:
+        signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     except UserError:
         raise
-    except Exception as error:
-        if isinstance(error, MemoryError) or no_room(error) or NO_MEMORY in str(error):
+    except BaseException as error:
+        if not foreign(error) or isinstance(error, MemoryError) or no_room(error) or NO_MEMORY in str(error):
             raise
-        kind, said = type(error).__name__, first_line(error)
-        what = kind if said == kind else f"{kind}: {said}"
-        raise UserError(f"{name} failed{_line_of(error, code)}: {what}.") from error
+        raise UserError(sentence(error)) from error
+    finally:
+        if theirs:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _line_of(error: Exception, code: Any) -> str:
-    """The last line of the file of `code` that the error went through."""
+def _raised(error: BaseException) -> str:
+    kind, said = type(error).__name__, first_line(error)
+    return kind if said == kind else f"{kind}: {said}"
+
+
+def _file_of(code: Any) -> str:
+    """Where code stands; nothing for what is built in, or of a notebook."""
     while isinstance(code, functools.partial):
         code = code.func
     code = inspect.unwrap(code) if callable(code) else code
     try:
-        file = inspect.getfile(code if inspect.isroutine(code) or isinstance(code, type) else type(code))
-    except (TypeError, OSError):  # built in, or of a notebook
+        return inspect.getfile(code if inspect.isroutine(code) or isinstance(code, type) else type(code))
+    except (TypeError, OSError):
         return ""
-    frames = traceback.walk_tb(error.__traceback__)
-    lines = [line for frame, line in frames if frame.f_code.co_filename == file]
+
+
+def _first_file(error: BaseException) -> str:
+    """The first file behind Python's own importing that an error went through."""
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    begin = max((number for number, file in enumerate(frames) if file == importlib.__file__), default=-1) + 1
+    return next((file for file in frames[begin:] if not file.startswith("<")), "") if begin else ""
+
+
+def _line_in(file: str, error: BaseException) -> str:
+    """The last line of a file that an error went through."""
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
     return f", {Path(file).name} line {lines[-1]}" if lines else ""
+
+
+@contextlib.contextmanager
+def ordinary(path: Path, *, links: bool = True) -> Iterator[BufferedReader]:
+    """An open file, if it is an ordinary one; OSError for a pipe, a device and, without `links`, for a link.
+
+    Opening never waits, as that of a pipe would, and nothing is read of what has no end.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | _NO_WAIT | (0 if links else _NO_LINK))
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
+        raise OSError(error.errno, "it is a link, or no ordinary file", str(path)) from error
+    kind = os.fstat(handle).st_mode
+    if not stat.S_ISREG(kind):
+        os.close(handle)
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+    with os.fdopen(handle, "rb") as file:
+        yield file
+
+
+def read_ordinary(path: Path, largest: int, *, links: bool = True) -> bytes:
+    """What an ordinary file holds, if it is no larger than so many bytes; OSError as in `ordinary`."""
+    with ordinary(path, links=links) as file:
+        return read_open(file, largest)
+
+
+def read_open(file: BufferedReader, largest: int) -> bytes:
+    """The same of an open file."""
+    size = os.fstat(file.fileno()).st_size
+    if size > largest:
+        raise OSError(errno.EFBIG, f"it has {size:,} bytes, more than {largest:,}")
+    return file.read(size)
+
+
+def parse_json(content: bytes) -> Any:
+    """What JSON says; ValueError also for what is nested too deeply, and for numbers that no one could count with."""
+    try:
+        return json.loads(content, parse_int=_whole if _LONG_NUMBER.search(content) else None)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 300:
+        raise ValueError(f"a number has {len(digits):,} digits")
+    return int(digits)
 
 
 def read_json(path: Path) -> Any:
     """What a JSON file holds."""
     with reading(path, "is not valid JSON"):
-        return json.loads(path.read_bytes())
+        return parse_json(read_ordinary(path, LARGEST_JSON))
 
 
 def is_file(path: Path) -> bool:

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from trueness.boundary import calling, importing
 from trueness.errors import UserError
 
 _ADDRESS = re.compile(r"(?P<module>[A-Za-z_][\w.]*|[^\[\]]*\.py):(?P<name>[A-Za-z_][\w.]*)")
@@ -140,11 +141,13 @@ def find(address: str, root: str = "") -> tuple[Any, Source]:
         module = _import(match["module"], root)
         called = where = address
         root = _root(module)
-    try:
-        thing = functools.reduce(getattr, match["name"].split("."), module)
-    except AttributeError:
-        raise UserError(f"{match['module']} has no {match['name']}.") from None
-    return thing, Source(called, where, root, _digest(module), str(getattr(thing, "version", "")))
+    with calling(called, module):
+        try:
+            thing = functools.reduce(getattr, match["name"].split("."), module)
+        except AttributeError:
+            raise UserError(f"{match['module']} has no {match['name']}.") from None
+        version = str(getattr(thing, "version", ""))
+    return thing, Source(called, where, root, _digest(module), version)
 
 
 def home(maker: Any) -> Source | None:
@@ -198,17 +201,15 @@ def _read(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name], _loaded[name] = module, path
     try:
-        exec(compile(content, str(path), "exec"), module.__dict__)  # it was named to be run
-    except BaseException as error:
+        with importing(str(path), str(path), functools.partial(_way_to, path)):
+            exec(compile(content, str(path), "exec"), module.__dict__)  # it was named to be run
+    except BaseException:
         del sys.modules[name], _loaded[name]
-        if isinstance(error, UserError) or not isinstance(error, Exception):
-            raise
-        what = f"{path} cannot be imported ({type(error).__name__}: {error})"
-        raise UserError(f"{what}{_way_to(path, error)}.") from error
+        raise
     return module
 
 
-def _way_to(path: Path, error: Exception) -> str:
+def _way_to(path: Path, error: BaseException) -> str:
     """How a file imports its neighbour, where that is what failed: a file is read alone, here and in every worker."""
     name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if not name or not any((path.parent / place).exists() for place in (f"{name}.py", name)):
@@ -222,18 +223,24 @@ def _way_to(path: Path, error: Exception) -> str:
 
 def _import(name: str, root: str) -> ModuleType:
     try:
-        module = importlib.import_module(name)
-    except ImportError as error:
-        if root and root not in sys.path and isinstance(error, ModuleNotFoundError):
+        with importing(name, way=_way_to_module):
+            module = importlib.import_module(name)
+    except UserError as error:
+        if root and root not in sys.path and isinstance(error.__cause__, ModuleNotFoundError):
             sys.path.append(root)
             return _import(name, "")
-        raise UserError(
-            f"{name} cannot be imported ({error}): install it, or name its file: path/to/file.py:name."
-        ) from error
+        raise
     digest = _digest(module)
     if _imported.setdefault(name, digest) != digest:  # a worker that lives long must not compute with what was
-        module, _imported[name] = importlib.reload(module), digest
+        with importing(name):
+            module = importlib.reload(module)
+        _imported[name] = digest
     return module
+
+
+def _way_to_module(error: BaseException) -> str:
+    missing = isinstance(error, ImportError)
+    return ": install it, or name its file: path/to/file.py:name" if missing else ""
 
 
 def _origin(module: ModuleType) -> Path | None:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
 from trueness import plugins
+from trueness.boundary import calling
 from trueness.errors import UserError
 from trueness.plugins import Reference, Source
 
@@ -178,8 +179,9 @@ class Registry(Generic[T]):
                 return source.name  # it registered itself
             if self._adapt is None:
                 raise UserError(f"A {self.kind} cannot be given by an address.")
-            first = (getattr(thing, "__doc__", None) or "").strip().split("\n")[0]
-            made = self._adapt(thing, source.name)
+            with calling(source.name, thing):
+                first = (getattr(thing, "__doc__", None) or "").strip().split("\n")[0]
+                made = self._adapt(thing, source.name)
             self._entries[source.name] = _Entry(made, first or f"from {source.address}", source=source)
         return source.name
 

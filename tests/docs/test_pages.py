@@ -50,8 +50,8 @@ def test_what_is_on_no_registry_is_installed_from_the_repository():
 def test_the_readme_names_what_the_demo_makes():
     readme, makefile = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "Makefile"))
     named = set(re.findall(r"trueness (?:explain|agreement|adversarial-attention) (\S+)", readme))
-    assert named == {"runs/demo/model"}
-    assert "--out runs/demo/model" in makefile
+    assert named == {"demo/model"}
+    assert "--out demo/model" in makefile
     assert "BIN := .venv/bin" in makefile
     assert "source .venv/bin/activate" in readme
 

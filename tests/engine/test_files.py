@@ -2,11 +2,13 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
+from trueness.boundary import read_ordinary
 from trueness.engine import StoreError, disk, files, write_atomically
-from trueness.engine.files import handles, make_folder, read_plain, sync, sync_folder
+from trueness.engine.files import handles, make_folder, read_inside, sync, sync_folder
 
 
 def said(number):
@@ -109,20 +111,35 @@ def test_a_write_that_cannot_begin_says_why(tmp_path):
         write_atomically(tmp_path / "file" / "a.json", b"new")
 
 
-def test_a_plain_file_is_read_so_far_and_a_link_is_not_followed(tmp_path):
-    (tmp_path / "a").write_bytes(b"\x00\r\n123")
-    assert read_plain(tmp_path / "a", 4) == b"\x00\r\n1"
-    assert read_plain(tmp_path / "a", 100) == b"\x00\r\n123"
-    (tmp_path / "link").symlink_to(tmp_path / "a")
-    with pytest.raises(OSError) as told:  # noqa: PT011  # a number, whatever the system calls it
-        read_plain(tmp_path / "link", 4)
-    assert told.value.errno == errno.ELOOP
+def test_an_ordinary_file_of_a_folder_is_read_and_a_link_is_not_followed(tmp_path):
+    (tmp_path / "s" / "runs").mkdir(parents=True)
+    (tmp_path / "s" / "runs" / "a").write_bytes(b"\x00\r\n123")
+    assert read_inside(tmp_path / "s", "runs", "a", largest=6) == b"\x00\r\n123"
+    (tmp_path / "s" / "runs" / "link").symlink_to(tmp_path / "s" / "runs" / "a")
+    (tmp_path / "s" / "away").symlink_to(tmp_path / "s" / "runs")
+    (tmp_path / "t").symlink_to(tmp_path / "s")
+    assert read_inside(tmp_path / "t", "runs", "a", largest=6), "the folder itself may be given by a link"
+    faults = {("runs", "link"): errno.ELOOP, ("away", "a"): errno.ELOOP, ("runs", "b"): errno.ENOENT}
+    for names, number in faults.items():
+        with pytest.raises(OSError) as told:  # noqa: PT011  # a number, whatever the system calls it
+            read_inside(tmp_path / "s", *names, largest=6)
+        assert told.value.errno == number
+    with pytest.raises(OSError, match="6 bytes, more than 5"):
+        read_inside(tmp_path / "s", "runs", "a", largest=5)
 
 
-def test_a_file_is_read_where_a_system_knows_no_such_flag(tmp_path, monkeypatch):
-    monkeypatch.delattr(os, "O_NOFOLLOW")
-    (tmp_path / "a").write_bytes(b"123")
-    assert read_plain(tmp_path / "a", 4) == b"123"
+def test_what_has_no_end_is_not_read_and_no_handle_is_left(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "folder").mkdir()
+    handles = len(list(Path("/proc/self/fd").iterdir()))
+    for name, kind in (("pipe", "no ordinary file"), ("zero", "no ordinary file"), ("folder", "directory")):
+        with pytest.raises(OSError, match=kind):
+            read_ordinary(tmp_path / name, 10)
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "file").write_bytes(b"123")
+    assert read_ordinary(tmp_path / "link", 10) == b"123"
+    assert len(list(Path("/proc/self/fd").iterdir())) == handles
 
 
 def test_a_sync_closes_what_it_opens_also_where_it_fails(tmp_path, monkeypatch):

@@ -64,6 +64,20 @@ def test_opening_a_foreign_folder_changes_nothing_in_it(tmp_path, content):
     assert everything(folder) == before
 
 
+def test_a_store_is_made_beside_folders_of_others(tmp_path):
+    """Others keep theirs in a folder `runs` too; so did the demo of earlier versions, which had a store in it."""
+    for name in ("demo/model/weights", "Nov19_host/events.out", "study/trueness-store.json"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("precious")
+    before = everything(tmp_path)
+    with pytest.raises(StoreError, match="There is no store at"):
+        Store.open(tmp_path)
+    assert everything(tmp_path) == before
+    commit(Store.open(tmp_path, create=True))
+    Store.open(tmp_path).verify(KEY)
+    assert everything(tmp_path).items() >= before.items()
+
+
 def test_a_creation_that_was_interrupted_is_completed(tmp_path, local):
     for name, left in (("nothing", ()), ("half", (f".trueness-store.json.{RANDOM}",)), ("whole", None)):
         path = tmp_path / name

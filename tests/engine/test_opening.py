@@ -28,10 +28,12 @@ def test_what_is_no_store_is_named_with_the_way_out(tmp_path):
     file, foreign, none = tmp_path / "file", tmp_path / "foreign", tmp_path / "none"
     file.write_text("")
     foreign.mkdir()
-    (foreign / "mine.txt").write_text("")
+    for name in ("mine.txt", "b", "c", "d"):
+        (foreign / name).write_text("")
     assert refused(file) == f"{file} is a file, not a store; give a folder."
     assert refused(foreign) == (
-        f"{foreign} is not a trueness store (it has files but no trueness-store.json); give a new or empty folder."
+        f"{foreign} is not a trueness store (it has no trueness-store.json) and cannot become one while it holds "
+        "b, c, d, ...: move that away, or give another folder."
     )
     assert refused(none, create=False) == f"There is no store at {none}; run a study with --store {none} first."
     none.mkdir()

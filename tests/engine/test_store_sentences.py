@@ -1,17 +1,19 @@
 """The store to the letter: what it says, what it writes where, and what it does when others are at it too."""
 
 import errno
+import io
 import json
 import os
 import platform
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.engine.test_store import KEY, commit
-from trueness.engine import DamagedObjectError, Store, StoreError
+from trueness.engine import DamagedObjectError, Store, StoreError, remembered
 from trueness.engine import store as store_module
-from trueness.engine.encoding import digest
+from trueness.engine.encoding import bytes_digest, digest
 from trueness.engine.payload import parse_payload, under, write_payload
 from trueness.engine.store import machine
 from trueness.version import __version__
@@ -56,7 +58,7 @@ def test_a_payload_that_cannot_be_read_is_damage_to_verify(store, monkeypatch):
     def refuse(path):
         raise OSError(errno.EIO, "broken")
 
-    monkeypatch.setattr(store_module, "file_digest", refuse)
+    monkeypatch.setattr(store_module, "open_digest", refuse)
     assert damage(store.verify, KEY) == "value.json is missing or does not match its digest"
 
 
@@ -66,7 +68,7 @@ def test_too_few_handles_are_no_damage(store, monkeypatch):
     def refuse(path):
         raise OSError(errno.EMFILE, "too many")
 
-    monkeypatch.setattr(store_module, "file_digest", refuse)
+    monkeypatch.setattr(store_module, "open_digest", refuse)
     with pytest.raises(StoreError, match="Too many files are open"):
         store.verify(KEY)
 
@@ -209,11 +211,109 @@ def test_the_account_of_a_failure_is_kept_and_its_end_read(store):
     assert store.read_log(KEY) is None
 
 
-def test_a_long_account_is_read_up_to_16_mebibytes(store, monkeypatch):
-    asked = []
-    monkeypatch.setattr(store_module, "read_plain", lambda path, largest: asked.append(largest) or b"text")
-    assert store.read_log(KEY) == "text"
-    assert asked == [1 << 24]
+def test_of_a_long_account_the_end_is_read(store):
+    path = store.write_log(KEY, "")
+    with path.open("r+b") as file:
+        file.truncate(20 << 30)
+        file.seek(0, os.SEEK_END)
+        file.write(b"the error")
+    assert store.read_log(KEY).endswith("\0the error")
+
+
+SIGNED = {
+    "a size of 5,000 digits": {"bytes": int("9" * 4000)},
+    "a name that leads away": {"payloads": {"../../../value.json": {"digest": "", "bytes": 1}}},
+    "payloads as a list": {"payloads": ["value.json"]},
+    "a payload without a size": {"payloads": {"value.json": {"digest": ""}}},
+    "inputs as a list": {"inputs": ["a"]},
+    "inputs that are no keys": {"inputs": {"a": [1]}},
+    "no inputs at all": {"inputs": None},
+    "seconds in words": {"seconds": "long"},
+}
+
+
+@pytest.mark.parametrize("what", SIGNED)
+def test_signed_nonsense_is_damage(store, what):
+    commit(store)
+    path = store.objects / KEY / "meta.json"
+    meta = {**store.meta(KEY), **SIGNED[what]}
+    path.write_text(json.dumps({**meta, "digest": digest(meta)}))
+    for look in (store.verify, store.meta):
+        assert damage(look, KEY).startswith("meta.json is ")
+
+
+def payload(store, name, content):
+    """An object with a payload of any content, rightly signed."""
+    commit(store)
+    (store.objects / KEY / "value.json").unlink()
+    (store.objects / KEY / name).write_bytes(content)
+    told = {"digest": bytes_digest(content), "bytes": len(content)}
+    meta = {**store.meta(KEY), "payloads": {name: told}}
+    (store.objects / KEY / "meta.json").write_text(json.dumps({**meta, "digest": digest(meta)}))
+    assert store.verify(KEY)
+
+
+def bomb():
+    """A parquet file of a few kilobytes with a billion rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = io.BytesIO()
+    rows = pa.record_batch({"x": pa.array(np.zeros(1 << 20))})
+    with pq.ParquetWriter(file, rows.schema, compression="zstd") as writer:
+        for _ in range(100):
+            writer.write_batch(rows)
+    return file.getvalue()
+
+
+NONSENSE = {
+    "value.json": [b"1" * 5000, b"1" * 400, b"[" * 100_000, b"{", b"\xff"],
+    "value.parquet": [b"PAR1", bomb()],
+    "value.safetensors": [b"", b"\xff" * 100],
+}
+
+
+@pytest.mark.parametrize(("name", "content"), [(name, one) for name, some in NONSENSE.items() for one in some])
+def test_signed_payloads_that_cannot_be_read_are_damage(store, name, content):
+    payload(store, name, content)
+    assert damage(store.read, KEY, "value").startswith(f"{name} cannot be read (")
+
+
+@pytest.mark.parametrize("name", ["meta.json", "value.json"])
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+def test_what_is_no_ordinary_file_is_damage(store, name, make):
+    commit(store)
+    path = store.objects / KEY / name
+    path.rename(path.with_suffix(".away"))
+    make(path)
+    assert name in damage(store.read, KEY, "value")
+    assert name in damage(store.verify, KEY)
+
+
+def test_runs_that_are_no_ordinary_files_are_passed_over(store):
+    store.record_run("a", KEY, {})
+    os.mkfifo(store.path / "runs" / "a.pipe.json")
+    (store.path / "runs" / "a.zero.json").symlink_to("/dev/zero")
+    (store.path / "runs" / "a.long.json").write_text('{"study": {}, "result": "", "finished": %s}' % ("9" * 5000))
+    (store.path / "runs" / "a.large.json").write_text('{"study": {}, "result": "", "finished": %s}' % ("9" * 299))
+    (store.path / "runs" / "a.deep.json").write_text("[" * 100_000)
+    assert [found["result"] for found in store.runs("a")] == [KEY, ""]
+
+
+def test_a_record_is_read_once_until_it_changes(store, monkeypatch):
+    store.record_run("a", KEY, {"name": 1})
+    path = store.path / "runs" / f"a.{KEY}.json"
+    os.utime(path, (1000, 1000))
+    monkeypatch.setattr(remembered, "JUST_NOW", -1)
+    asked, read = [], remembered.read_inside
+    monkeypatch.setattr(remembered, "read_inside", lambda *names, **how: asked.append(names) or read(*names, **how))
+    assert [store.runs("a")[0]["study"]["name"] for _ in range(3)] == [1, 1, 1]
+    assert len(asked) == 1
+    store.record_run("a", KEY, {"name": 2})
+    assert [store.runs("a")[0]["study"]["name"] for _ in range(3)] == [2, 2, 2]
+    assert len(asked) == 2
+    path.unlink()
+    assert store.runs("a") == []
 
 
 def test_failed_tasks_are_listed_the_last_first_and_those_done_since_are_not(store):

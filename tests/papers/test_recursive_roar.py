@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from trueness.report.page import read_result
 from trueness.studies import KINDS
 from trueness.studies.loading import load_study
 
+TOOLS = Path(__file__).parents[2] / "tools"
 SEEDS, STEPS = [0, 1, 2], [0.3, 0.6]
 SETTINGS = {
     "seeds": SEEDS,
@@ -132,7 +134,7 @@ def test_results_of_before_tasks_had_parts_are_read(roar_run, monkeypatch):
 
 
 def test_what_was_measured_can_be_kept_without_masks_and_models(roar_run, folder, tmp_path):
-    tool, archive, store = "tools/keep_facts.py", tmp_path / "facts.tar.xz", tmp_path / "store"
+    tool, archive, store = TOOLS / "keep_facts.py", tmp_path / "facts.tar.xz", tmp_path / "store"
     subprocess.run([sys.executable, tool, archive, roar_run.stored.store.path], check=True, capture_output=True)
     with tarfile.open(archive) as tar:
         tar.extractall(store, filter="data")
@@ -146,7 +148,7 @@ def test_a_plan_is_replayed_in_the_middle_of_a_run(roar_run, folder):
     shape = {f"shape.{name}": value for name, value in SETTINGS["shape"].items()}
     given = {**SETTINGS, **shape, "datasets": str(folder)}
     settings = [f"{name}={json.dumps(value)}" for name, value in given.items() if name != "shape"]
-    command = [sys.executable, "tools/replay_plan.py", roar_run.stored.store.path, "1", "recursive-roar", *settings]
+    command = [sys.executable, TOOLS / "replay_plan.py", roar_run.stored.store.path, "1", "recursive-roar", *settings]
     rows = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[2:]
     tasks = len(list(roar_run.stored.store.keys()))
     assert rows[0].startswith(f"| {tasks // 2 + 1} of {tasks} |")

@@ -26,7 +26,7 @@ from trueness.audits.study import AuditStudy, plan, read_task
 from trueness.audits.subject import MEMORY, family_of, given, kept_data, kept_model, subject
 from trueness.audits.trials import INFORMATIVE
 from trueness.audits.verdict import Judged
-from trueness.boundary import because
+from trueness.boundary import because, quoted
 from trueness.engine import Listener, ProgressFile, Store, Task
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
@@ -207,7 +207,7 @@ def _checked_sizes(common: Mapping[str, Any], chosen: Sequence[str], asked: Mapp
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UserError(f"The size {where} of an audit is not {first['input']!r}: {first['msg']}.") from error
+        raise UserError(f"The size {where} of an audit is not {quoted(first['input'])}: {first['msg']}.") from error
     return {name: getattr(study, name) for name in asked}
 
 

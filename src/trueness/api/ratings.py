@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueness.api.studies import DEFAULT_STORE
-from trueness.engine import Store
+from trueness.engine import DamagedObjectError, Store
 from trueness.errors import UserError
 
 if TYPE_CHECKING:
@@ -37,10 +37,17 @@ def rating(
     if not named:
         there = ", ".join(sorted({run.told("name") for run in known.values()})) or "none"
         raise UserError(f"The store {place.path} holds no finished run of {study}; there are: {there}.")
+    unreadable = []
     for run in named:
-        if len(run.instances):
-            # A rating has foils of its own: those of an audit are not asked about.
-            usual = [one.explainer for audit in run.audits for one in audit.explainers if not one.foil]
+        try:
+            with run.opened():
+                # A rating has foils of its own: those of an audit are not asked about.
+                usual = [one.explainer for audit in run.audits for one in audit.explainers if not one.foil]
+                texts = len(run.instances)
+        except (UserError, DamagedObjectError) as error:
+            unreadable.append(f" {run.key[:10]} cannot be read: {error}")
+            continue
+        if texts:
             given = list(methods) or [name for name in run.instances.methods if name in usual]
             made = open_session(
                 place.path, run.instances, result=run.key, mode=mode, items=items, seed=seed, methods=given
@@ -48,4 +55,5 @@ def rating(
             return run, made
     raise UserError(
         f"No run of {study} in {place.path} keeps texts with their explanations; audit a model, or run agreement."
+        f"{''.join(unreadable[:1])}"
     )

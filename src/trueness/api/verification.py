@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import tempfile
@@ -15,7 +14,7 @@ from pydantic import ValidationError
 
 from trueness import studies
 from trueness.api.studies import DEFAULT_STORE
-from trueness.boundary import short
+from trueness.boundary import parse_json, read_ordinary, reading, short
 from trueness.engine import DamagedObjectError, Store, Task, walk
 from trueness.errors import UserError
 from trueness.plugins import told_by
@@ -23,6 +22,8 @@ from trueness.studies import KINDS
 from trueness.studies.schema import RECORDED
 
 _LARGEST = 256 << 20
+_WIDTH = 8
+"""Of a number in a report: five names, its value and its bounds."""
 _CELLS = re.compile(rb'<script type="application/json" id="trueness-cells">(.*?)</script>', re.DOTALL)
 _KEY = re.compile(r"[0-9a-f]{40}")
 Outcome = Literal["matches", "differs", "cannot tell"]
@@ -81,20 +82,17 @@ def verify(
 
 
 def _cells_of(path: Path) -> dict[str, Any]:
+    with reading(path):
+        found = _CELLS.search(read_ordinary(path, _LARGEST))
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST)
-    except OSError as error:
-        raise UserError(f"{short(path)} cannot be read ({error.strerror}).") from error
-    found = _CELLS.search(content)
-    try:
-        told = json.loads(found[1]) if found else None
-    except (ValueError, RecursionError):
+        told = parse_json(found[1]) if found else None
+    except ValueError:
         told = None
     if (
         not isinstance(told, dict)
         or not {"result", "digests", "scores"} <= told.keys()
         or not isinstance(told["scores"], list)
+        or not all(isinstance(one, list) and len(one) == _WIDTH for one in told["scores"])
         or not _KEY.fullmatch(str(told["result"]))
     ):
         raise UserError(f"{short(path)} holds no cells to verify; name a report that this version of trueness wrote.")
@@ -102,7 +100,9 @@ def _cells_of(path: Path) -> dict[str, Any]:
 
 
 def _scores(place: Store, key: str) -> dict[tuple[str, ...], list[Any]]:
-    return _by_name(place.read(key, "result")["scores"])
+    held = place.read(key, "result") if place.get(key).holds("result") else {}
+    with reading(f"The result {key}", "is not as this version of trueness writes it"):
+        return _by_name(held["scores"])
 
 
 def _by_name(scores: Sequence[dict[str, Any]]) -> dict[tuple[str, ...], list[Any]]:

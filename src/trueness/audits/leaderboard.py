@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trueness.audits.verdict import SCHEMA, Audit
-from trueness.errors import UserError
+from trueness.audits.saved import parse_audit
+from trueness.audits.verdict import Audit
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 from trueness.stats.ties import LEVEL
 
@@ -52,11 +52,15 @@ def result_of(audits: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> 
 
 
 def audits_in(result: Result) -> list[Audit]:
-    """The audits that a result holds; UserError where another version made them."""
-    plain = [json.loads(text) for text in result.tables["audits"]["audit"]]
-    if any(not isinstance(one, dict) or one.get("schema_version") != SCHEMA for one in plain):
-        raise UserError("Another version of trueness made this audit; run the audit again.")
-    return [Audit(**one) for one in plain]
+    """The audits that a result holds."""
+    return audits_of(result.tables["audits"])
+
+
+def audits_of(table: pd.DataFrame) -> list[Audit]:
+    """The audits in the table of a result; UserError for those of another version."""
+    return [
+        parse_audit(text, f"The audit of {model}") for model, text in zip(table["model"], table["audit"], strict=True)
+    ]
 
 
 def leaderboard(audits: Sequence[Audit]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from trueness.audits.verdict import SCHEMA, Audit
-from trueness.boundary import first_line, quoted, reading, short
+from trueness.boundary import first_line, parse_json, quoted, read_ordinary, reading, short
 from trueness.engine.files import disk, make_folder, write_atomically
 from trueness.errors import UserError
 
@@ -20,25 +20,28 @@ LARGEST = 64 << 20
 
 def read_audit(path: str | Path) -> Audit:
     """The audit that a file holds; UserError with the file and the way out for whatever is not one."""
-    import json
+    return parse_audit(read_limited(Path(path), "audit file", LARGEST), str(path))
 
-    content = read_limited(Path(path), "audit file", LARGEST)
-    with reading(path, "is not valid JSON"):
-        plain = json.loads(content)
+
+def parse_audit(content: str | bytes, where: str) -> Audit:
+    """The audit that JSON describes, by the version of its form; UserError that begins with `where` it comes from."""
+    where = short(where)
+    with reading(where, "is not valid JSON"):
+        plain = parse_json(content.encode() if isinstance(content, str) else content)
     if not isinstance(plain, dict) or "schema_version" not in plain:
-        raise UserError(f"{short(path)} is not an audit; name the audit.json that `trueness audit` wrote.")
+        raise UserError(f"{where} is not an audit; name the audit.json that `trueness audit` wrote.")
     if plain["schema_version"] != SCHEMA:
         raise UserError(
-            f"{short(path)} has version {quoted(plain['schema_version'])} of the format, and this trueness reads "
+            f"{where} has version {quoted(plain['schema_version'])} of the format, and this trueness reads "
             f"version {SCHEMA}; run the audit again."
         )
     try:
         return Audit.model_validate_json(content, strict=True)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        where = short(".".join(str(part) for part in problem["loc"]) or "the file")
+        place = short(".".join(str(part) for part in problem["loc"]) or "the file")
         raise UserError(
-            f"{short(path)} is not an audit ({where}: {first_line(ValueError(problem['msg']))}); run the audit again."
+            f"{where} is not an audit ({place}: {first_line(ValueError(problem['msg']))}); run the audit again."
         ) from error
 
 
@@ -54,6 +57,18 @@ def write_audit(audit: Audit, path: str | Path) -> Path:
     return path
 
 
+def read_back(audit: Audit, page: Path) -> Audit:
+    """The audit as it stands beside the report that was just written; UserError where that is not the same."""
+    path = page.with_suffix(".json")
+    kept = read_audit(path)
+    same = [(one.explainer, one.decision) for one in kept.explainers] == [
+        (one.explainer, one.decision) for one in audit.explainers
+    ]
+    if not same or kept.broken != audit.broken or kept.key != audit.key or not page.stat().st_size:
+        raise UserError(f"{short(page)} and {short(path)} do not hold what was just written; run the audit again.")
+    return kept
+
+
 def read_limited(path: Path, what: str, largest: int) -> bytes:
     """A file's bytes; UserError if it is missing, a folder, no ordinary file, unreadable or larger than allowed."""
     with reading(path):
@@ -63,11 +78,9 @@ def read_limited(path: Path, what: str, largest: int) -> bytes:
             raise UserError(f"There is no {what} {short(path)}; check the path.")
         if not path.is_file():
             raise UserError(f"{short(path)} is not an ordinary file; give the path of a saved {what}.")
-        with path.open("rb") as file:
-            content = file.read(largest + 1)
-    if len(content) > largest:
-        raise UserError(f"{short(path)} is larger than {largest >> 20} MiB, as no {what} is; check the path.")
-    return content
+        if path.stat().st_size > largest:
+            raise UserError(f"{short(path)} is larger than {largest >> 20} MiB, as no {what} is; check the path.")
+        return read_ordinary(path, largest)
 
 
 def _writable(value: Any) -> Any:

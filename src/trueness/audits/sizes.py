@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trueness.boundary import quoted, short
 from trueness.errors import UserError
 from trueness.kinds.contract import Words
 from trueness.protocols.levels import LEVELS
 
 SHORTEST = 20.0
 """Seconds below which no audit ends, whatever the model: Python and the libraries have to be loaded."""
+LONGEST = 366 * 86_400
 _SPARE = 0.93
 """Of the budget is planned for."""
 _STARTING = 8.0
@@ -86,10 +88,12 @@ def parse_budget(text: str | float) -> float:
     """Seconds: 90, 90s, 10m, 1.5h."""
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|sec|m|min|h)?\s*", str(text))
     if match is None:
-        raise UserError(f"The budget {text!r} is no length of time; write 90s, 10m or 1.5h.")
+        raise UserError(f"The budget {quoted(text)} is no length of time; write 90s, 10m or 1.5h.")
     seconds = float(match[1]) * {"m": 60, "min": 60, "h": 3600}.get(match[2] or "s", 1)
     if seconds < SHORTEST:
         raise UserError(f"A budget of {seconds:g} s is too small: no audit takes less than {SHORTEST:g} s.")
+    if seconds > LONGEST:
+        raise UserError(f"A budget of {short(text)} is longer than a year; leave the budget out.")
     return seconds
 
 

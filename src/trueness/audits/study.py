@@ -23,6 +23,9 @@ from trueness.studies.schema import RECORDED, Distinct, Seeds, Several, Study, r
 LARGEST = 1500
 """Examples that are read, unless more are asked for: no audit by a budget looks at more."""
 
+MOST, MOST_MODELS = 1_000_000, 1_000
+"""Examples, and models or orders of weights: more would not be planned, let alone computed, in any time."""
+
 
 def _subject(model: str) -> str:
     with refused():
@@ -46,45 +49,45 @@ class AuditStudy(Study):
     """Made-up explainers that must fail; those of the models' kind by default."""
     seeds: Seeds = Field(default_factory=lambda: [0])
     """The first one draws the examples."""
-    examples: int = Field(default=300, ge=30)
+    examples: int = Field(default=300, ge=30, le=MOST)
     """Examples that are explained."""
     fewer_examples: dict[str, int] = Field(default_factory=dict)
     """Explainers that are asked about fewer examples, since they are slow."""
-    repeat_examples: int = Field(default=100, ge=30)
+    repeat_examples: int = Field(default=100, ge=30, le=MOST)
     """Examples that methods which draw at random are asked about once more."""
-    edit_examples: int = Field(default=100, ge=2)
+    edit_examples: int = Field(default=100, ge=2, le=MOST)
     """Examples that are explained again after a harmless edit."""
-    alone_examples: int = Field(default=30, ge=2)
+    alone_examples: int = Field(default=30, ge=2, le=MOST)
     """Examples explained alone."""
-    shuffled_examples: int = Field(default=50, ge=30)
+    shuffled_examples: int = Field(default=50, ge=30, le=MOST)
     """Examples explained under random weights."""
-    shuffles: int = Field(default=5, ge=1)
+    shuffles: int = Field(default=5, ge=1, le=MOST_MODELS)
     """Random orders of the weights; they may disagree, so that the interval covers them. One speaks of itself only."""
-    layerwise_examples: int = Field(default=10, ge=0)
+    layerwise_examples: int = Field(default=10, ge=0, le=MOST)
     """Examples explained while layers are randomised one after another."""
-    noise_draws: int = Field(default=3, ge=0)
+    noise_draws: int = Field(default=3, ge=0, le=MOST)
     """Draws of noise that explanations under random weights are averaged over."""
     hidden_shares: Several[Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=lambda: list(LEVELS))
     """Shares of the units that are hidden."""
-    training_examples: int = Field(default=1000, ge=0)
+    training_examples: int = Field(default=1000, ge=0, le=MOST)
     """Examples that models are trained on; with fewer than 100 none is."""
     train_models: bool = True
     """Whether models are trained: with planted evidence, and the relatives."""
-    epochs: int = Field(default=0, ge=0)
+    epochs: int = Field(default=0, ge=0, le=MOST_MODELS)
     """Passes over the data in training, at most; 0: as many as is usual."""
-    planted_models: int = Field(default=4, ge=0)
+    planted_models: int = Field(default=4, ge=0, le=MOST_MODELS)
     """Models trained on planted evidence."""
-    planted_examples: int = Field(default=100, ge=30)
+    planted_examples: int = Field(default=100, ge=30, le=MOST)
     """Examples in which planted evidence is looked for."""
-    companion_examples: int = Field(default=100, ge=0)
+    companion_examples: int = Field(default=100, ge=0, le=MOST)
     """Examples explained on the companion, which was trained with units hidden; 0: no companion."""
-    relative_examples: int = Field(default=0, ge=0)
+    relative_examples: int = Field(default=0, ge=0, le=MOST)
     """Examples explained on a model from another training seed and on one trained on random labels; 0: neither."""
-    retrained_models: int = Field(default=0, ge=0)
+    retrained_models: int = Field(default=0, ge=0, le=MOST_MODELS)
     """Seeds of Recursive ROAR, which trains again without the units called important; 0: none."""
-    searched_examples: int = Field(default=0, ge=0)
+    searched_examples: int = Field(default=0, ge=0, le=MOST)
     """Small examples for which the best and the worst order of units is searched."""
-    shown_examples: int = Field(default=5, ge=0)
+    shown_examples: int = Field(default=5, ge=0, le=MOST)
     """Examples in the report."""
     request_digest: str = ""
     """Digest of what was asked for, where the sizes were chosen from a budget."""

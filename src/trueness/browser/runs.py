@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import re
+import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from trueness.audits.leaderboard import audits_in
+from trueness.audits.leaderboard import audits_of
 from trueness.audits.verdict import Audit
+from trueness.boundary import first_line
 from trueness.engine import DamagedObjectError, Store, Stored
 from trueness.errors import UserError
 from trueness.plugins import told_by
@@ -20,6 +24,7 @@ from trueness.report.figure import Figure
 from trueness.report.instances import Instances, instances_of
 from trueness.report.page import read_result
 from trueness.studies import KINDS, Study
+from trueness.version import __version__
 
 KEY = re.compile(r"[0-9a-f]{40}")
 
@@ -62,6 +67,20 @@ class Run:
         """Its result in the store."""
         return self.store.get(self.key)
 
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """What another version of trueness, or somebody, left in the result becomes a UserError, whatever it is."""
+        try:
+            yield
+        except (UserError, DamagedObjectError, MemoryError):
+            raise
+        except Exception as error:
+            kind, said = type(error).__name__, first_line(error)
+            raise UserError(
+                f"The result {self.key[:10]} is not as trueness {__version__} writes it "
+                f"({kind if kind == said else f'{kind}: {said}'}); run the study again."
+            ) from error
+
     @functools.cached_property
     def result(self) -> Result:
         """All of it, digests checked."""
@@ -75,16 +94,14 @@ class Run:
     @functools.cached_property
     def audits(self) -> list[Audit]:
         """Of a study that is an audit."""
-        return audits_in(self.result) if "audits" in self.result.tables else []
+        return audits_of(self.stored.read("audits")) if self.stored.holds("audits") else []
 
     @functools.cached_property
     def verdicts(self) -> list[str]:
-        """Of an audit, in a line for each model; none of another study, or where the result cannot be read."""
-        if self.told("kind") != "audit":
-            return []
-        with contextlib.suppress(UserError, DamagedObjectError):
-            return [f"{one.model} on {one.data}, {one.size:,} {one.words.examples}: {_decisions(one)}" for one in self.audits]
-        return []
+        """Of an audit, in a line for each model."""
+        return [
+            f"{one.model} on {one.data}, {one.size:,} {one.words.examples}: {_decisions(one)}" for one in self.audits
+        ]
 
     @functools.cached_property
     def instances(self) -> Instances:
@@ -106,7 +123,14 @@ def runs_of(store: Store) -> dict[str, Run]:
     found: dict[str, Run] = {}
     for record in store.runs():
         key = str(record["result"])
-        if KEY.fullmatch(key) and store.has(key) and not (store.objects / key).is_symlink():
+        if KEY.fullmatch(key) and _is_folder(store.objects / key):
             found.pop(key, None)
             found[key] = Run(store, key, record)
     return dict(reversed(found.items()))
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False

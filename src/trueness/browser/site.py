@@ -12,6 +12,7 @@ from typing import Any
 
 from trueness.audits import page as audit_page
 from trueness.browser.cells import encode_cells
+from trueness.browser.index import Index
 from trueness.browser.runs import KEY, Run, runs_of
 from trueness.engine import DamagedObjectError, Store, read_progress
 from trueness.errors import UserError
@@ -44,7 +45,7 @@ class Page:
     """Whether it never changes: it shows one result, whose key is in the address."""
 
 
-class MissingError(Exception):
+class MissingError(UserError):
     """Nothing has this address; says what to do."""
 
 
@@ -53,6 +54,8 @@ class Site:
 
     def __init__(self, stores: Mapping[str, Store], *, texts: bool = True, live: bool = True) -> None:
         self.stores, self.texts, self.live = dict(stores), texts, live
+        self._indexes = {name: Index(store, patient=not live) for name, store in self.stores.items()}
+        self._first: tuple[list[dict[str, Any]], Page] | None = None
         self._kept: OrderedDict[tuple[str, str], Run] = OrderedDict()
         self._drawing = threading.Lock()
         self.templates = environment("trueness.browser")
@@ -82,7 +85,8 @@ class Site:
     def _pages(self, run: Run) -> Iterator[str]:
         yield "index.html"
         try:
-            figures, audits, texts = self._figures(run), run.audits, self.texts and len(run.instances)
+            with run.opened():
+                figures, audits, texts = self._figures(run), run.audits, self.texts and len(run.instances)
         except (UserError, DamagedObjectError):
             return
         yield from ("plots.html", "plots.json")
@@ -96,13 +100,15 @@ class Site:
     def _found(self, address: str) -> Page:
         match address.split("/"):
             case [""] | ["index.html"]:
-                return self._render("index.html", up="", stores=self._overview())
+                return self._overview()
             case ["assets", name] if name in _assets():
                 return Page(_assets()[name].encode(), MEDIA[name.rsplit(".", 1)[1]])
             case [store, name] if store in self.stores and (match := re.fullmatch(r"task-([0-9a-f]{40})\.html", name)):
                 return self._task(store, match[1])
             case [store, key, name] if store in self.stores and KEY.fullmatch(key):
-                return self._of_run(self._run(store, key), name)
+                run = self._run(store, key)
+                with run.opened():
+                    return self._of_run(run, name)
         raise MissingError("Check the address, or begin at the list of all studies.")
 
     def _run(self, store: str, key: str) -> Run:
@@ -170,17 +176,22 @@ class Site:
             raise MissingError("The store knows no task of this key that has finished or failed.")
         return self._render("task.html", up="../", key=key, meta=meta, log=log)
 
-    def _overview(self) -> list[dict[str, Any]]:
-        return [
+    def _overview(self) -> Page:
+        """The first page; the same one as before where all that it shows is the same."""
+        told = [
             {
                 "name": name,
                 "path": "/".join(store.path.resolve().parts[-2:]),
-                "runs": list(runs_of(store).values()),
+                "runs": self._indexes[name].entries(),
                 "progress": _unfinished(read_progress(store)) if self.live else [],
                 "failed": store.failed()[:50] if self.live else [],
             }
             for name, store in self.stores.items()
         ]
+        kept = self._first
+        if kept is None or kept[0] != told:
+            kept = self._first = told, self._render("index.html", up="", stores=told)
+        return kept[1]
 
     def _fault(self, status: int, title: str, why: str, address: str) -> Page:
         up = "../" * min(address.count("/"), 8)

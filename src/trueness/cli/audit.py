@@ -93,7 +93,7 @@ def audit_command(
     from trueness.audits import exports
     from trueness.audits.gate import apply, check_names, read_gate
     from trueness.audits.report import check_page, write_report
-    from trueness.audits.saved import read_audit
+    from trueness.audits.saved import read_audit, read_back
     from trueness.cli.progress import Bar
 
     check_page(out)
@@ -123,13 +123,14 @@ def audit_command(
                 planned=announce,
                 family=family,
                 columns=named,
-                **settings_of(settings),
+                **settings_of(settings, tn.audit),
             )
     except tn.TasksFailedError as error:
         # Without a verdict no gate was asked: status 1 would say that it does not hold.
         raise UserError(str(error)) from error
     page = write_report(found, out, no_text=no_text)
-    outcome = None if wanted is None else apply(wanted, found, earlier)
+    # What is judged is what was written: without it there is no verdict.
+    outcome = None if wanted is None else apply(wanted, read_back(found, page), earlier)
     makers: dict[Path | None, Callable[[], str]] = {
         junit: lambda: exports.junit(found, outcome),
         markdown: lambda: exports.markdown(found, outcome),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import platform
 import sys
@@ -10,13 +12,14 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import trueness as tn
-from trueness.boundary import printable, warning_line, whole
-from trueness.cli import audit, browse, data, studies, texts
+from trueness.boundary import first_line, printable, quoted, warning_line, whole
+from trueness.cli import audit, browse, data, guard, studies, texts
 from trueness.cli.options import Json, as_flags, put
 from trueness.errors import NO_MEMORY, UserError, no_room
 from trueness.version import __version__
@@ -32,6 +35,10 @@ data_app = typer.Typer(help="Look at datasets.", no_args_is_help=True, rich_mark
 app.add_typer(data_app, name="data")
 
 _TEXTS = {"--text", "--other"}
+_SERVERS = {"serve", "rate"}
+"""Commands that call no code of the user and end by a signal."""
+_LIBRARIES = {"typer", "click", "rich"}
+"""What ends the program by itself: when a command is done, or nobody reads on."""
 UNEXPECTED = 70
 """The exit status of an error of the program itself, as in sysexits.h."""
 
@@ -97,10 +104,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     An error of the program is status 70; what is needed to mend it is in a log.
     """
+    if arguments is not None:
+        _run(list(arguments))
+    elif "_TRUENESS_COMPLETE" in os.environ or not sys.argv[1:] or sys.argv[1] in _SERVERS:
+        _run(sys.argv[1:])
+    else:
+        with guard.watched():
+            _run(sys.argv[1:])
+
+
+def _run(given: list[str]) -> None:
+    """Run a command; it always ends by SystemExit, with a status that is ours."""
     from trueness.engine import DamagedObjectError, TasksFailedError
 
-    given = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in given[:1]
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the shell closed it: what is printed goes nowhere
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # for good
     warnings.formatwarning = warning_line
     try:
         _check_arguments(given)
@@ -114,9 +134,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
             _stop(f"{error.filename}: {error.strerror}.", 2, debug)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _stop("The disk, or what standard output goes to, is full; free some space.", 2, debug)
         if isinstance(error, MemoryError) or no_room(error) or NO_MEMORY in str(error):
             _stop("The memory does not suffice; take fewer examples, a smaller model or fewer workers.", 2, debug)
         _stop(_unexpected(error, given), UNEXPECTED, debug)
+    except SystemExit as ended:
+        if not _ours(ended):
+            _stop(f"Code that you named ended the program ({quoted(ended)}); let it return instead.", 2, debug)
+        _put_out(debug)
+        raise
+
+
+def _ours(ended: SystemExit) -> bool:
+    """Whether the library of the command line ended the program, and no code that was called by it."""
+    modules = [frame.f_globals["__name__"].partition(".")[0] for frame, _ in traceback.walk_tb(ended.__traceback__)]
+    return modules[-1] in _LIBRARIES and {*modules} <= {"trueness", "contextlib", *_LIBRARIES}
+
+
+def _put_out(debug: bool) -> None:
+    """What was printed, to the end: a full disk is an error of the command."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError) as error:
+        with contextlib.suppress(OSError, ValueError):  # Python would try again at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _stop(f"Standard output cannot be written ({first_line(error)}).", 2, debug)
 
 
 def _flags(given: Sequence[str]) -> set[str]:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -109,12 +110,12 @@ def as_flags(said: str, known: Collection[str] = _FLAGS) -> str:
     return _ARGUMENTS.sub(flag, said)
 
 
-def settings_of(given: list[str] | None) -> dict[str, Any]:
-    """The settings of repeated --set options."""
+def settings_of(given: list[str] | None, function: Callable[..., Any] | None = None) -> dict[str, Any]:
+    """The settings of repeated --set options, none of which is another argument of the function that takes them."""
     from trueness.studies import parse_setting
 
     found = dict(parse_setting(item) for item in given or [])
-    for name in found.keys() & _TAKEN:
+    for name in found.keys() & {*_TAKEN, *(() if function is None else signature(function).parameters)}:
         raise UserError(f"--set {name}=...: {name} is no key of a study or model; see --help for options.")
     return found
 

@@ -11,6 +11,8 @@ from types import FrameType
 
 import typer
 
+from trueness.boundary import Interrupt
+
 
 @contextlib.contextmanager
 def resumable() -> Iterator[None]:
@@ -21,7 +23,7 @@ def resumable() -> Iterator[None]:
         nonlocal status
         status = 128 + number
         signal.signal(number, signal.SIG_IGN)  # `timeout` sends it twice; who is in a hurry sends SIGKILL
-        raise KeyboardInterrupt
+        raise Interrupt
 
     # Who ignores the signal, or has a way of their own, keeps it; only the main thread may set one.
     ours = threading.current_thread() is threading.main_thread()

@@ -44,7 +44,8 @@ class Survey:
     def timing(self) -> Timing:
         """Learnt from the tasks that have run."""
         done = [(task, self.intact[task.key]) for task in self.tasks if task.key in self.intact]
-        return Timing.of((task, float(meta["seconds"]), float(meta["finished"])) for task, meta in done)
+        timed = [(task, meta) for task, meta in done if {"seconds", "finished"} <= meta.keys()]
+        return Timing.of((task, float(meta["seconds"]), float(meta["finished"])) for task, meta in timed)
 
 
 def survey(targets: Sequence[Task], store: Store | None) -> Survey:
@@ -207,7 +208,9 @@ class _Run:
             else:
                 self._fail(Failure(task, "its worker process died twice (killed, or out of memory)", ""))
             return
-        except Exception as error:  # for example a result that an executor could not carry back
+        except BaseException as error:  # for example a result that an executor could not carry back
+            if not isinstance(error, Exception) and error is not future.exception():
+                raise  # Ctrl-C
             self._fail(Failure(task, f"{type(error).__name__}: {error}", ""))
             return
         if outcome.status == "stopped":

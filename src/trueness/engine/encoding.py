@@ -15,9 +15,11 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from trueness.boundary import ordinary
 from trueness.errors import UserError
 from trueness.plugins import Reference
 
@@ -89,8 +91,13 @@ def bytes_digest(data: bytes) -> str:
 
 def file_digest(path: Path) -> str:
     """40 hexadecimal digits of a file's content, read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
+    with ordinary(path) as file:
+        return open_digest(file)
+
+
+def open_digest(file: BufferedReader) -> str:
+    """The same of an open file."""
+    return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
 
 
 def path_digest(path: Path) -> str:

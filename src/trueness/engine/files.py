@@ -7,9 +7,10 @@ import errno
 import os
 import uuid
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 
-from trueness.boundary import short
+from trueness.boundary import ordinary, read_open, short
 from trueness.errors import UserError
 
 _REFUSED = (
@@ -70,10 +71,22 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = False) -> No
         sync(path.parent)
 
 
-def read_plain(path: Path, largest: int) -> bytes:
-    """A file's first bytes; a link is not followed, so that nothing outside a folder is read by a name in it."""
-    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
-        return file.read(largest)
+@contextlib.contextmanager
+def inside(root: Path, *names: str) -> Iterator[BufferedReader]:
+    """An ordinary file of a folder of ours, open; OSError where it, or a folder on the way to it, is a link."""
+    path = root
+    for name in names[:-1]:
+        path = path / name
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link", str(path))
+    with handles(), ordinary(path / names[-1], links=False) as file:
+        yield file
+
+
+def read_inside(root: Path, *names: str, largest: int) -> bytes:
+    """What such a file holds, if it is no larger than so many bytes."""
+    with inside(root, *names) as file:
+        return read_open(file, largest)
 
 
 def sync(path: Path) -> None:

@@ -11,30 +11,35 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from trueness.boundary import parse_json, read_ordinary
 from trueness.engine.files import StoreError, disk, make_folder, write_atomically
 
 FORMAT = 1
 _MARKER = "trueness-store.json"
 _FOLDERS = ("objects", "temporary", "locks", "logs", "runs", "damaged")
+_RESERVED = {*_FOLDERS, "inputs", "progress", "ratings"}
 _BEING_CREATED = re.compile(rf"\.{re.escape(_MARKER)}\.[0-9a-f]{{32}}")
 _BEING_WRITTEN = re.compile(r"([0-9a-f]{40})\.[0-9a-f]{32}")
 
 
 def open_folder(path: Path, *, create: bool, durable: bool) -> None:
-    """Refuse what is not a store; with `create`, make one where there is nothing or an empty folder.
+    """Refuse what is not a store; with `create`, make one where nothing stands in the way of its files.
 
-    The marker is written first, so that a folder without it is never a store whose creation was interrupted.
+    Folders with other names may be there and stay as they are: other programs keep theirs in `runs` too. The marker is
+    written first, so that a folder without it is never a store whose creation was interrupted.
     """
     marker = path / _MARKER
     with disk(f"the store {path}", full="free some space", refused="choose another with --store"):
         if path.exists() and not path.is_dir():
             raise StoreError(f"{path} is a file, not a store; give a folder.")
-        foreign = path.exists() and any(not _BEING_CREATED.fullmatch(item.name) for item in path.iterdir())
+        foreign = sorted(item.name for item in path.iterdir() if _in_the_way(item)) if path.exists() else []
         if marker.exists():  # looked for after listing: another process may be creating the store
             _check_format(marker)
         elif foreign:
+            names = ", ".join([*foreign[:3], *(["..."] if foreign[3:] else [])])
             raise StoreError(
-                f"{path} is not a trueness store (it has files but no {_MARKER}); give a new or empty folder."
+                f"{path} is not a trueness store (it has no {_MARKER}) and cannot become one while it holds {names}: "
+                "move that away, or give another folder."
             )
         elif not create:
             raise StoreError(f"There is no store at {path}; run a study with --store {path} first.")
@@ -44,10 +49,17 @@ def open_folder(path: Path, *, create: bool, durable: bool) -> None:
             mend(path, durable=durable)
 
 
+def _in_the_way(item: Path) -> bool:
+    """Whether a folder that holds this cannot become a store: a file, a link, or a folder with one of its names."""
+    if _BEING_CREATED.fullmatch(item.name):
+        return False
+    return item.name in _RESERVED or item.is_symlink() or not item.is_dir()
+
+
 def _check_format(marker: Path) -> None:
     try:
-        found = json.loads(marker.read_text(encoding="utf-8"))["format"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        found = parse_json(read_ordinary(marker, 1 << 16, links=False))["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise _unreadable(marker, str(error)) from error
     if not isinstance(found, int):
         raise _unreadable(marker, f"format {found!r}")

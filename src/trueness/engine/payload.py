@@ -6,11 +6,15 @@ import io
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
+
+from trueness.boundary import parse_json
 
 T = TypeVar("T")
 
 SUFFIXES = (".parquet", ".safetensors", ".json")
+_MANY_CELLS, _CELLS_A_BYTE = 1 << 22, 50
+"""Cells that any parquet file may hold, and how many a byte may; real tables hold at most ten."""
 
 
 def write_payload(folder: Path, name: str, value: Any) -> Path:
@@ -35,14 +39,26 @@ def write_payload(folder: Path, name: str, value: Any) -> Path:
 def parse_payload(name: str, data: bytes) -> Any:
     """The value that `write_payload` wrote into the file of that name; arrays in the order of their names."""
     if name.endswith(".parquet"):
-        import pandas as pd
-
-        return pd.read_parquet(io.BytesIO(data))
+        return open_parquet(io.BytesIO(data)).read().to_pandas()
     if name.endswith(".safetensors"):
         from safetensors.numpy import load
 
         return dict(sorted(load(data).items()))
-    return json.loads(data)
+    return parse_json(data)
+
+
+def open_parquet(file: BinaryIO) -> Any:
+    """A parquet file whose tables can be read; ValueError for one that holds far more cells than bytes.
+
+    A few kilobytes can say that one value fills a billion rows, which would take all memory.
+    """
+    import pyarrow.parquet as pq
+
+    opened = pq.ParquetFile(file)
+    cells, size = opened.metadata.num_rows * opened.metadata.num_columns, file.seek(0, io.SEEK_END)
+    if cells > max(_MANY_CELLS, _CELLS_A_BYTE * size):
+        raise ValueError(f"its {size:,} bytes are said to hold {cells:,} cells")
+    return opened
 
 
 def _is_arrays(value: Any) -> bool:

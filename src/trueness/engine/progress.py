@@ -9,7 +9,7 @@ import platform
 import time
 from typing import Any
 
-from trueness.engine.files import make_folder, read_plain, write_atomically
+from trueness.engine.files import make_folder, write_atomically
 from trueness.engine.store import DamagedObjectError, Store
 from trueness.engine.summary import Failure, Listener
 from trueness.engine.task import Task
@@ -89,15 +89,13 @@ class ProgressFile(Listener):
 def read_progress(store: Store) -> list[dict[str, Any]]:
     """What the runs of a store told last, the newest first; a run whose process is gone is called stopped."""
     found = []
-    with contextlib.suppress(OSError):
-        for path in (store.path / "progress").glob("*.json"):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                told = json.loads(read_plain(path, 1 << 20))
-                if not all(isinstance(told[name], kind) for name, kind in _TOLD.items()):
-                    continue
-                if told["state"] == "running" and told["machine"] == platform.node() and not _lives(told["process"]):
-                    told["state"] = "stopped"
-                found.append((float(told["written"]), told))
+    for told in store.progress.read().values():
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            if not all(isinstance(told[name], kind) for name, kind in _TOLD.items()):
+                continue
+            here = told["state"] == "running" and told["machine"] == platform.node()
+            state = "stopped" if here and not _lives(told["process"]) else told["state"]
+            found.append((float(told["written"]), {**told, "state": state}))
     return [told for _, told in sorted(found, key=lambda item: -item[0])]
 
 

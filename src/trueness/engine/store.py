@@ -24,25 +24,36 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from trueness.engine.encoding import bytes_digest, digest, file_digest
+from trueness.boundary import first_line, parse_json
+from trueness.engine.encoding import bytes_digest, digest, file_digest, open_digest
 from trueness.engine.files import (
     StoreError,
     disk,
-    handles,
+    inside,
     make_folder,
-    read_plain,
+    read_inside,
     sync,
     sync_folder,
     write_atomically,
 )
 from trueness.engine.layout import abandoned_candidates, mend, open_folder
 from trueness.engine.payload import SUFFIXES, parse_payload, part_ending, write_payload
+from trueness.engine.remembered import Remembered
 from trueness.version import __version__
+
+_LARGEST_META, _LARGEST_RECORD, _LARGEST_LOG = 256 << 20, 16 << 20, 1 << 20
+"""Bytes that are read of meta.json (it names all inputs), of the record of a run, and of the end of a log."""
+_META: dict[str, Any] = {
+    **{"task": str, "device": str, "parameters": dict, "versions": dict, "inputs": dict, "parts": dict},
+    **{"version": int, "seconds": int | float, "finished": int | float},
+}
+"""What meta.json holds beside the payloads."""
 
 
 class DamagedObjectError(Exception):
@@ -99,10 +110,12 @@ class Store:
         self.path = path
         self.durable = durable
         self.objects = path / "objects"
+        self._records = Remembered(path, "runs", _LARGEST_RECORD)
+        self.progress = Remembered(path, "progress", 1 << 20)
 
     @classmethod
     def open(cls, path: str | Path, *, create: bool = False, durable: bool = False) -> Store:
-        """Open the store at `path`; with `create`, make one where there is nothing or an empty folder.
+        """Open the store at `path`; with `create`, make one where there is none (see `open_folder`).
 
         With `durable`, what is written is on the disk before it counts as there, and survives a power cut. Otherwise a
         power cut may damage what was written last, which is found by its digest and computed again.
@@ -142,13 +155,14 @@ class Store:
     def meta(self, key: str) -> dict[str, Any]:
         """The object's meta.json, its own digest checked."""
         try:
-            with handles():
-                meta = dict(json.loads((self.objects / key / "meta.json").read_bytes()))
+            meta = dict(parse_json(read_inside(self.objects, key, "meta.json", largest=_LARGEST_META)))
             intact = meta.pop("digest") == digest(meta) and meta["key"] == key
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DamagedObjectError(key, f"meta.json is missing or unreadable ({error})") from error
         if not intact:
             raise DamagedObjectError(key, "meta.json does not match its digest")
+        if fault := _fault(meta):
+            raise DamagedObjectError(key, f"meta.json is not as a store writes it: {fault}")
         return meta
 
     def read(self, key: str, name: str) -> Any:
@@ -158,22 +172,27 @@ class Store:
         if file is None:
             raise KeyError(f"object {key} has no payload {name!r}, only {', '.join(payloads)}")
         try:
-            with handles():
-                data = (self.objects / key / file).read_bytes()
+            with inside(self.objects, key, file) as opened:
+                whole = _size(opened) == payloads[file]["bytes"]
+                data = opened.read() if whole else b""
         except OSError as error:
             raise DamagedObjectError(key, f"{file} is missing or unreadable ({error})") from error
-        if bytes_digest(data) != payloads[file]["digest"]:
+        if not whole or bytes_digest(data) != payloads[file]["digest"]:
             raise DamagedObjectError(key, f"{file} does not match its digest")
-        return parse_payload(file, data)
+        try:
+            return parse_payload(file, data)
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever a library says of what was signed and is no payload
+            raise DamagedObjectError(key, f"{file} cannot be read ({first_line(error)})") from error
 
     def verify(self, key: str) -> dict[str, Any]:
         """Check meta.json and every payload against their digests; returns the meta data or raises."""
         meta = self.meta(key)
         for file, recorded in meta["payloads"].items():
-            path = self.objects / key / file
             try:
-                with handles():
-                    intact = path.is_file() and file_digest(path) == recorded["digest"]
+                with inside(self.objects, key, file) as opened:
+                    intact = _size(opened) == recorded["bytes"] and open_digest(opened) == recorded["digest"]
             except OSError:
                 intact = False
             if not intact:
@@ -240,8 +259,8 @@ class Store:
     def lock(self, key: str) -> Iterator[bool]:
         """Yield whether this process may compute `key`; never waits. The right ends with the process."""
         path = self.path / "locks" / f"{key}.lock"
-        if path.is_symlink() or path.is_dir():
-            kind = "a link" if path.is_symlink() else "a folder"
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            kind = "a link" if path.is_symlink() else "a folder" if path.is_dir() else "no ordinary file"
             raise StoreError(f"{path} is {kind} where a store has a lock; move it away and run again.")
         lock = FileLock(path, timeout=0)
         try:
@@ -278,7 +297,9 @@ class Store:
     def read_log(self, key: str) -> str | None:
         """The account of the last failure of a task, or None; of a very long one the end, where the error stands."""
         try:
-            return read_plain(self.path / "logs" / f"{key}.log", 1 << 24).decode("utf-8", "replace")[-100_000:]
+            with inside(self.path, "logs", f"{key}.log") as file:
+                file.seek(max(0, _size(file) - _LARGEST_LOG))
+                return file.read(_LARGEST_LOG).decode("utf-8", "replace")[-100_000:]
         except OSError:
             return None
 
@@ -304,13 +325,37 @@ class Store:
     def runs(self, name: str | None = None) -> list[dict[str, Any]]:
         """The recorded runs, of one study or of all, the newest last; files that hold no record are passed over."""
         found = []
-        for path in (self.path / "runs").glob(f"{name}.*.json" if name else "*.json"):
+        for file, record in self._records.read().items():
             # Cut short by a power failure, or put there by somebody; the objects themselves are checked.
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                record = json.loads(path.read_bytes())
-                if isinstance(record["study"], dict) and isinstance(record["result"], str):
-                    found.append((float(record["finished"]), path.name, record))
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                ours = name is None or file.startswith(f"{name}.")
+                if ours and isinstance(record["study"], dict) and isinstance(record["result"], str):
+                    found.append((float(record["finished"]), file, record))
         return [record for _, _, record in sorted(found, key=lambda item: item[:2])]
+
+
+def _size(file: BufferedReader) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _fault(meta: dict[str, Any]) -> str:
+    """What of meta.json is not as this program writes it, though the digest is right."""
+    payloads = meta.get("payloads")
+    if not isinstance(payloads, dict):
+        return "it lists no payloads"
+    for file, about in payloads.items():
+        name, dot, suffix = file.partition(".")
+        told = about if isinstance(about, dict) else {}
+        if not name.isidentifier() or dot + suffix not in SUFFIXES:
+            return f"{file!r} is no name of a payload"
+        if not isinstance(told.get("digest"), str) or not isinstance(told.get("bytes"), int) or told["bytes"] < 0:
+            return f"{file} has no digest and size"
+    if wrong := [name for name, kind in _META.items() if name in meta and not isinstance(meta[name], kind)]:
+        return f"{wrong[0]} is {type(meta[wrong[0]]).__name__}"
+    for keys in meta.get("inputs", {}).values():
+        if not all(isinstance(key, str) for key in (keys if isinstance(keys, list) else [keys])):
+            return "an input is no key"
+    return ""
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trueness import plugins
+from trueness.boundary import foreign
 from trueness.engine.files import StoreError, handles
 from trueness.engine.store import Store, machine
 from trueness.engine.task import Task, find_task_type
@@ -125,9 +126,9 @@ def _compute(store: Store, request: Request) -> Outcome:
                 "versions": machine(),
             },
         )
-    except (StoreError, KeyboardInterrupt):
-        raise
     except BaseException as error:  # the boundary: whatever ends a task, sys.exit too, is recorded and reported
+        if isinstance(error, StoreError) or not foreign(error):
+            raise
         text = f"task: {request.shown}\nkey: {request.key}\nparameters: {dict(request.parameters)!r}\n\n"
         log = store.write_log(request.key, text + traceback.format_exc())
         mendable = isinstance(error, UserError)

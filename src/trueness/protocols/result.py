@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from trueness.errors import UserError
 
@@ -75,6 +75,7 @@ class Claim(_Frozen):
     evidence: str
 
 
+_OTHER_VERSION = "The stored result was made by another version of trueness: run the study again."
 _PARTS: dict[str, Any] = {"scores": Score, "warnings": ResultWarning, "abstentions": Abstention, "claims": Claim}
 
 
@@ -119,15 +120,17 @@ class Result:
     @classmethod
     def from_payloads(cls, read: Mapping[str, Any], beside: Mapping[str, pd.DataFrame] | None = None) -> Result:
         """The inverse of `payloads`; `beside` are tables that come from elsewhere."""
-        plain = read.get("result", {})
-        tables = plain.get("tables", [])
-        if plain.get("schema") != SCHEMA or set(read) != {"result", "records", *tables}:
-            raise UserError("The stored result was made by another version of trueness: run the study again.")
-        return cls(
-            read["records"],
-            **{name: tuple(form(**item) for item in plain[name]) for name, form in _PARTS.items()},
-            tables={**{name: read[name] for name in tables}, **(beside or {})},
-        )
+        try:
+            plain = read["result"]
+            tables = {name: read[name] for name in plain["tables"]}
+            if plain["schema"] != SCHEMA or set(read) != {"result", "records", *tables}:
+                raise UserError(_OTHER_VERSION)
+            parts = {name: tuple(form(**item) for item in plain[name]) for name, form in _PARTS.items()}
+        except (ValidationError, KeyError, TypeError) as error:
+            raise UserError(_OTHER_VERSION) from error
+        if not all(hasattr(one, "columns") for one in (read["records"], *tables.values())):
+            raise UserError(_OTHER_VERSION)
+        return cls(read["records"], **parts, tables={**tables, **(beside or {})})
 
     def _repr_html_(self) -> str:
         """In a notebook: what the study concludes, warnings, scores."""

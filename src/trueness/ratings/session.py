@@ -18,13 +18,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trueness.boundary import printable, short
+from trueness.boundary import first_line, parse_json, printable, read_ordinary, short
 from trueness.engine import StoreError, disk, write_atomically
 from trueness.errors import UserError
 from trueness.ratings import Mode
 from trueness.ratings.design import Design, Item, make_design
 from trueness.report.instances import Instances
 
+_LARGEST = 256 << 20
+"""Bytes of a design, and of all answers."""
 RATER = 16
 """Letters of a rater's number."""
 
@@ -169,7 +171,7 @@ def open_session(
 def read_design(path: Path) -> Design:
     """UserError for what is not one."""
     try:
-        return Design.model_validate_json(path.read_bytes())
+        return Design.model_validate_json(read_ordinary(path, _LARGEST, links=False))
     except (OSError, ValidationError) as error:
         raise UserError(f"{short(path)} is not the design of a rating; begin one with `trueness rate`.") from error
 
@@ -178,12 +180,14 @@ def read_answers(folder: Path, design: Design) -> list[Answer]:
     """All whole lines; the first answer of a rater to an item counts."""
     found: dict[tuple[str, int], Answer] = {}
     try:
-        content = (folder / "answers.jsonl").read_bytes()
+        content = read_ordinary(folder / "answers.jsonl", _LARGEST, links=False)
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise UserError(f"{folder / 'answers.jsonl'} cannot be read ({first_line(error)}); move it away.") from error
     for line in content.split(b"\n"):
         with contextlib.suppress(ValueError, KeyError, TypeError):  # cut short by a power failure
-            plain = json.loads(line)
+            plain = parse_json(line)
             if 0 <= plain["item"] < len(design.items) and is_rater(plain["rater"]):
                 one = Answer(plain["rater"], plain["item"], plain["answer"])
                 found.setdefault((one.rater, one.item), one)
@@ -193,7 +197,8 @@ def read_answers(folder: Path, design: Design) -> list[Answer]:
 def _append(path: Path, line: str) -> None:
     """One line, on the disk when this returns; after a line that was cut short it begins anew."""
     with disk(f"the answers {path}", full="free some space", refused="choose a store that can be written"):
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        kept = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | kept, 0o644)
         try:
             content = f"\n{line}\n".encode()
             if os.write(handle, content) != len(content):

@@ -48,18 +48,22 @@ class Pages:
 
     def _ready(self, address: str) -> _Ready:
         with self._lock:
-            if address in self._kept:
+            kept = self._kept.get(address)
+            if kept is not None and kept.page.lasting:
                 self._kept.move_to_end(address)
-                return self._kept[address]
+                return kept
             making = self._making.setdefault(address, threading.Lock())
         try:
             with making:
-                if address in self._kept:
-                    return self._kept[address]
+                kept = self._kept.get(address)
+                if kept is not None and kept.page.lasting:
+                    return kept
                 page = self.site.page(address)
+                if kept is not None and kept.page is page:
+                    return kept
                 packed = gzip.compress(page.content, 5, mtime=0) if len(page.content) > _SMALL else None
                 ready = _Ready(page, f'"{hashlib.sha256(page.content).hexdigest()[:32]}"', packed)
-                if page.lasting and page.status == 200:
+                if page.status == 200:
                     with self._lock:
                         self._kept[address] = ready
                         while len(self._kept) > _KEPT:

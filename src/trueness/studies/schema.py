@@ -24,7 +24,8 @@ from trueness.registry import Registry, nearest
 
 T = TypeVar("T")
 
-MOST_SEEDS = 100_000
+MOST_SEEDS = 5_000
+"""More would take longer to plan than any study needs."""
 
 
 def as_list(value: Any) -> Any:
@@ -144,7 +145,9 @@ WordVectors = Annotated[str, AfterValidator(_found)]
 ShapeChanges = Annotated[dict[str, bool | int | float | str], AfterValidator(_shape)]
 """Changes of the models' shape, such as hidden=32: smaller than the papers', for a first look. See `shape_of`."""
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
-Seeds = Annotated[list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1)]
+Seeds = Annotated[
+    list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1, max_length=MOST_SEEDS)
+]
 """A list of seeds, or how many: 3 means 0, 1, 2."""
 Ratio = Annotated[float, Field(ge=0, le=1)]
 Ratios = Annotated[list[Ratio], AfterValidator(_increasing), Field(min_length=2)]

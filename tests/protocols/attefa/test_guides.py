@@ -6,13 +6,13 @@ import torch
 
 from tests.models.test_attentive import VOCABULARY, build, examples
 from tests.protocols.attefa.test_comparisons import model
+from trueness.kinds.text.attention import guided_training
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.models.text_model import TextModel
 from trueness.kinds.text.models.twins import Reference
 from trueness.models.evaluation import evaluate
-from trueness.kinds.text.attention import guided_training
 from trueness.protocols.attefa.cell import BASE, LEARNED, TWIN_GUIDE, UNIFORM
 
 TEXTS = [type(one)(one.tokens, number % 2) for number, one in enumerate(examples((4, 9, 2, 6, 3, 5), pairs=False))]

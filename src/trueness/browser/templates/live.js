@@ -15,7 +15,7 @@
         }
       } catch { wait = 20000; }
     }
-    setTimeout(look, now.querySelector(".progress.running") ? 2000 : wait);
+    setTimeout(look, now.querySelector(".progress.running, .unread") ? 2000 : wait);
   };
-  setTimeout(look, document.querySelector(".progress.running") ? 2000 : 10000);
+  setTimeout(look, document.querySelector(".progress.running, .unread") ? 2000 : 10000);
 })();

@@ -44,11 +44,7 @@ class Predictor:
         """(texts, classes); UserError where that is not what the function returns."""
         empty = "" if all(texts) else ", one of them empty"
         with calling(f"{self.name}, asked about {len(texts)} texts{empty},", self.function):
-            found = self.function(list(texts))
-        try:
-            array = np.asarray(found.detach().cpu() if isinstance(found, Tensor) else found, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise self._wrong(f"an object of type {type(found).__name__}", len(texts)) from error
+            array = self._numbers(self.function(list(texts)), len(texts))
         if array.ndim != 2 or len(array) != len(texts):
             raise self._wrong(f"an array of shape {array.shape}", len(texts))
         if array.shape[1] < 2 or (self.classes is not None and array.shape[1] != len(self.classes)):
@@ -62,6 +58,16 @@ class Predictor:
             worst = sums[np.abs(sums - 1).argmax()]
             raise UserError(f"{self.name} returned probabilities of a text that sum to {worst:.6g}, not to 1.")
         return array
+
+    def _numbers(self, found: Any, texts: int) -> Probabilities:
+        try:
+            array = np.asarray(found.detach().cpu() if isinstance(found, Tensor) else found)
+            real = array if array.dtype.kind == "c" else array.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self._wrong(f"an object of type {type(found).__name__}", texts) from error
+        if real.dtype.kind == "c":
+            raise self._wrong("complex numbers", texts)
+        return real
 
     def _wrong(self, found: str, texts: int) -> UserError:
         return UserError(f"{self.name} returned {found} for {texts} texts instead of a row of probabilities for each.")
