@@ -23,7 +23,7 @@ from trueness.kinds.image.data.batches import ImageBatch, ImageSplit
 from trueness.kinds.image.data.images import Images
 from trueness.kinds.image.data.manipulations import PLANTED, Manipulation
 from trueness.kinds.image.data.superpixels import quickshift
-from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.image.models.network import ImageNetwork
 
@@ -38,7 +38,7 @@ class _Tensors(nn.Module):
         self.network = network
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        return self.network.logits((pixels - self.network.mean) / self.network.spread)
+        return self.network.of_normalised((pixels - self.network.mean) / self.network.deviation)
 
 
 def main() -> None:

@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from benchmarks.report import line, ratio
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.kinds.text.models.families import train_many
 from trueness.models.recipes import Recipe

@@ -11,7 +11,7 @@ from hypothesis import settings
 
 import trueness as tn
 from tests.miniatures import one_word
-from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 
 settings.register_profile("here", deadline=None, derandomize=True)
 settings.load_profile("here")

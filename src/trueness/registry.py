@@ -62,7 +62,7 @@ class Registry(Generic[T]):
     def __init__(
         self, kind: str, *, group: str = "", adapt: Callable[[Any, str], T] | None = None, filled_by: str = ""
     ) -> None:
-        self.kind, self._group, self._adapt, self._filled_by = kind, group, adapt, filled_by
+        self.kind, self.group, self._adapt, self._filled_by = kind, group, adapt, filled_by
         self._entries: dict[str, _Entry[T]] = {}
         self._families: list[_Family[T]] = []
 
@@ -95,7 +95,7 @@ class Registry(Generic[T]):
     def describe(self, name: str) -> str:
         """What it is, in one line."""
         entry = self._filled().get(name)
-        return entry.description if entry is not None else f"from {plugins.entry_points(self._group)[name]}"
+        return entry.description if entry is not None else f"from {plugins.entry_points(self.group)[name]}"
 
     def name_of(self, thing: Any) -> str:
         """The name by which a thing is found again: of a name itself, of an object its own; UserError without one."""
@@ -165,7 +165,7 @@ class Registry(Generic[T]):
                 plugins.check_given(name)
             return plugins.find(name)[1]
         else:
-            address = plugins.entry_points(self._group).get(name)
+            address = plugins.entry_points(self.group).get(name)
             source = None if address is None else plugins.find(address)[1]
         return None if source is None else dataclasses.replace(source, name=name)
 
@@ -232,10 +232,10 @@ class Registry(Generic[T]):
         base = found["base"] if (found := _SETTINGS.fullmatch(name)) else name
         made = any(family.pattern.fullmatch(name) for family in self._families)
         outside = self._adapt is not None and plugins.is_address(base)
-        return made or outside or base in self._filled() or base in plugins.entry_points(self._group)
+        return made or outside or base in self._filled() or base in plugins.entry_points(self.group)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self._filled(), *plugins.entry_points(self._group)}))
+        return iter(sorted({*self._filled(), *plugins.entry_points(self.group)}))
 
     def __len__(self) -> int:
         return len(list(iter(self)))

@@ -10,13 +10,14 @@ from trueness.audits.judging import in_order, judge
 from trueness.audits.measured import Measurements
 from trueness.audits.trials import lines_of
 from trueness.explainers.contract import Explainer, Facts
-from trueness.explainers.simple import Blurred, Random, TokenNumber
+from trueness.explainers.simple import Blurred, Random
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.coding import SPECIAL
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.explainers.simple import TokenNumber
+from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.kinds.text.models.text_model import TextModel
-from trueness.models.network import Prediction, TextNetwork
 from trueness.protocols.faithfulness import removal
 from trueness.protocols.randomisation import explained, randomisation, redrawn
 from trueness.protocols.similarity import flat, similarity

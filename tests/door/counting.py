@@ -3,8 +3,8 @@
 import pandas as pd
 
 from trueness.engine import current_device, task
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.protocols.result import Result
 from trueness.protocols.scoring import Cell, share
 from trueness.report.table import Table, number

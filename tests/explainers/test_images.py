@@ -7,15 +7,15 @@ import pytest
 import torch
 from captum import attr
 from torch import nn
+from trueness.kinds.image.explainers.gradients import ImageGradientShap, ImageIntegratedGradients, ImageSmoothGradient
+from trueness.kinds.image.explainers.masking import ImageLime, ImageOcclusion
 
 from trueness.data.draws import normal, uniform
 from trueness.errors import Unsupported, UserError
 from trueness.kinds.image.data.batches import ImageSplit
 from trueness.kinds.image.data.images import Images
 from trueness.kinds.image.data.superpixels import quickshift
-from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
-from trueness.kinds.image.explainers.gradients import ImageGradientShap, ImageIntegratedGradients, ImageSmoothGradient
-from trueness.kinds.image.explainers.masking import ImageLime, ImageOcclusion
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.image.models.network import ImageNetwork
 from trueness.stats import attribution_share
@@ -37,7 +37,7 @@ class Tensors(nn.Module):
         self.network = network
 
     def forward(self, pixels):
-        return self.network.logits((pixels - self.network.mean) / self.network.spread)
+        return self.network.of_normalised((pixels - self.network.mean) / self.network.deviation)
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,14 @@ from captum import attr
 from sklearn.linear_model import Ridge
 
 from tests.models.test_attentive import batch_of, build, examples
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.explainers.masked_copies import KernelShap, Lime
 from trueness.explainers.masking import explain_together
 from trueness.explainers.noisy_copies import GradientShap, SmoothGradient
-from trueness.explainers.paths import IntegratedGradients, IntegratedGradientsMadsen2022
-from trueness.explainers.text import generator_of
+from trueness.explainers.paths import IntegratedGradients
 from trueness.kinds.text.data.coding import MASK
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
+from trueness.kinds.text.explainers.published import IntegratedGradientsMadsen2022
 
 
 def additive(**shape):
@@ -50,7 +50,7 @@ def test_an_additive_model_has_known_contributions():
     }
     for name, (method, error) in methods.items():
         assert torch.allclose(method.attribute(model, batch).double(), known.double(), atol=error), name
-    slope = SmoothGradient(nt_samples=3).attribute(model, batch)
+    slope = SmoothGradient(n_samples=3).attribute(model, batch)
     assert torch.allclose(slope, TEXT_EXPLAINERS["gradient"].attribute(model, batch), atol=1e-9), (
         "it is the same everywhere"
     )
@@ -108,8 +108,8 @@ def test_expected_gradients_approach_integrated_ones():
     assert torch.allclose(near, exact, atol=0.1 * float(exact.abs().max()))
     other = GradientShap(n_samples=400, seed=1).attribute(model, batch)
     assert not torch.equal(near, other)
-    noisy = GradientShap(n_samples=50, stdevs=0.1).attribute(model, batch)
-    assert torch.equal(noisy, GradientShap(n_samples=50, stdevs=0.1).attribute(model, batch))
+    noisy = GradientShap(n_samples=50, noise=0.1).attribute(model, batch)
+    assert torch.equal(noisy, GradientShap(n_samples=50, noise=0.1).attribute(model, batch))
 
 
 def said(model, batch, row, keep, target):
@@ -151,7 +151,7 @@ def test_drawn_coalitions_are_a_weighted_regression_under_a_constraint():
     count, samples = 7, 40
     model, batch = build(), batch_of(examples(sizes=(count,), pairs=False))
     method = KernelShap(samples)
-    ((_, generator),) = generator_of(batch, 0)
+    (generator,) = batch.generators(0)
     keep = method.draw(count, generator).numpy()
     assert (keep[::2] == ~keep[1::2]).all()
     target = int(model(batch).logits[0].argmax())
@@ -196,7 +196,7 @@ def test_lime_equals_a_weighted_ridge_regression():
     model, batch = build(), batch_of(examples(sizes=(6, 4), pairs=False))
     method = Lime(n_samples=80)
     ours = method.attribute(model, batch)
-    for row, (count, (_, generator)) in enumerate(zip((6, 4), generator_of(batch, 0), strict=True)):
+    for row, (count, generator) in enumerate(zip((6, 4), batch.generators(0), strict=True)):
         target = int(model(batch).logits[row].argmax())
         keep = method.draw(count, generator).numpy()
         values = [said(model, batch, row, mask, target) for mask in keep]

@@ -6,11 +6,11 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from tests.memory import peak_bytes
 from tests.models.test_attentive import batch_of, build, examples
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.explainers.masked_copies import KernelShap, Lime
-from trueness.explainers.noisy_copies import _noise
+from trueness.explainers.noisy_copies import noise_at
 from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.data.sequences import Sequences
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
 from trueness.kinds.text.models.transformer import Transformer
 from trueness.models.network import inspecting
@@ -22,7 +22,7 @@ ONLY_ATTENTIVE = {"gradient@jw2019"}
 FEWER = {"lime": "n_samples", "kernel-shap": "n_samples", "gradient-shap": "n_samples", "deep-shap": "n_samples"}
 FEWER |= {"lime@court2022": "n_samples", "integrated-gradients@court2022": "n_steps"}
 FEWER |= {"integrated-gradients@madsen2022": "n_steps"}
-FEWER |= {"smooth-gradient": "nt_samples", "integrated-gradients": "n_steps"}
+FEWER |= {"smooth-gradient": "n_samples", "integrated-gradients": "n_steps"}
 
 
 def transformer(layers=1, **shape):
@@ -142,7 +142,7 @@ def test_scores_do_not_depend_on_the_bound(method):
 def test_a_copy_has_the_same_noise_in_every_batch():
     model, batch = transformer(), texts(30, 9)
     given = model.embed(batch).detach()
-    noise = _noise(batch, given, 0.15, seed=3)
+    noise = noise_at(model, batch, given, 0.15, seed=3)
     row, point = torch.arange(2).repeat_interleave(20), torch.arange(20).repeat(2)
     whole = noise(row, point, 30)
     for some in (range(5, 13), range(15, 27), [3, 1, 2, 39, 21], [17]):

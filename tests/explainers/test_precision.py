@@ -10,10 +10,11 @@ import torch
 from tests.models.test_attentive import VOCABULARY, batch_of, build, examples
 from trueness.errors import Unsupported, UserError
 from trueness.explainers import precision
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer
+from trueness.explainers.contract import Explainer
 from trueness.explainers.gradients import Gradient
 from trueness.explainers.precision import PROBED, WORTH, attribute
 from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 
 MANY = examples(sizes=(9,) * WORTH, pairs=False)
 

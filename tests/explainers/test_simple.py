@@ -3,10 +3,10 @@ import torch
 
 from tests.audit.oracle import WORDS, make_model, make_texts
 from tests.models.test_attentive import VOCABULARY, build, examples
-from trueness.explainers.contract import TEXT_EXPLAINERS
-from trueness.explainers.simple import TokenNumber
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.kinds.text.explainers.simple import TokenNumber
 
 
 def test_a_token_has_its_number_in_the_vocabulary():

@@ -10,10 +10,11 @@ import trueness as tn
 from tests.explainers.exceptions import check_restored
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.errors import UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.explainers.leave_one_out import HideOne
 from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.data.coding import MASK
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
 
 FACTS = {name: TEXT_EXPLAINERS[name].facts for name in TEXT_EXPLAINERS}
@@ -102,8 +103,8 @@ def test_leave_one_out_equals_the_loop(kind, replace):
 def test_the_two_ways_of_leaving_out_agree():
     model, batch = build(), batch_of(examples(pairs=False))
     with torch.no_grad():
-        again = LeaveOneOut()._rerun(model, batch)
-        shared = LeaveOneOut()._logits(model, batch)
+        again = HideOne.logits(LeaveOneOut(), model, batch)
+        shared = LeaveOneOut().logits(model, batch)
     inside = torch.nn.functional.pad(batch.mask, (0, 1), value=True)
     assert torch.allclose(again[inside], shared[inside], atol=1e-9)
 
@@ -292,6 +293,6 @@ def test_a_mistake_in_somebody_s_explainer_is_theirs(name, told, tmp_path, monke
 
 
 def test_a_mistake_in_an_explainer_of_ours_is_ours(monkeypatch):
-    monkeypatch.setattr("trueness.models.network.TextNetwork.embed", lambda *_: 1 // 0)
+    monkeypatch.setattr("trueness.kinds.text.models.network.TextNetwork.embed", lambda *_: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         TEXT_EXPLAINERS["gradient"].attribute(build(), batch_of(examples(pairs=False)))

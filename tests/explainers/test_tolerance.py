@@ -6,11 +6,11 @@ import torch
 
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.errors import UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.explainers.masked_copies import KernelShap, Lime
 from trueness.explainers.noisy_copies import GradientShap, SmoothGradient
 from trueness.explainers.paths import IntegratedGradients
 from trueness.explainers.tolerance import clenshaw_curtis, until_accurate, until_integrated
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 
 METHODS = {
     "integrated-gradients": (IntegratedGradients("auto", tolerance=1e-3), IntegratedGradients(300), 1e-3),

@@ -17,10 +17,10 @@ from sklearn.pipeline import make_pipeline
 import trueness as tn
 from trueness.audits.subject import kept_model
 from trueness.errors import Unsupported, UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
 from trueness.kinds.text.models.black_box import BLACK_BOXES, WordCoder, load_black_box
 from trueness.models.evaluation import evaluate

@@ -15,7 +15,7 @@ def test_behind_the_last_attention_the_first_token_is_alone(family):
     for known in (False, None):
         network._first_suffices = known
         given = network.embed(batch).detach().requires_grad_()
-        said = network.logits(batch, embeddings=given)
+        said = network.logits(batch, values=given)
         found.append((said, torch.autograd.grad(said[:, 0].sum(), given)[0]))
     assert network._first_suffices is (family in AFTER_ATTENTION)
     for wanted, mine in zip(*found, strict=True):
@@ -29,7 +29,7 @@ def test_the_first_token_is_alone_only_while_it_is_asked(family):
     assert network._first_suffices
     assert network(batch).states.shape[1] == batch.tokens.shape[1]
     with pytest.raises(RuntimeError):
-        network.logits(batch, embeddings=torch.zeros(1, 2, 3))
+        network.logits(batch, values=torch.zeros(1, 2, 3))
     assert not any(part._forward_pre_hooks for part in network.model.modules())
 
 

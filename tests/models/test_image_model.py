@@ -74,7 +74,7 @@ def test_what_a_store_says_is_not_imported_either(tmp_path, monkeypatch):
     """A record, a result and a model in a store name things; only what the user named is looked for."""
     from trueness.browser.runs import Run
     from trueness.engine import Store
-    from trueness.explainers.contract import TEXT_EXPLAINERS
+    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
     from trueness.plugins import told_by
 
     file = tmp_path / "evil.py"

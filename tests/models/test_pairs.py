@@ -5,10 +5,10 @@ import torch
 
 from tests.models.test_attentive import VOCABULARY, batch_of, build, examples
 from trueness.errors import UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
 from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.pairs import BothTexts, JoinedPairs
 
 

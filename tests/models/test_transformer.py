@@ -8,10 +8,10 @@ import trueness as tn
 from tests.explainers.exceptions import check_restored
 from tests.models.transformers import FAMILIES, model, tokenizer
 from trueness.errors import UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.explainers.paths import IntegratedGradients
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.transformer import Subwords, Transformer, by_word, load_transformer
 
 EXAMPLES = [

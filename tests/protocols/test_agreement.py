@@ -296,8 +296,9 @@ def test_one_text_shows_no_difference():
 def test_an_explainer_that_refuses_a_text_is_left_out():
     from tests.models.test_attentive import VOCABULARY, build, examples
     from trueness.errors import Unsupported
-    from trueness.explainers.contract import TEXT_EXPLAINERS, explainer
+    from trueness.explainers.contract import explainer
     from trueness.kinds.text.data.batches import EncodedSplit
+    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
     from trueness.protocols.agreement.explaining import explain_all
 
     @explainer("moody")

@@ -8,9 +8,10 @@ from scipy.stats import kendalltau
 
 from tests.models.test_attentive import VOCABULARY, build, examples
 from trueness.errors import Unsupported, UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS, explainer
+from trueness.explainers.contract import explainer
 from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import EncodedSplit
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.protocols.agreement.explaining import explain_all
 from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records
 from trueness.protocols.agreement.summary import accuracies, agreement, summarise

@@ -14,7 +14,7 @@ from trueness.errors import UserError
 from trueness.kinds.image.data.batches import ImageSplit
 from trueness.kinds.image.data.datasets import photo_crops
 from trueness.kinds.image.data.images import ImageDataset, Images
-from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.training import ImageRecipe
 from trueness.protocols.randomisation import randomisation
 from trueness.protocols.roar.hiding import Amount, hide
@@ -125,10 +125,10 @@ def test_no_protocol_asks_for_the_kind_of_its_input():
 
 
 def test_both_kinds_of_split_answer_the_same_questions():
-    from trueness.data.places import AnySplit
+    from trueness.data.inputs import Split
     from trueness.kinds.text.data.batches import EncodedSplit
 
-    asked = {name for name in vars(AnySplit) if not name.startswith("_")} | {"__len__"}
+    asked = {name for name in vars(Split) if not name.startswith("_")} | {"__len__"}
     for kind in (EncodedSplit, ImageSplit):
         assert asked <= {*dir(kind), "device", "labels"}, kind
 

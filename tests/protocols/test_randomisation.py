@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from tests.audit.oracle import Constant, Inverted, Right, WeightIndependent, make_model, make_texts
 from tests.models.test_attentive import VOCABULARY, build, examples
 from tests.models.transformers import model as transformer
-from trueness.explainers.contract import TEXT_EXPLAINERS
-from trueness.explainers.simple import Random, TokenNumber
+from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.kinds.text.explainers.simple import TokenNumber
 from trueness.kinds.text.models.transformer import Transformer
 from trueness.protocols.randomisation import (
     ORDERS,

@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from tests.audit.oracle import Constant, Right, make_model, make_texts
 from tests.models.transformers import model as transformer
 from tests.models.transformers import tokenizer
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts
-from trueness.explainers.simple import Random, TokenNumber
+from trueness.explainers.contract import Explainer, Facts
+from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.kinds.text.explainers.simple import TokenNumber
 from trueness.kinds.text.models.transformer import Subwords, Transformer, TransformerModel
 from trueness.protocols.randomisation import explained
 from trueness.protocols.stability import after_edit, alone, edited

@@ -23,7 +23,7 @@ from trueness.kinds.vector.vectors import VECTOR_DATASETS, VectorDataset
 from trueness.plugins import is_function
 
 if TYPE_CHECKING:
-    from trueness.data.places import AnySplit
+    from trueness.data.inputs import Split as AnySplit
     from trueness.kinds.image.models.model import ImageModel
     from trueness.kinds.image.models.training import ImageRecipe
     from trueness.kinds.text.models.classifier import Classifier

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from trueness.api.models import AnyModel
-    from trueness.data.places import AnySplit
+    from trueness.data.inputs import Split as AnySplit
     from trueness.explainers.contract import Explainer
     from trueness.kinds.text.models.classifier import Classifier
 

@@ -3,22 +3,16 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Facts, Target, explainer
+from trueness.explainers.catalogue import CLASSES, find
+from trueness.explainers.contract import Explainer, Facts, Target, explainer
 
 if TYPE_CHECKING:
-    from trueness.explainers.gradients import Gradient, GradientJW2019, GradientMadsen2022, InputXGradient
+    from trueness.explainers.gradients import Gradient, InputXGradient
+    from trueness.explainers.leave_one_out import HideOne
     from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
     from trueness.explainers.noisy_copies import GradientShap, SmoothGradient
-    from trueness.explainers.paths import DeepLiftCourt2022, IntegratedGradients, IntegratedGradientsMadsen2022
-    from trueness.explainers.simple import Attention, Blurred, Random, Rationale, TokenNumber
-    from trueness.kinds.text.explainers.deep_lift import DeepLift, DeepShap
-    from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut, LeaveOneOutJW2019
-    from trueness.kinds.text.explainers.transformers import (
-        AttentionFlow,
-        AttentionRollout,
-        GradientXAttention,
-        LayerAttention,
-    )
+    from trueness.explainers.paths import IntegratedGradients
+    from trueness.explainers.simple import Blurred, Random
 
 __all__ = [
     "TEXT_EXPLAINERS",
@@ -36,6 +30,7 @@ __all__ = [
     "GradientMadsen2022",
     "GradientShap",
     "GradientXAttention",
+    "HideOne",
     "InputXGradient",
     "IntegratedGradients",
     "IntegratedGradientsMadsen2022",
@@ -55,6 +50,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
+    if any(name in names for names in CLASSES.values()):
+        return find(name)
+    if name in __all__:  # only models of texts have these; they were always found here
         return import_module("trueness.kinds.text.explainers.catalogue").find(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

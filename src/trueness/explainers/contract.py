@@ -1,4 +1,4 @@
-"""What an explainer of text is: the contract, declared facts, names; and functions as explainers."""
+"""What an explainer is: the contract, declared facts, names; and functions as explainers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from trueness.boundary import calling
@@ -19,9 +20,8 @@ from trueness.registry import Registry
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from trueness.data.places import AnyBatch
-    from trueness.kinds.text.data.batches import Batch
-    from trueness.models.network import Network, TextNetwork
+    from trueness.data.inputs import Batch
+    from trueness.models.network import Network
 
 Thing = TypeVar("Thing", bound=Callable[..., Any])
 Target = Literal["predicted", "gold"] | int
@@ -40,16 +40,16 @@ class Facts:
     random: bool = False
     """Whether it draws at random: it has a setting `seed`."""
     slow: bool = False
-    """Whether a text takes seconds, so that studies ask it about fewer."""
+    """Whether an example takes seconds, so that studies ask it about fewer."""
     needs: tuple[Need, ...] = ()
     machinery: tuple[str, ...] = ()
     """Computations it shares with others: that two methods with a common one agree is partly by construction."""
 
 
 class Explainer:
-    """Says how much each token mattered to the target class; a frozen dataclass with its settings.
+    """Says how much each unit mattered to the target class; a frozen dataclass with its settings.
 
-    What `attribute` returns is checked: one finite score per token, and 0 outside the mask.
+    What `attribute` returns is checked: one finite score per unit, and 0 outside the mask.
     """
 
     facts: ClassVar[Facts] = Facts()
@@ -59,17 +59,17 @@ class Explainer:
             cls.attribute = _checked(cls.__dict__["attribute"])  # type: ignore[method-assign]
 
     def attribute(self, model: Any, batch: Any, target: Target = "predicted") -> Tensor:
-        """(batch, tokens) scores, 0 outside `batch.mask`; the model is left as it was."""
+        """(examples, units) scores, 0 outside `batch.mask`; the model is left as it was."""
         raise NotImplementedError
 
     def checks(self, model: Any, batch: Any, target: Target = "predicted") -> dict[str, Tensor]:  # noqa: ARG002
-        """By name, (batch,) what the method can tell of its own error; nothing, for most."""
+        """By name, (examples,) what the method can tell of its own error; nothing, for most."""
         return {}
 
 
 def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
     @functools.wraps(attribute)
-    def checked(self: Explainer, model: Network, batch: AnyBatch, target: Target = "predicted") -> Tensor:
+    def checked(self: Explainer, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
         import torch
 
         name = type(self).__name__
@@ -112,8 +112,10 @@ def _check_needs(facts: Facts, model: Network, name: str) -> None:
             raise Unsupported(f"{name} needs attention; this model declares none.")
 
 
-def explainer(name: str, description: str = "", *, version: int = 1, **facts: Any) -> Callable[[Thing], Thing]:
-    """Register a function `f(model, batch, target) -> scores`, or an `Explainer`, under a name.
+def explainer(
+    name: str, description: str = "", *, kind: str = "text", version: int = 1, **facts: Any
+) -> Callable[[Thing], Thing]:
+    """Register a function `f(model, batch, target) -> scores`, or an `Explainer`, under a name, for a kind of input.
 
     `facts` are those of `Facts`: signed=False, random=True (then the function also takes `seed`), ... Raise `version`
     when its results change through something that is not in its own file. Studies find it in their workers if it is in
@@ -125,7 +127,7 @@ def explainer(name: str, description: str = "", *, version: int = 1, **facts: An
             if key == "version" or facts or not isinstance(thing, type):
                 setattr(thing, key, value)
         first = (thing.__doc__ or "your own").strip().split("\n")[0]
-        TEXT_EXPLAINERS.add(name, as_explainer(thing, name), description or first, maker=thing)
+        explainers_of(kind).add(name, as_explainer(thing, name), description or first, maker=thing)
         return thing
 
     return register
@@ -182,12 +184,31 @@ class _Function(Explainer):
     function: Callable[..., Tensor]
     seed: int = 0
 
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
         """What the function says."""
         drawn = {"seed": self.seed} if self.facts.random else {}
         return self.function(model, batch, target, **drawn)
 
 
-TEXT_EXPLAINERS: Registry[Explainer] = Registry(
-    "explainer", group="trueness.explainers", adapt=as_explainer, filled_by="trueness.kinds.text.explainers.catalogue"
-)
+_OF_KIND: dict[str, Registry[Explainer]] = {}
+
+
+def explainers_of(kind: str, group: str = "", noun: str = "explainer") -> Registry[Explainer]:
+    """The explainers of a kind of input, by name: one registry, whoever asks for it first.
+
+    The kind itself says how they are called, and in which `group` of entry points other packages have some.
+    """
+    registry = _OF_KIND.setdefault(kind, Registry(noun, adapt=as_explainer))
+    if group:
+        registry.group, registry.kind = group, noun
+    return registry
+
+
+if TYPE_CHECKING:
+    TEXT_EXPLAINERS: Registry[Explainer]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TEXT_EXPLAINERS":  # its old place
+        return getattr(import_module("trueness.kinds.text.explainers.catalogue"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,119 +1,84 @@
-"""Gradients at the embeddings, in the papers' meanings, named apart."""
+"""The gradient of a class at what the network reads: its size, and times the way from a blank example."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from trueness.errors import Unsupported
+from trueness.data.inputs import Batch
 from trueness.explainers.contract import Explainer, Facts, Target
-from trueness.explainers.text import Output, output_of, target_class
-from trueness.kinds.text.data.batches import Batch
-from trueness.kinds.text.models.attentive import AttentiveClassifier
-from trueness.models.network import TextNetwork, inspecting
-from trueness.models.packing import every_text, in_batches
+from trueness.explainers.outputs import Output, output_of, target_class
+from trueness.models.network import Network, inspecting
+from trueness.models.packing import every_example, in_batches
+
+Logits = Callable[[Tensor, Any], Tensor]
+"""(examples, classes) from values and the examples that they are of."""
 
 
-def embedding_gradient(
-    model: TextNetwork,
+def gradient_of(
+    model: Network,
     batch: Batch,
     target: Target,
     *,
     output: Output = "logit",
-    hold_attention: bool = False,
+    logits_of: Logits | None = None,
     max_bytes: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The gradient of the target's output at the embeddings, and the embeddings: both (batch, tokens, embedding).
+    """The gradient of the target's output at the values, and the values: both (examples, units, size).
 
-    With `hold_attention` the weights are constants, so that influence through attention is left out.
+    `logits_of` takes the place of the model's own logits, for methods that hold a part of it constant.
     """
-    embeddings = model.embed(batch).detach()
-    gradient = torch.zeros_like(embeddings)
+    values = model.values(batch).detach()
+    gradient = torch.zeros_like(values)
 
-    def work(places: Tensor, texts: Batch) -> Tensor:
-        given = embeddings[places, : texts.tokens.shape[1]].requires_grad_()
-        logits = _held(model, given, texts) if hold_attention else model.logits(texts, embeddings=given)
-        chosen = target_class(logits.detach(), texts, target)
+    def work(numbers: Tensor, examples: Any) -> Tensor:
+        given = values[numbers, : examples.width].requires_grad_()
+        logits = model.logits(examples, values=given) if logits_of is None else logits_of(given, examples)
+        chosen = target_class(logits.detach(), examples, target)
         # Examples do not interact, so one backward pass gives every example its own gradient.
         return torch.autograd.grad(output_of(logits, chosen, output).sum(), given)[0]
 
     with inspecting(model, gradients=True):
-        every = every_text(batch)
-        for places, found in in_batches(model, batch, every, work, max_bytes=max_bytes, gradients=True):
-            gradient[places, : found.shape[1]] = found
-    return gradient, embeddings
+        every = every_example(batch)
+        for numbers, found in in_batches(model, batch, every, work, max_bytes=max_bytes, gradients=True):
+            gradient[numbers, : found.shape[1]] = found
+    return gradient, values
 
 
-def _held(model: TextNetwork, embeddings: Tensor, batch: Batch) -> Tensor:
-    """Logits whose attention weights are constants."""
-    if not isinstance(model, AttentiveClassifier):
-        raise Unsupported("gradient@jw2019 holds the one attention of a model constant; a transformer has many.")
-    auxiliary = model.auxiliary(batch)
-    states = model.encode(embeddings, batch)
-    weights = model.attend(states, batch, auxiliary=auxiliary)
-    return model.decode(states, weights.detach(), batch, auxiliary=auxiliary)
+def ends(model: Network, batch: Batch, baseline: str) -> tuple[Tensor, Tensor]:
+    """The values, and those of the baseline: what is not explained stays as it is."""
+    values = model.values(batch).detach()
+    return values, torch.where(batch.finest().mask[..., None], model.blank(batch, baseline), values)
 
 
 @dataclass(frozen=True)
 class Gradient(Explainer):
-    """L2 norm over embedding dimensions of the gradient of the target's logit: not negative."""
+    """The size of the gradient of the target's logit: not negative.
+
+    Of a token it is the L2 norm over the embedding, of a pixel the sum of the magnitudes of its colours.
+    """
 
     facts = Facts(signed=False, needs=("gradients",), machinery=("gradient",))
 
     max_bytes: int | None = None
 
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        gradient, _ = embedding_gradient(model, batch, target, max_bytes=self.max_bytes)
-        return (gradient * gradient).sum(dim=-1).sqrt() * batch.mask
+    def attribute(self, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
+        gradient, _ = gradient_of(model, batch, target, max_bytes=self.max_bytes)
+        return model.to_units(model.size_of(gradient), batch)
 
 
 @dataclass(frozen=True)
 class InputXGradient(Explainer):
-    """Gradient of the target's logit times the embedding, summed over dimensions: signed."""
+    """Gradient of the target's logit times the way from a blank example: signed."""
 
     facts = Facts(needs=("gradients",), machinery=("gradient", "path", "rescale"))
 
     max_bytes: int | None = None
 
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        gradient, embeddings = embedding_gradient(model, batch, target, max_bytes=self.max_bytes)
-        return (gradient * embeddings).sum(dim=-1) * batch.mask
-
-
-@dataclass(frozen=True)
-class GradientJW2019(Explainer):
-    """|g . e| of the target's probability with attention held constant (Jain and Wallace 2019, their code).
-
-    It is the gradient with respect to the one-hot word at its own entry. Of two classes both give the same.
-    """
-
-    facts = Facts(signed=False, needs=("gradients", "attention"), machinery=("gradient",))
-
-    max_bytes: int | None = None
-
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        gradient, embeddings = embedding_gradient(
-            model, batch, target, output="probability", hold_attention=True, max_bytes=self.max_bytes
-        )
-        return (gradient * embeddings).sum(dim=-1).abs() * batch.mask
-
-
-@dataclass(frozen=True)
-class GradientMadsen2022(Explainer):
-    """L2 norm over the vocabulary of the gradient of the target's logit with respect to the one-hot word.
-
-    ||g E^T||_2, computed as sqrt(g (E^T E) g^T): the vocabulary is summed once, not per token. The paper explains the
-    gold class.
-    """
-
-    facts = Facts(signed=False, needs=("gradients",), machinery=("gradient",))
-
-    max_bytes: int | None = None
-
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        gradient, _ = embedding_gradient(model, batch, target, max_bytes=self.max_bytes)
-        table = model.embedding.weight.detach()
-        squared = torch.einsum("btd,de,bte->bt", gradient, table.T @ table, gradient)
-        return squared.clamp(min=0).sqrt() * batch.mask
+    def attribute(self, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
+        gradient, values = gradient_of(model, batch, target, max_bytes=self.max_bytes)
+        return model.to_units((gradient * (values - model.blank(batch, "zero"))).sum(dim=-1), batch)

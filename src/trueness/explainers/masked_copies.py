@@ -1,12 +1,14 @@
-"""Explanations from masked copies of a text: LIME, Kernel SHAP, occlusion."""
+"""Explanations from masked copies of an example: LIME, Kernel SHAP, occlusion."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from trueness.data.inputs import Batch
 from trueness.errors import UserError
 from trueness.explainers.between_copies import (
     CHOICES,
@@ -22,21 +24,22 @@ from trueness.explainers.masking import MOST, ROUND, MaskingExplainer
 from trueness.explainers.tolerance import Count, number_of
 
 _NARROW = 0.15
-"""Of LIME's widths: with less the copies of a short text that lack a token weigh nothing beside the whole text."""
+"""Of LIME's widths: with less the copies of a short text that lack a token weigh nothing beside the whole one."""
 
 
 @dataclass(frozen=True)
 class Lime(MaskingExplainer):
-    """A ridge regression of the target's output on which tokens are kept, nearby copies counting more: signed.
+    """A ridge regression of the target's output on which groups are kept, nearby copies counting more: signed.
 
-    Masks keep each token with probability one half; the weight of a copy is exp(-d^2 / (2 width^2)) with d the cosine
-    distance to the whole text (Ribeiro et al. 2016). With `n_samples="auto"` as many copies as it takes for a relative
+    Groups are a text's tokens or an image's superpixels, of which each pixel has the score. Masks keep each group with
+    probability one half; the weight of a copy is exp(-d^2 / (2 width^2)) with d the cosine distance to the whole
+    example (Ribeiro et al. 2016). With `n_samples="auto"` as many copies as it takes for a relative
     error of at most `tolerance`, against what infinitely many would give.
     """
 
     facts = Facts(random=True, machinery=("masking",))
     ends = False
-    enough = "more copies than a text has tokens"
+    enough = "more copies than an example has groups"
 
     n_samples: Count = 1000
     width: float = 0.25
@@ -60,7 +63,7 @@ class Lime(MaskingExplainer):
         return count + 1  # and the intercept
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
-        """Each token kept or not, by a fair coin."""
+        """Each group kept or not, by a fair coin."""
         number = number_of(self.n_samples)
         drawn = max(1, number // 2) if self.complements else number
         if self.filled:
@@ -104,16 +107,18 @@ class Lime(MaskingExplainer):
 
 @dataclass(frozen=True)
 class KernelShap(MaskingExplainer):
-    """Shapley values of the target's output, tokens outside a coalition being masked: signed (Lundberg and Lee 2017).
+    """Shapley values of the target's output, groups outside a coalition being masked: signed (Lundberg and Lee 2017).
 
-    They sum to the difference between the whole and the wholly masked text. With at most `n_samples` coalitions all are
+    Groups are a text's tokens or an image's superpixels, whose pixels share their value. The values sum to the
+    difference between the whole and the wholly masked example. With at most `n_samples` coalitions all are
     taken, and the values are exact; otherwise coalitions are drawn, every size as often, each with its complement, and
-    weighted by the Shapley kernel (Musco and Witter 2024). With fewer than about three for each token the values are
+    weighted by the Shapley kernel (Musco and Witter 2024). With fewer than about three for each group the values are
     mostly noise. With `n_samples="auto"` as many as it takes for a relative error of at most `tolerance`, `filled` in.
     """
 
     facts = Facts(random=True, machinery=("masking",))
-    enough = "twice as many copies as a text has tokens"
+    shared = True
+    enough = "twice as many copies as an example has groups"
 
     n_samples: Count = 1000
     filled: bool = False
@@ -167,9 +172,9 @@ class KernelShap(MaskingExplainer):
         choose = torch.exp(
             torch.lgamma(number + 1) - torch.lgamma(size + 1) - torch.lgamma((number - size).clamp(min=0) + 1)
         )
-        # A short text repeats its coalitions to fill up; the last repeat may be cut off, so repeats do not count.
-        repeated = torch.arange(keep.shape[1], device=said.device) >= (2.0**number - 2)
-        weight = torch.where(exact[:, None], torch.where(repeated, 0.0, together / choose), together)
+        # Behind all coalitions of a short text stand masks that keep all: they do not count.
+        padding = torch.arange(keep.shape[1], device=said.device) >= (2.0**number - 2)
+        weight = torch.where(exact[:, None], torch.where(padding, 0.0, together / choose), together)
         inside = torch.arange(features, device=said.device) < number
         gram = keep.transpose(1, 2) @ (weight[..., None] * keep)
         gram = gram + torch.diag_embed(torch.where(inside, 1e-10, 1.0).to(gram))
@@ -186,32 +191,32 @@ class KernelShap(MaskingExplainer):
 
 
 def _ranks(number: int, count: int, generator: torch.Generator) -> Tensor:
-    """(number, count) orders of the tokens, drawn."""
+    """(number, count) orders of the groups, drawn."""
     return torch.rand(number, count, generator=generator).argsort(dim=-1).argsort(dim=-1)
 
 
 @dataclass(frozen=True)
 class Occlusion(MaskingExplainer):
-    """Change of the target's output when a span is masked, averaged over the spans that hold a token: signed.
+    """Change of the target's output when neighbours are hidden, averaged over the windows that hold a unit: signed.
 
-    A span of one token is leave-one-out by the mask; a text shorter than the span is masked whole.
+    Windows are spans of so many tokens or features, or squares of pixels, which move by half of their side. A window of
+    one unit is leave-one-out by hiding; an example shorter than the window is hidden whole.
     """
 
     facts = Facts(machinery=("masking",))
 
-    sliding_window_shapes: int = 3
+    sliding_window_shapes: float = 3
+    """Units along each side of a window; below 1 a share of the example, of an image of its shorter side."""
 
-    def draw(self, count: int, generator: torch.Generator) -> Tensor:  # noqa: ARG002  # there is nothing to draw
-        """All spans."""
-        begin = torch.arange(max(count - self.sliding_window_shapes, 0) + 1)[:, None]
-        place = torch.arange(count)
-        return (place < begin) | (place >= begin + self.sliding_window_shapes)
+    def groups(self, batch: Batch) -> Tensor:
+        return batch.windows(self.sliding_window_shapes)[0]
+
+    def masks(self, batch: Batch, counts: Sequence[int]) -> Sequence[Tensor]:  # noqa: ARG002  # the batch knows them
+        """All windows."""
+        return batch.windows(self.sliding_window_shapes)[1]
 
     def solve(self, keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor, counts: Tensor) -> Tensor:  # noqa: ARG002
-        """The mean change over the spans of each token."""
-        # A short text repeats its spans to fill up: repeats do not count.
-        spans = (counts - self.sliding_window_shapes).clamp(min=0) + 1
-        first = (torch.arange(keep.shape[1], device=keep.device) < spans[:, None]).to(keep)
-        hidden = (1 - keep) * first[..., None]
+        """The mean change over the windows of each group."""
+        hidden = 1 - keep
         change = (whole[:, None] - said)[..., None]
         return (hidden * change).sum(dim=1) / hidden.sum(dim=1).clamp(min=1)

@@ -1,4 +1,4 @@
-"""Gradients of noisy copies of a text, averaged: expected gradients (Gradient SHAP), SmoothGrad."""
+"""Gradients of noisy copies of an example, averaged: expected gradients (Gradient SHAP), SmoothGrad."""
 
 from __future__ import annotations
 
@@ -10,99 +10,117 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trueness.data.inputs import Batch
+from trueness.data.units import taken
 from trueness.explainers.contract import Explainer, Facts, Target
-from trueness.explainers.paths import Baseline, Place, average_gradient, ends
-from trueness.explainers.text import Output, chosen_class, generator_of
-from trueness.explainers.tolerance import Count, Estimate, number_of, texts_of, together, until_accurate
-from trueness.kinds.text.data.batches import Batch
-from trueness.kinds.text.data.sequences import taken
-from trueness.models.network import TextNetwork
+from trueness.explainers.gradients import ends
+from trueness.explainers.outputs import Output, chosen_class
+from trueness.explainers.paths import Points, Reading, average_gradient
+from trueness.explainers.tolerance import Count, Estimate, number_of, together, until_accurate
+from trueness.models.network import Network
 
 
 @dataclass(frozen=True)
 class GradientShap(Explainer):
     """Expected gradients: as integrated gradients, at random points of the way, the input a little noisy: signed.
 
-    With `n_samples="auto"` as many (64 to 1,024) as it takes for a relative error of at most `tolerance`.
+    With baselines "others" each way starts from another example, drawn at random. With `n_samples="auto"` as many (64
+    to 1,024) as it takes for a relative error of at most `tolerance`.
     """
 
     facts = Facts(random=True, needs=("gradients",), machinery=("path",))
 
     n_samples: Count = 50
-    stdevs: float = 0.0
-    """Standard deviation of the noise, in that of the text's embeddings."""
-    baselines: Baseline = "zero"
+    noise: float = 0.0
+    """Standard deviation of the noise, in the unit of the model: that of a text's embeddings, the range of an image."""
+    baselines: str = "zero"
     output: Output = "logit"
     seed: int = 0
     max_bytes: int | None = None
     tolerance: float = 0.05
 
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
         if self.n_samples == "auto":
-            return _sampled(self, "n_samples", model, batch, target, _mean).scores
-        end, start = ends(model, batch, self.baselines)
-        drawn = [
-            torch.rand(number_of(self.n_samples), generator=generator)
-            for _, generator in generator_of(batch, self.seed)
-        ]
-        share = torch.stack(drawn).to(end)
-        noise = _noise(batch, end, self.stdevs, self.seed + 1) if self.stdevs else None
+            return _sampled(self, model, batch, target, _mean).scores
+        number, others = number_of(self.n_samples), self.baselines == "others"
+        end, start = ends(model, batch, "zero" if others else self.baselines)
+        noise = noise_at(model, batch, end, self.noise, self.seed + 1) if self.noise else None
+        drawn = [torch.rand(2 if others else 1, number, generator=one) for one in batch.generators(self.seed)]
+        share = torch.stack([one[-1] for one in drawn]).to(end)
+        begin: Callable[[Tensor, Tensor], Tensor] = lambda row, _: start[row]  # noqa: E731
+        if others:
+            starts = model.others(batch)
+            chosen = (torch.stack([one[0] for one in drawn]) * len(starts)).long().to(end.device)
+            begin = lambda row, point: starts[chosen[row, point]]  # noqa: E731
 
-        def place(row: Tensor, point: Tensor, width: int) -> Tensor:
-            there, back = end[row, :width], start[row, :width]
+        def along(row: Tensor, point: Tensor, width: int) -> Tensor:
+            there, back = end[row, :width], begin(row, point)[:, :width]
             to = there if noise is None else there + noise(row, point, width)
             return back + share[row, point][:, None, None] * (to - back)
 
-        number = number_of(self.n_samples)
-        weights = end.new_full((number,), 1 / number)
-        gradient = average_gradient(model, batch, target, place, weights, self.max_bytes, self.output)
-        return (gradient * (end - start)).sum(dim=-1) * batch.mask
+        def times_way(gradient: Tensor, row: Tensor, point: Tensor) -> Tensor:
+            return gradient * (end[row] - begin(row, point))[:, : gradient.shape[1]]
 
-    def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:
+        weights = end.new_full((number,), 1 / number)
+        looks: dict[str, Any] = {"max_bytes": self.max_bytes, "output": self.output}
+        looks |= {"read": times_way} if others else {}
+        gradient = average_gradient(model, batch, target, along, weights, end, **looks)
+        return model.to_units((gradient if others else gradient * (end - start)).sum(dim=-1), batch)
+
+    def checks(self, model: Network, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:
         """Where samples are drawn until it is small: the relative error."""
         if self.n_samples != "auto":
             return {}
-        return {"relative error": _sampled(self, "n_samples", model, batch, target, _mean).error}
+        return {"relative error": _sampled(self, model, batch, target, _mean).error}
 
 
 @dataclass(frozen=True)
 class SmoothGradient(Explainer):
-    """L2 norm of the gradient of the target's logit, averaged over noisy copies of the text: not negative.
+    """The size of the gradient of the target's logit, averaged over noisy copies: not negative.
 
-    With `nt_samples="auto"` as many (64 to 1,024) as it takes for a relative error of at most `tolerance`.
+    With `n_samples="auto"` as many (64 to 1,024) as it takes for a relative error of at most `tolerance`.
     """
 
     facts = Facts(signed=False, random=True, needs=("gradients",), machinery=("gradient",))
 
-    nt_samples: Count = 30
-    stdevs: float = 0.15
-    """Standard deviation of the noise, in that of the text's embeddings."""
+    n_samples: Count = 30
+    noise: float = 0.15
+    """Standard deviation of the noise, in the unit of the model: that of a text's embeddings, the range of an image."""
     seed: int = 0
     max_bytes: int | None = None
     tolerance: float = 0.05
 
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        if self.nt_samples == "auto":
-            return _sampled(self, "nt_samples", model, batch, target, _norm_of_mean).scores
-        return self.gradient(model, batch, target).square().sum(dim=-1).sqrt() * batch.mask
+    def attribute(self, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
+        if self.n_samples == "auto":
+            return _sampled(self, model, batch, target, self._combined(model)).scores
+        return model.to_units(model.size_of(self.gradient(model, batch, target)), batch)
 
-    def checks(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:
+    def checks(self, model: Network, batch: Batch, target: Target = "predicted") -> dict[str, Tensor]:
         """Where copies are made until it is small: the relative error."""
-        if self.nt_samples != "auto":
+        if self.n_samples != "auto":
             return {}
-        return {"relative error": _sampled(self, "nt_samples", model, batch, target, _norm_of_mean).error}
+        return {"relative error": _sampled(self, model, batch, target, self._combined(model)).error}
 
-    def gradient(self, model: TextNetwork, batch: Batch, target: Target) -> Tensor:
-        """(batch, tokens, embedding): the average."""
-        number = number_of(self.nt_samples)
-        embeddings = model.embed(batch).detach()
-        noise = _noise(batch, embeddings, self.stdevs, self.seed)
-        weights = embeddings.new_full((number,), 1 / number)
+    @property
+    def read(self) -> Reading | None:
+        """What of each copy's gradient is averaged; None: the gradient itself."""
+        return None
 
-        def place(row: Tensor, point: Tensor, width: int) -> Tensor:
-            return noise(row, point, width).add_(taken(embeddings, row)[:, :width])
+    def gradient(self, model: Network, batch: Batch, target: Target) -> Tensor:
+        """(examples, units, size): the average."""
+        number = number_of(self.n_samples)
+        values = model.values(batch).detach()
+        noise = noise_at(model, batch, values, self.noise, self.seed)
+        weights = values.new_full((number,), 1 / number)
 
-        return average_gradient(model, batch, target, place, weights, self.max_bytes)
+        def around(row: Tensor, point: Tensor, width: int) -> Tensor:
+            return noise(row, point, width).add_(taken(values, row)[:, :width])
+
+        return average_gradient(model, batch, target, around, weights, values, max_bytes=self.max_bytes, read=self.read)
+
+    @staticmethod
+    def _combined(model: Network) -> Callable[[list[Tensor]], Tensor]:
+        return lambda rounds: model.size_of(_mean(rounds))
 
 
 _EACH_ROUND = 8  # points or copies
@@ -112,14 +130,9 @@ def _mean(rounds: list[Tensor]) -> Tensor:
     return torch.stack(rounds).mean(dim=0)
 
 
-def _norm_of_mean(rounds: list[Tensor]) -> Tensor:
-    return _mean(rounds).square().sum(dim=-1).sqrt()
-
-
 def _sampled(
     explainer: GradientShap | SmoothGradient,
-    count: str,
-    model: TextNetwork,
+    model: Network,
     batch: Batch,
     target: Target,
     combine: Callable[[list[Tensor]], Tensor],
@@ -127,44 +140,44 @@ def _sampled(
     """Rounds of few samples, each from a seed of its own, until their error is small."""
     chosen = chosen_class(model, batch, target).tolist()
 
-    def of_one(text: Batch, number: int) -> Estimate:
+    def of_one(one: Batch, number: int) -> Estimate:
         def draw(which: int) -> Tensor:
-            changes: dict[str, Any] = {count: _EACH_ROUND, "seed": explainer.seed + 1_000_003 * (which + 1)}
-            if isinstance(explainer, SmoothGradient):
-                return replace(explainer, **changes).gradient(model, text, number) * text.mask[..., None]
-            return replace(explainer, **changes).attribute(model, text, number)
+            round_ = replace(explainer, n_samples=_EACH_ROUND, seed=explainer.seed + 1_000_003 * (which + 1))
+            if isinstance(round_, SmoothGradient):
+                return round_.gradient(model, one, number) * one.finest().mask[..., None]
+            return round_.attribute(model, one, number)
 
-        return until_accurate(draw, combine, explainer.tolerance)
+        found = until_accurate(draw, combine, explainer.tolerance)
+        return (
+            found if isinstance(explainer, GradientShap) else Estimate(model.to_units(found.scores, one), found.error)
+        )
 
-    return together(batch, [of_one(text, number) for text, number in zip(texts_of(batch), chosen, strict=True)])
+    return together(batch, [of_one(one, number) for one, number in zip(batch.alone(), chosen, strict=True)])
 
 
-def _noise(batch: Batch, embeddings: Tensor, noise: float, seed: int) -> Place:
-    """Normal noise at explained positions, one draw for some samples of a text; drawn on the device."""
-    size, device = embeddings.shape[-1], embeddings.device
-    inside = batch.mask[..., None]
-    count = (batch.mask.sum(dim=-1) * size).clamp(min=1).to(embeddings.dtype)
-    mean = (embeddings * inside).sum(dim=(1, 2)) / count
-    variance = ((embeddings - mean[:, None, None]).square() * inside).sum(dim=(1, 2)) / count
-    scale = (noise * variance.sqrt())[:, None, None] * inside
-    seeds = [(length, generator.initial_seed()) for length, generator in generator_of(batch, seed)]
+def noise_at(model: Network, batch: Batch, values: Tensor, noise: float, seed: int) -> Points:
+    """Normal noise at explained units, one draw for some samples of an example; drawn on the device."""
+    size, device = values.shape[-1], values.device
+    scale = (noise * model.spread(values, batch))[:, None, None] * batch.finest().mask[..., None]
+    lengths = batch.lengths.tolist()
+    seeds = [generator.initial_seed() for generator in batch.generators(seed)]
     generator = torch.Generator(device)
 
     def at(row: Tensor, point: Tensor, width: int) -> Tensor:
-        drawn = embeddings.new_zeros(len(row), width, size)
+        drawn = values.new_zeros(len(row), width, size)
         samples = zip(row.tolist(), point.tolist(), strict=True)
         runs = groupby(enumerate(samples), lambda one: (one[1][0], one[1][1] // _EACH_ROUND, one[1][1] - one[0]))
-        for (text, which, ahead), run in runs:
-            places = [place for place, _ in run]
-            length, start = seeds[text]
-            generator.manual_seed((start + 7_919 * (which + 1)) % 2**63)
-            onto = drawn[places[0] : places[-1] + 1]
-            if len(places) == _EACH_ROUND and length == width and drawn.dtype == torch.float32:
+        for (example, which, ahead), run in runs:
+            numbers = [number for number, _ in run]
+            length = lengths[example]
+            generator.manual_seed((seeds[example] + 7_919 * (which + 1)) % 2**63)
+            onto = drawn[numbers[0] : numbers[-1] + 1]
+            if len(numbers) == _EACH_ROUND and length == width and drawn.dtype == torch.float32:
                 onto.normal_(generator=generator)  # the same numbers, without a copy
                 continue
             some = torch.randn(_EACH_ROUND, length, size, generator=generator, device=device)
-            first = places[0] + ahead - which * _EACH_ROUND
-            onto[:, :length] = some[first : first + len(places)]
+            first = numbers[0] + ahead - which * _EACH_ROUND
+            onto[:, :length] = some[first : first + len(numbers)]
         return drawn.mul_(taken(scale, row)[:, :width])
 
     return at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeVar
 
@@ -11,8 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from trueness.data.inputs import Batch
 from trueness.errors import UserError
-from trueness.kinds.text.data.batches import Batch
 
 Count = int | Literal["auto"]
 """How many looks: a number, for reproducing papers, or as many as the tolerance asks for."""
@@ -35,15 +35,9 @@ class Estimate(NamedTuple):
     error: Tensor
 
 
-def texts_of(batch: Batch) -> Iterator[Batch]:
-    """One at a time, without padding: when to stop is decided for each text alone, so that company changes nothing."""
-    for row, length in enumerate(batch.text.lengths.tolist()):
-        yield batch.rows(torch.tensor([row], device=batch.tokens.device)).cut(length, full=True)
-
-
 def together(batch: Batch, found: Sequence[Estimate]) -> Estimate:
-    """(batch, tokens) scores and (batch,) errors of the estimates (1, length) of every text."""
-    scores = found[0].scores.new_zeros(batch.tokens.shape)
+    """(examples, units) scores and (examples,) errors of the estimates (1, units) of every example."""
+    scores = found[0].scores.new_zeros(batch.mask.shape)
     for row, one in enumerate(found):
         scores[row, : one.scores.shape[1]] = one.scores[0]
     return Estimate(scores, torch.stack([one.error for one in found]))
@@ -87,7 +81,7 @@ def clenshaw_curtis(intervals: int) -> tuple[npt.NDArray[np.float64], npt.NDArra
 def until_integrated(
     values: Callable[[Tensor], tuple[Tensor, Tensor]], like: Tensor, tolerance: float, least: int = 16, most: int = 128
 ) -> Estimate:
-    """(1, tokens) integrals over [0, 1] of what `values` says at points: (points, tokens), and the output (points,).
+    """(1, units) integrals over [0, 1] of what `values` says at points: (points, units), and the output (points,).
 
     Intervals are halved until the change of the scores, extrapolated by the slower of its last two falls, and the part
     of the output's difference that they miss, are small; not before `least`, since a model that turns within a tenth of

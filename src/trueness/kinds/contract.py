@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from trueness.data.places import AnySplit
+    from trueness.data.inputs import Split
     from trueness.engine import Stored
     from trueness.explainers.contract import Explainer
     from trueness.models.network import Network
@@ -104,7 +104,7 @@ class Model(Protocol):
         """Their names."""
         ...
 
-    def coded(self, examples: Any) -> AnySplit:
+    def coded(self, examples: Any) -> Split:
         """Examples on the model's device, ready to be batched."""
         ...
 

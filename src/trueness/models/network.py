@@ -1,40 +1,31 @@
-"""What every text classifier offers to explainers: its embeddings, and a prediction from them."""
+"""What an explainer and a protocol may ask of a classifier, whatever kind of input it reads."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from trueness.errors import UserError
-from trueness.kinds.text.data.batches import Batch
-from trueness.models.packing import logits_of
+from trueness.errors import Unsupported, UserError
+
+if TYPE_CHECKING:
+    from trueness.data.inputs import Batch
 
 Attends = Literal["one", "layers", "uniform", "frozen", "none"]
-"""Which attention a model has: one of its own over the tokens, layers of it, equal weights, weights given from outside,
+"""Which attention a model has: one of its own over the units, layers of it, equal weights, weights given from outside,
 or none."""
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What a forward pass gives."""
-
-    logits: Tensor
-    attention: Tensor
-    """(batch, tokens)"""
-    states: Tensor
-    more: tuple[Tensor, ...] = ()
-    """What else the objective of this kind of model needs."""
-
-
 class Network(nn.Module):
-    """A classifier of texts or images, as protocols know it: called with a batch it gives logits."""
+    """A classifier. Called with a batch it gives a prediction, whose `logits` are (examples, classes).
+
+    What gradients are taken of has the shape (examples, units, size): the embedding of a token, the colours of a pixel,
+    one feature.
+    """
 
     recurrent = False
     """Whether cuDNN must be in training mode to differentiate it."""
@@ -44,89 +35,86 @@ class Network(nn.Module):
     family = ""
     """The name of the family that made it, and `shape` what it was made with."""
     shape: Mapping[str, Any]
+    cpu_bytes = 256 << 20
+    """The most that one batch takes on a CPU where nobody says."""
 
     @property
     def classes(self) -> int:
         """How many there are."""
         return int(self.shape["classes"])
 
-    def noisy(self, share: float, seed: int) -> contextlib.AbstractContextManager[None]:
-        """What it reads with normal noise of a share of its range; then as it was."""
-        raise NotImplementedError
-
-    def all_logits(self, batch: Any, max_bytes: int | None = None) -> Tensor:
-        """(examples, classes) of all examples of a batch, looked at in parts that fit into so many bytes."""
-        raise NotImplementedError
-
-
-class TextNetwork(Network):
-    """A text classifier: our attentive ones, a transformer, or anyone's, see `docs/models.md`."""
-
-    embedding: nn.Embedding
-    recorded = False
-    """Whether its training steps can be recorded, see `cuda_graphs`: none waits for the device."""
-    pairs: bool | None = False
-    """Whether it reads pairs of texts; None: both pairs and single texts."""
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
 
     @property
-    def padding(self) -> int:
-        """The number of the token that fills up short texts."""
-        return self.embedding.padding_idx or 0
+    def dtype(self) -> torch.dtype:
+        """The precision of the weights, which scores have as well."""
+        return next(self.parameters()).dtype
 
-    @property
-    def kind(self) -> Any:
-        """What models that can be trained as one have in common, see `stack`; None where they cannot."""
-        return None
+    def values(self, batch: Any) -> Tensor:
+        """(examples, units, size) what it reads of a batch, as numbers that gradients can be taken of."""
+        raise NotImplementedError
+
+    def blank(self, batch: Any, baseline: str) -> Tensor:  # noqa: ARG002  # the same for all batches
+        """What a unit without information is, in a shape that fits `values`; by default zero."""
+        if baseline != "zero":
+            raise self.unknown("baselines", baseline, "zero")
+        return torch.zeros((), dtype=self.dtype, device=self.device)
+
+    def others(self, batch: Any) -> Tensor:  # noqa: ARG002  # where there are some
+        """(some, units, size) the values of other examples, for explainers that start from them."""
+        raise Unsupported("These examples have no others of the same shape to start from.")
+
+    def shown(self, batch: Batch, hiding: str, groups: Tensor) -> Batch:  # noqa: ARG002  # where there are several ways
+        """The batch as its hidden units will be shown; units of one of the `groups` (examples, units) go together."""
+        if hiding != "usual":
+            raise self.unknown("hiding", hiding, "usual")
+        return batch
+
+    @staticmethod
+    def unknown(setting: str, value: str, *known: str) -> UserError:
+        """What to say of a setting that this kind of network does not know."""
+        return UserError(f"{setting} should be {' or '.join(known)} for this model, not {value!r}.")
+
+    def logits(self, batch: Any, *, values: Tensor | None = None) -> Tensor:
+        """(examples, classes), given `values` in the place of the batch's own."""
+        raise NotImplementedError
+
+    def to_units(self, per_value: Tensor, batch: Any) -> Tensor:
+        """(examples, units) scores of the units that are explained, from those of what is read; 0 outside the mask."""
+        scores: Tensor = per_value * batch.mask
+        return scores
+
+    def size_of(self, gradient: Tensor) -> Tensor:
+        """(examples, units) how large the gradient of each unit is: its L2 norm."""
+        size: Tensor = (gradient * gradient).sum(dim=-1).sqrt()
+        return size
+
+    def spread(self, values: Tensor, batch: Any) -> Tensor:
+        """(examples,) the unit in which noise is measured: the standard deviation of the explained values."""
+        inside = batch.mask[..., None]
+        count = (batch.mask.sum(dim=-1) * values.shape[-1]).clamp(min=1).to(values.dtype)
+        mean = (values * inside).sum(dim=(1, 2)) / count
+        deviation: Tensor = (((values - mean[:, None, None]).square() * inside).sum(dim=(1, 2)) / count).sqrt()
+        return deviation
 
     def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # some depend on it
-        """About how many numbers a look at a text so long holds for each of its tokens: to bound memory."""
-        outputs = sum(len(weight) for weight in self.parameters() if weight is not self.embedding.weight)
-        return (8 if gradients else 4) * (self.embedding.embedding_dim + outputs)
+        """About how many numbers a look at an example of so many units holds for each of them: to bound memory."""
+        return (8 if gradients else 4) * (1 + sum(len(weight) for weight in self.parameters() if weight.dim()))
 
     def numbers_for_logits(self, width: int, *, gradients: bool = False) -> int:
         """The same of `logits`, which may hold less."""
         return self.numbers_per_token(width, gradients=gradients)
 
-    def all_logits(self, batch: Any, max_bytes: int | None = None) -> Tensor:
-        """(texts, classes), the shortest texts first and as many at a time as memory holds."""
-        return logits_of(self, batch, max_bytes)
+    def most_at_once(self, width: int, device: str) -> int:
+        """How many examples of so many units are worth a batch: with more a CPU's caches are full."""
+        return (4096 if device == "cpu" else 1 << 17) // width
 
-    @contextlib.contextmanager
-    def noisy(self, share: float, seed: int) -> Iterator[None]:
-        """Embeddings with normal noise of a share of their range; then as they were."""
-        weight = self.embedding.weight
-        size = share * float((weight.max() - weight.min()).detach())
-        generator = torch.Generator().manual_seed(seed)
-
-        def add(_: nn.Module, __: object, output: Tensor) -> Tensor:
-            return output + size * torch.randn(output.shape, generator=generator).to(output)
-
-        hook = self.embedding.register_forward_hook(add)
-        try:
-            yield
-        finally:
-            hook.remove()
-
-    @torch.no_grad()
-    def take_vectors(self, table: npt.NDArray[np.float32]) -> None:
-        """Begin with these vectors (words, size) of the vocabulary."""
-        if self.embedding.weight.shape != table.shape:
-            found, wanted = tuple(self.embedding.weight.shape), table.shape
-            raise UserError(f"The embedding of {type(self).__name__} has shape {found}, the word vectors {wanted}.")
-        self.embedding.weight.copy_(torch.from_numpy(table))
-
-    def embed(self, batch: Batch) -> Tensor:
-        """(batch, tokens, embedding) of the words alone."""
-        embeddings: Tensor = self.embedding(batch.text.tokens)
-        return embeddings
-
-    def forward(self, batch: Batch, *, embeddings: Tensor | None = None, attention: Tensor | None = None) -> Prediction:
-        """Predict; given embeddings or attention take the place of the model's own."""
+    def noisy(self, share: float, seed: int) -> contextlib.AbstractContextManager[None]:
+        """What it reads with normal noise of a share of its range; then as it was."""
         raise NotImplementedError
-
-    def logits(self, batch: Batch, *, embeddings: Tensor | None = None) -> Tensor:
-        """(batch, classes) and nothing else: where nobody reads attention, a model may compute it in a faster way."""
-        return self(batch, embeddings=embeddings).logits  # type: ignore[no-any-return]
 
 
 def check_outputs(model: Network, outputs: Tensor) -> Tensor:
@@ -179,3 +167,9 @@ def inspecting(model: Network, *, gradients: bool = False) -> Iterator[None]:
             part.training = not wanted
         for parameter in learned:
             parameter.requires_grad = True
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Prediction", "TextNetwork"):  # where models of other people look for them
+        return getattr(import_module("trueness.kinds.text.models.network"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,8 +20,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trueness.data.places import AnyBatch, AnySplit
+from trueness.data.inputs import Batch, Split
 from trueness.models.network import Network, inspecting
+from trueness.models.packing import logits_of
 from trueness.protocols.levels import LEVELS
 from trueness.protocols.result import Result
 from trueness.protocols.scoring import Cell, Quantity
@@ -66,9 +67,7 @@ COST = Quantity("cost of hiding", "higher is better", null=0.0, least=-1.0, most
 SOFT_COST = Quantity("cost of hiding, soft", "higher is better", null=0.0, least=-1.0, most=1.0)
 
 
-def faithfulness(
-    network: Network, split: AnySplit, explained: Mapping[str, tuple[Floats, Bools]], cell: Cell
-) -> Result:
+def faithfulness(network: Network, split: Split, explained: Mapping[str, tuple[Floats, Bools]], cell: Cell) -> Result:
     """Every method's comprehensiveness, sufficiency and cost of hiding on one model; intervals over texts.
 
     One record per text, method and share of hidden words. The null value of comprehensiveness and sufficiency is what
@@ -125,7 +124,7 @@ def chances(scores: Floats, mask: Bools, share: float) -> Floats:
 
 def removal(
     network: Network,
-    split: AnySplit,
+    split: Split,
     scores: Floats,
     mask: Bools,
     *,
@@ -153,7 +152,7 @@ def removal(
     return Removal(whole, hard[:, 0::2], hard[:, 1::2], soft[:, :, 0], soft[:, :, 1])
 
 
-def _looks(network: Network, split: AnySplit, hidden: Sequence[Bools]) -> list[Floats]:
+def _looks(network: Network, split: Split, hidden: Sequence[Bools]) -> list[Floats]:
     """For each way to hide (texts, tokens) the probabilities (texts,) of the labelled classes."""
     found = [np.zeros(len(split)) for _ in hidden]
     with inspecting(network):
@@ -161,9 +160,9 @@ def _looks(network: Network, split: AnySplit, hidden: Sequence[Bools]) -> list[F
             width = batch.mask.shape[1]
             for result, where in zip(found, hidden, strict=True):
                 chosen = torch.from_numpy(where[rows, :width]).to(batch.mask.device)
-                result[rows] = _probability(network, batch.masked(chosen)).cpu().numpy()
+                result[rows] = _probability(network, batch.hide(chosen)).cpu().numpy()
     return found
 
 
-def _probability(network: Network, batch: AnyBatch) -> Tensor:
-    return network.all_logits(batch).double().softmax(dim=-1).gather(1, batch.labels[:, None])[:, 0]
+def _probability(network: Network, batch: Batch) -> Tensor:
+    return logits_of(network, batch).double().softmax(dim=-1).gather(1, batch.labels[:, None])[:, 0]

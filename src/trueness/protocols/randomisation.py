@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from trueness.data.places import AnySplit
+from trueness.data.inputs import Split
 from trueness.explainers.contract import Explainer
 from trueness.models.network import Network, inspecting
 from trueness.protocols.similarity import similarity
@@ -72,7 +72,7 @@ def randomised(layers: Sequence[Layer], seed: int) -> Iterator[None]:
 
 
 def explained(
-    network: Network, split: AnySplit, explainer: Explainer, *, smooth: int = 0, noise: float = 0.05
+    network: Network, split: Split, explainer: Explainer, *, smooth: int = 0, noise: float = 0.05
 ) -> tuple[Floats, Bools]:
     """(texts, tokens) scores of the classes that the split is labelled with, and the mask.
 
@@ -88,7 +88,7 @@ def explained(
     return scores, mask
 
 
-def mask_of(split: AnySplit) -> Bools:
+def mask_of(split: Split) -> Bools:
     """(texts, tokens) which tokens are explained."""
     mask = np.zeros((len(split), int(split.sizes.max())), dtype=bool)
     for rows, batch in split.in_order():
@@ -96,7 +96,7 @@ def mask_of(split: AnySplit) -> Bools:
     return mask
 
 
-def _outputs(network: Network, split: AnySplit) -> Floats:
+def _outputs(network: Network, split: Split) -> Floats:
     """(texts, classes) probabilities."""
     found = np.zeros((len(split), network.classes))
     with inspecting(network):
@@ -127,7 +127,7 @@ def complexity(scores: Floats, mask: Bools) -> Floats:
 
 def randomisation(
     network: Network,
-    split: AnySplit,
+    split: Split,
     explainer: Explainer,
     *,
     orders: Sequence[Order] = ORDERS,

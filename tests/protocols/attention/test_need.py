@@ -8,7 +8,6 @@ from tests.audit.oracle import make_model
 from tests.models.test_attentive import VOCABULARY, build, examples
 from tests.models.transformers import FAMILIES, model, tokenizer
 from tests.protocols.attention.test_adversary import divergence, vertices
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.attention.adversary import slab
 from trueness.kinds.text.attention.need import (
     EPSILON,
@@ -20,6 +19,7 @@ from trueness.kinds.text.attention.need import (
 from trueness.kinds.text.attention.permutation import permuted
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.text_model import TextModel
 from trueness.kinds.text.models.transformer import Subwords, Transformer, UniformAttention
 

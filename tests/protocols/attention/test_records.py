@@ -6,7 +6,6 @@ import torch
 
 from tests.models.test_attentive import examples
 from tests.protocols.attention.test_own_texts import model
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.attention import ascent
 from trueness.kinds.text.attention import trial as module
 from trueness.kinds.text.attention.ascent import best_adversary
@@ -15,6 +14,7 @@ from trueness.kinds.text.attention.permutation import permuted_logit, sampled_me
 from trueness.kinds.text.attention.search import Search, improved, search
 from trueness.kinds.text.attention.trial import Settings, attention_trial
 from trueness.kinds.text.attention.view import AttentionView
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.models.network import inspecting
 
 TEXTS = [type(one)(one.tokens, n % 2) for n, one in enumerate(examples((4, 7, 3, 5), pairs=False))]

@@ -8,8 +8,9 @@ from scipy.stats import binom
 
 from tests.models.test_attentive import VOCABULARY
 from tests.protocols.ground_truth.reader import reader
-from trueness.explainers.contract import TEXT_EXPLAINERS, explainer
+from trueness.explainers.contract import explainer
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.protocols.ground_truth.summary import PlantedCell, summarise
 from trueness.protocols.ground_truth.trial import marks_of, trial, usage
 

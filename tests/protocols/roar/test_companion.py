@@ -8,9 +8,9 @@ from tests.models.test_attentive import VOCABULARY, build
 from tests.protocols.roar.test_hiding import texts
 from tests.protocols.roar.test_step import TRAIN, Words, one_decides
 from tests.registries import put
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.protocols.roar import bounds
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.companion import ReferenceValues, inner_values, measure

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.test_attentive import VOCABULARY, build
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.coding import BEGIN, END, MASK, UNKNOWN
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.protocols.roar.hiding import Amount, accumulated, choose, hide, packed, unpacked
 
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from tests.models.test_attentive import VOCABULARY, build, examples
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.preparation import Preparation
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.kinds.text.models.text_model import TextModel
 from trueness.models.evaluation import evaluate

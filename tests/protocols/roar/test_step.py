@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from tests.registries import put
-from trueness.explainers.contract import TEXT_EXPLAINERS
 from trueness.explainers.simple import Random
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import train_many
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.hiding import Amount

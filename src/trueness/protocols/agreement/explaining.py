@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness.data.places import AnySplit
+from trueness.data.inputs import Split
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Target
 from trueness.explainers.masking import MaskingExplainer, explain_together
@@ -28,7 +28,7 @@ class Explained:
 
 def explain_all(
     network: Network,
-    split: AnySplit,
+    split: Split,
     explainers: Mapping[str, Explainer],
     target: Target = "predicted",
     *,

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from trueness.data.places import AnySplit
-from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.data.inputs import Split
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.coding import Coder
 from trueness.kinds.text.data.dataset import drawn
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.models.network import Network, check_outputs, inspecting
 from trueness.protocols.agreement.explaining import Explained, explain_all
@@ -94,7 +94,7 @@ def trial(
     return measured(found, evidence, decoys, predicted, gold), facts
 
 
-def predictions(network: Network, split: AnySplit) -> npt.NDArray[np.intp]:
+def predictions(network: Network, split: Split) -> npt.NDArray[np.intp]:
     """(examples,) the classes that a network gives."""
     predicted = np.zeros(len(split), dtype=np.intp)
     with inspecting(network):

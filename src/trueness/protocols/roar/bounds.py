@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from trueness.explainers.contract import Target
-from trueness.explainers.text import target_class
+from trueness.explainers.outputs import target_class
 from trueness.kinds.text.data.batches import Batch
-from trueness.models.network import TextNetwork, inspecting
+from trueness.kinds.text.models.network import TextNetwork
+from trueness.models.network import inspecting
 from trueness.models.packing import in_batches
 from trueness.stats.undefined import Floats
 
@@ -47,7 +48,7 @@ class Drops:
         def work(places: Tensor, texts: Batch) -> Floats:
             where = torch.zeros_like(texts.mask)
             where[:, self._places] = chosen[places]
-            logits = self._network.logits(texts.masked(where))
+            logits = self._network.logits(texts.hide(where))
             probability: Floats = logits.double().softmax(dim=-1)[:, self._chosen].cpu().numpy()
             return probability
 

@@ -22,8 +22,9 @@ from trueness.explainers.contract import Target
 from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.dataset import TextDataset
+from trueness.kinds.text.models.network import TextNetwork
 from trueness.models.evaluation import evaluate
-from trueness.models.network import TextNetwork, inspecting
+from trueness.models.network import inspecting
 from trueness.models.training import SplitView
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide

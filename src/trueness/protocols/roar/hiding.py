@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.data.places import AnySplit
+from trueness.data.inputs import Split
 from trueness.explainers.contract import Explainer, Target
 from trueness.models.network import Network
 from trueness.stats.undefined import Floats
@@ -53,7 +53,7 @@ def choose(scores: Tensor, mask: Tensor, hidden: Tensor, count: Tensor) -> Tenso
 def hide(
     network: Network,
     explainer: Explainer,
-    split: AnySplit,
+    split: Split,
     hidden: Tensor,
     amounts: Sequence[Amount],
     *,
@@ -79,7 +79,7 @@ def hide(
 def accumulated(
     network: Network,
     explainer: Explainer,
-    split: AnySplit,
+    split: Split,
     amounts: Sequence[Amount],
     target: Target = "gold",
 ) -> Floats:
@@ -104,7 +104,7 @@ def packed(hidden: Tensor) -> npt.NDArray[np.uint8]:
     return np.packbits(hidden.cpu().numpy())
 
 
-def unpacked(bits: npt.NDArray[np.uint8], split: AnySplit) -> Tensor:
+def unpacked(bits: npt.NDArray[np.uint8], split: Split) -> Tensor:
     """The inverse, for the split it was made of."""
     flags = np.unpackbits(bits, count=split.tokens).astype(bool)
     return torch.from_numpy(flags).to(split.device)

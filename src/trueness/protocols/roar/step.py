@@ -12,19 +12,20 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.explainers.contract import TEXT_EXPLAINERS, Explainer, Target
+from trueness.explainers.contract import Explainer, Target
 from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.coding import Coder
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.folder import SPLITS
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.kinds.text.models.classifier import Classifier
+from trueness.kinds.text.models.network import TextNetwork
 from trueness.kinds.text.models.stack import run_loops
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation, evaluate
 from trueness.models.loop import Loop
-from trueness.models.network import TextNetwork
 from trueness.models.recipes import Recipe
 from trueness.models.training import SplitView, build
 from trueness.protocols.roar.hiding import Amount, hide

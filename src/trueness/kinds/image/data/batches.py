@@ -1,6 +1,6 @@
-"""Images on a device, behind the same questions as texts: which places there are, and what is seen with some hidden.
+"""Images on a device: which units there are, and what is seen with some hidden.
 
-A place is a square cell of pixels, by default one pixel. A hidden place shows the blank colour.
+A unit is a square cell of pixels, by default one pixel. A hidden unit shows the blank colour.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from trueness.data.units import seeded
 from trueness.errors import UserError
 from trueness.kinds.image.data.images import Images
-from trueness.kinds.image.data.manipulations import Manipulation
+from trueness.kinds.image.data.manipulations import SIDE, Manipulation
+from trueness.kinds.image.data.superpixels import quickshift
 
 BLANK = (0.485, 0.456, 0.406)
 """The mean colour of ImageNet's photographs: what most networks for images take as zero."""
@@ -37,51 +39,116 @@ class ImageBatch:
     background: Tensor
     """(some, 3, height, width) other images of the split."""
     blank: Tensor
-    """(3,) what a hidden place shows."""
+    """(3,) the colour of what is hidden."""
     cell: int = 1
-    """The side of a place in pixels."""
+    """The side of a unit in pixels."""
+    cover: Tensor | None = None
+    """(images, 3, height, width) what is seen of hidden pixels, where it is not the blank colour."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Rows and columns of places."""
+        """Rows and columns of units."""
         height, width = self.pixels.shape[2:]
         return height // self.cell, width // self.cell
 
     @property
     def mask(self) -> Tensor:
-        """(images, places) true at explainable places: all of them."""
+        """(images, units) true at explainable units: all of them."""
         rows, columns = self.grid
         return torch.ones((len(self), rows * columns), dtype=torch.bool, device=self.pixels.device)
 
+    @property
+    def lengths(self) -> Tensor:
+        """The pixels of each image."""
+        return torch.full((len(self),), self.width)
+
+    @property
+    def width(self) -> int:
+        """Pixels of an image."""
+        return self.pixels.shape[2] * self.pixels.shape[3]
+
     def rows(self, index: Tensor) -> ImageBatch:
         """Some of the images, in the order given, repeats allowed."""
-        return replace(self, pixels=self.pixels[index], labels=self.labels[index], numbers=self.numbers[index])
+        return self._each(index)
 
     def between(self, begin: int, end: int) -> ImageBatch:
         """Neighbouring images, without a copy."""
-        some = slice(begin, end)
-        return replace(self, pixels=self.pixels[some], labels=self.labels[some], numbers=self.numbers[some])
+        return self._each(slice(begin, end))
 
-    def masked(self, where: Tensor) -> ImageBatch:
-        """The same with the places (images, places) at `where` hidden."""
-        hidden = self.over_pixels(where)[:, None]
-        return replace(self, pixels=torch.where(hidden, self.blank[:, None, None], self.pixels))
+    def _each(self, some: Tensor | slice) -> ImageBatch:
+        cover = None if self.cover is None else self.cover[some]
+        return replace(
+            self, pixels=self.pixels[some], labels=self.labels[some], numbers=self.numbers[some], cover=cover
+        )
 
-    def over_pixels(self, of_places: Tensor) -> Tensor:
-        """(images, height, width) from (images, places): every pixel has what its place has."""
-        laid_out = of_places.view(len(of_places), *self.grid)
+    def cut(self, width: int, *, full: bool) -> ImageBatch:  # noqa: ARG002  # nothing is padded
+        """All images have one size."""
+        return self
+
+    def hide(self, where: Tensor) -> ImageBatch:
+        """The same with the units (images, units) at `where` hidden."""
+        cover = self.blank[:, None, None] if self.cover is None else self.cover
+        return replace(self, pixels=torch.where(self.over_pixels(where)[:, None], cover, self.pixels))
+
+    masked = hide
+
+    def finest(self) -> ImageBatch:
+        """The same explained pixel by pixel."""
+        return replace(self, cell=1)
+
+    def alone(self) -> Iterator[ImageBatch]:
+        """One image at a time."""
+        for row in range(len(self)):
+            yield self.between(row, row + 1)
+
+    def groups(self) -> Tensor:
+        """(images, pixels) numbers of superpixels; they are as large, compared with the image, as in large images."""
+        scale = min(self.pixels.shape[2:]) / SIDE
+        return quickshift(self.pixels, kernel_size=max(4 * scale, 1.0), ratio=max(0.2 * scale, 0.05)).flatten(1)
+
+    def windows(self, size: float) -> tuple[Tensor, list[Tensor]]:
+        """Squares that move by half of their side, the last ones of a row or column lying at the edge.
+
+        Groups of pixels are the rectangles between the edges of all squares.
+        """
+        height, width = self.pixels.shape[2:]
+        side = max(1, round(size * min(height, width)) if size < 1 else int(size))
+        (of_row, rows), (of_column, columns) = (_along(length, min(side, length)) for length in (height, width))
+        groups = of_row[:, None] * columns.shape[1] + of_column
+        hidden = (rows[:, None, :, None] & columns[None, :, None, :]).flatten(2).flatten(0, 1)
+        return groups.flatten().expand(len(self), -1).to(self.pixels.device), [~hidden] * len(self)
+
+    def generators(self, seed: int) -> Iterator[torch.Generator]:
+        """Random draws that are fixed by the seed and an image's number."""
+        return (seeded(seed, number) for number in self.numbers.tolist())
+
+    def over_pixels(self, of_units: Tensor) -> Tensor:
+        """(images, height, width) from (images, units): every pixel has what its unit has."""
+        laid_out = of_units.view(len(of_units), *self.grid)
         if self.cell == 1:
             return laid_out
         return laid_out.repeat_interleave(self.cell, dim=1).repeat_interleave(self.cell, dim=2)
 
-    def of_places(self, of_pixels: Tensor) -> Tensor:
-        """(images, places) from (images, height, width): the sum over the pixels of a place."""
+    def of_units(self, of_pixels: Tensor) -> Tensor:
+        """(images, units) from (images, height, width): the sum over the pixels of a unit."""
         if self.cell == 1:
             return of_pixels.flatten(1)
         return (functional.avg_pool2d(of_pixels[:, None], self.cell) * self.cell**2).flatten(1)
+
+
+def _along(length: int, side: int) -> tuple[Tensor, Tensor]:
+    """Of pixels in a row the interval that each is in, and (windows, intervals) which ones each window covers."""
+    step = max(1, side // 2)
+    begins = torch.tensor(sorted({*range(0, length - side, step), length - side}))
+    edges = torch.tensor(sorted({*begins.tolist(), *(begins + side).tolist()}))
+    pixel = torch.arange(length)
+    # Every pixel is covered: the first edge is 0, the last one the length.
+    return torch.searchsorted(edges, pixel, right=True) - 1, (begins[:, None] <= edges[:-1]) & (
+        edges[:-1] < begins[:, None] + side
+    )
 
 
 class ImageSplit:
@@ -216,7 +283,7 @@ class ImageSplit:
         if self._hidden_places is None:
             return made
         shown = replace(made, blank=torch.ones_like(self._blank)) if self._outline_alone else made
-        return replace(shown.masked(self._hidden_places[index]), blank=self._blank)
+        return replace(shown.hide(self._hidden_places[index]), blank=self._blank)
 
     def batches(self, pieces: Sequence[npt.NDArray[np.intp]]) -> Iterator[ImageBatch]:
         """The images of the numbers in each piece; a GPU makes several pieces at once, which asks less of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,15 +14,12 @@ from trueness.boundary import calling
 from trueness.errors import Unsupported, UserError
 from trueness.kinds.image.data.batches import BLANK, ImageBatch
 from trueness.models.network import Network
-from trueness.models.packing import memory_for_batches
 
 SPREAD = (0.229, 0.224, 0.225)
 """Standard deviations of the colours of ImageNet's photographs, whose mean is `BLANK`."""
 _NUMBERS = 400
 """About what a large network holds for a pixel of an image; with gradients twice that, where ResNet-34 holds 160."""
 _CONVOLUTIONS = (nn.Conv2d, nn.ConvTranspose2d)
-_CPU_BYTES = 1 << 30
-"""By that count: with a few hundred megabytes batches are so small that they cost time."""
 
 
 def _code_of(module: nn.Module) -> nn.Module | None:
@@ -40,6 +37,9 @@ class ImagePrediction:
 class ImageNetwork(Network):
     """A module behind the questions that explainers and protocols ask."""
 
+    cpu_bytes = 1 << 30
+    """By the count of `numbers_per_token`: with a few hundred megabytes batches are so small that they cost time."""
+
     def __init__(
         self,
         module: nn.Module,
@@ -54,18 +54,63 @@ class ImageNetwork(Network):
         super().__init__()
         self.module = module
         self.mean: Tensor
-        self.spread: Tensor
+        self.deviation: Tensor
         self.size, self.family = size, family
         self.shape = {"classes": classes, **(shape or {})}
         self.register_buffer("mean", torch.tensor(mean).view(3, 1, 1), persistent=False)
-        self.register_buffer("spread", torch.tensor(spread).view(3, 1, 1), persistent=False)
+        self.register_buffer("deviation", torch.tensor(spread).view(3, 1, 1), persistent=False)
         self._noise: tuple[float, int] | None = None
         self._last: tuple[nn.Module, ...] = ()
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return next(self.parameters()).device
+        return self.mean.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """That of the pixels it reads."""
+        return self.mean.dtype
+
+    def values(self, batch: ImageBatch) -> Tensor:
+        """(images, pixels, 3) the colours of the pixels."""
+        return batch.pixels.flatten(2).transpose(1, 2)
+
+    def blank(self, batch: ImageBatch, baseline: str) -> Tensor:
+        """The blank colour, which the module reads as zero, or black."""
+        if baseline not in ("zero", "black"):
+            raise self.unknown("baselines", baseline, "zero", "black", "others")
+        return batch.blank if baseline == "zero" else torch.zeros_like(batch.blank)
+
+    def others(self, batch: ImageBatch) -> Tensor:
+        """Other images of the split."""
+        return batch.background.flatten(2).transpose(1, 2)
+
+    def shown(self, batch: ImageBatch, hiding: str, groups: Tensor) -> ImageBatch:  # type: ignore[override]
+        """What is hidden has the blank colour, is black, or has the mean colour of its group."""
+        if hiding == "black":
+            return replace(batch, cover=torch.zeros_like(batch.pixels))
+        if hiding == "mean":
+            where = groups[:, None].expand(-1, 3, -1)
+            sums = torch.zeros((len(batch), 3, int(groups.max()) + 1), device=self.device)
+            sizes = torch.zeros_like(sums).scatter_add_(2, where, torch.ones_like(batch.pixels.flatten(2)))
+            sums.scatter_add_(2, where, batch.pixels.flatten(2))
+            return replace(batch, cover=(sums / sizes.clamp(min=1)).gather(2, where).view_as(batch.pixels))
+        if hiding not in ("usual", "blank"):
+            raise self.unknown("hiding", hiding, "blank", "black", "mean")
+        return batch
+
+    def to_units(self, per_value: Tensor, batch: ImageBatch) -> Tensor:
+        """The sum over the pixels of each unit."""
+        return batch.of_units(per_value.view(len(per_value), *batch.pixels.shape[2:]).to(batch.pixels.dtype))
+
+    def size_of(self, gradient: Tensor) -> Tensor:
+        """The sum of the magnitudes of the three colours."""
+        return gradient.abs().sum(dim=-1)
+
+    def spread(self, values: Tensor, batch: ImageBatch) -> Tensor:  # noqa: ARG002  # of each image alone
+        """(images,) the range of the colours."""
+        return values.amax(dim=(1, 2)) - values.amin(dim=(1, 2))
 
     def forward(self, batch: ImageBatch, *, pixels: Tensor | None = None) -> ImagePrediction:
         """Predict; given pixels take the place of the batch's own."""
@@ -77,9 +122,15 @@ class ImageNetwork(Network):
             share, seed = self._noise
             generator = torch.Generator().manual_seed(seed)
             shown = shown + share * torch.randn(shown.shape, generator=generator).to(shown)
-        return ImagePrediction(self.logits((shown - self.mean) / self.spread))
+        return ImagePrediction(self.of_normalised((shown - self.mean) / self.deviation))
 
-    def logits(self, normalised: Tensor) -> Tensor:
+    def logits(self, batch: ImageBatch, *, values: Tensor | None = None) -> Tensor:
+        """(images, classes), given colours of pixels in the place of the batch's own."""
+        pixels = None if values is None else values.transpose(1, 2).reshape(len(values), *batch.pixels.shape[1:])
+        logits: Tensor = self(batch, pixels=None if pixels is None else pixels.contiguous()).logits
+        return logits
+
+    def of_normalised(self, normalised: Tensor) -> Tensor:
         """(images, classes) from what the module reads; UserError where it gives something else."""
         with calling(self.family or "The module", _code_of(self.module)):
             found = self.module(normalised)
@@ -98,21 +149,13 @@ class ImageNetwork(Network):
         finally:
             self._noise = None
 
-    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # of a place
+    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # of a pixel
         """About how many numbers a look at an image holds for each of its pixels."""
         return _NUMBERS * (2 if gradients else 1)
 
-    def at_once(self, batch: Any, max_bytes: int | None = None, *, gradients: bool = False) -> int:
-        """How many images it can look at in so many bytes."""
-        height, width = batch.pixels.shape[2:]
-        each = 4 * height * width * self.numbers_per_token(height * width, gradients=gradients)
-        limit = memory_for_batches(batch.pixels.device, _CPU_BYTES) if max_bytes is None else max_bytes
-        return int(min(max(1, limit // each), 1024))
-
-    def all_logits(self, batch: Any, max_bytes: int | None = None) -> Tensor:
-        """(images, classes), as many images at a time as memory holds."""
-        parts = torch.split(torch.arange(len(batch), device=batch.pixels.device), self.at_once(batch, max_bytes))
-        return torch.cat([self(batch if len(parts) == 1 else batch.rows(part)).logits for part in parts])
+    def most_at_once(self, width: int, device: str) -> int:  # noqa: ARG002  # of any size, on any device
+        """How many images are worth a batch."""
+        return 1024
 
     def last_maps(self, batch: ImageBatch) -> nn.Module:
         """The maps that Grad-CAM looks at: those of the last convolution with rows and columns.
@@ -131,7 +174,7 @@ class ImageNetwork(Network):
         hooks = [part.register_forward_hook(note) for part in self.module.modules()]
         try:
             with torch.no_grad():
-                self(batch.rows(torch.zeros(1, dtype=torch.long, device=batch.pixels.device)))
+                self(batch.between(0, 1))
         finally:
             for hook in hooks:
                 hook.remove()

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from trueness.explainers.gradients import GradientJW2019, embedding_gradient
+from trueness.explainers.gradients import gradient_of
 from trueness.kinds.text.attention.ascent import best_adversary
 from trueness.kinds.text.attention.correlation import correlations
 from trueness.kinds.text.attention.permutation import permuted_logit, sampled_median
@@ -20,7 +20,7 @@ from trueness.kinds.text.attention.search import Found, Search, improved, search
 from trueness.kinds.text.attention.view import AttentionView
 from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
-from trueness.kinds.text.explainers.leave_one_out import LeaveOneOutJW2019
+from trueness.kinds.text.explainers.published import GradientJW2019, LeaveOneOutJW2019
 from trueness.kinds.text.models.attentive import AttentiveClassifier, attentive
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.models.network import inspecting
@@ -84,7 +84,7 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
     with inspecting(network):
         view = AttentionView(network, batch)
     kind = batch.tokens.device.type
-    gradient, embeddings = embedding_gradient(network, batch, "predicted", output="probability")
+    gradient, embeddings = gradient_of(network, batch, "predicted", output="probability")
     scores = {
         "attention": view.attention,
         "gradient@jw2019": GradientJW2019().attribute(network, batch),

@@ -12,9 +12,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from trueness.data.units import numbered, seeded, spans, taken
 from trueness.kinds.text.data.coding import MASK, PAD, SPECIAL, UNKNOWN, Coder
 from trueness.kinds.text.data.examples import TextExample
-from trueness.kinds.text.data.sequences import Block, Sequences, taken
+from trueness.kinds.text.data.sequences import Block, Sequences
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,21 @@ class Batch:
         """Token numbers of the explained text."""
         return self.text.tokens
 
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens of each explained text, begin and end included."""
+        return self.text.lengths
+
+    @property
+    def width(self) -> int:
+        """Tokens of each row, padding included."""
+        return self.tokens.shape[1]
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Tokens stand in a row."""
+        return (self.tokens.shape[1],)
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -57,9 +73,33 @@ class Batch:
         guide = None if self.guide is None else self.guide[:, :width]
         return replace(self, text=self.text.cut(width, full=full), guide=guide)
 
-    def masked(self, where: Tensor, token: int | None = None) -> Batch:
-        """The same with the tokens at `where` replaced by the mask token, or another."""
-        return replace(self, text=self.text.masked(where, token))
+    def hide(self, where: Tensor) -> Batch:
+        """The same with the tokens at `where` replaced by the mask token."""
+        return replace(self, text=self.text.masked(where))
+
+    masked = hide
+
+    def finest(self) -> Batch:
+        """A token is what a network reads."""
+        return self
+
+    def alone(self) -> Iterator[Batch]:
+        """One text at a time, without padding."""
+        for row, length in enumerate(self.text.lengths.tolist()):
+            yield self.rows(torch.tensor([row], device=self.tokens.device)).cut(length, full=True)
+
+    def groups(self) -> Tensor:
+        """Each token by itself."""
+        return numbered(self.mask)
+
+    def windows(self, size: float) -> tuple[Tensor, list[Tensor]]:
+        """Spans of so many tokens."""
+        return self.groups(), [spans(count, size) for count in self.mask.sum(dim=-1).tolist()]
+
+    def generators(self, seed: int) -> Iterator[torch.Generator]:
+        """Random draws that are fixed by the seed and a text's tokens."""
+        for tokens, length in zip(self.tokens.tolist(), self.text.lengths.tolist(), strict=True):
+            yield seeded(seed, *tokens[:length])
 
 
 class EncodedSplit:

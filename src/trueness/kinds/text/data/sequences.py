@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from trueness.data.units import taken
 from trueness.kinds.text.data.coding import MASK, Coder
 
 
@@ -61,11 +62,6 @@ class Sequences:
         """The same with the mask token (or another) at `where`, as far as those positions may be explained."""
         chosen = self.mask_token if token is None else token
         return replace(self, tokens=self.tokens.masked_fill(where & self.mask, chosen))
-
-
-def taken(values: Tensor, index: Tensor) -> Tensor:
-    """The rows of those numbers; of a single row, all 0, views: on a GPU a short text waits for every launch."""
-    return values.expand(len(index), *values.shape[1:]) if len(values) == 1 else values[index]
 
 
 class Block:

@@ -18,11 +18,12 @@ from torch.overrides import TorchFunctionMode
 
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Facts, Target
-from trueness.explainers.paths import Baseline, ends
-from trueness.explainers.text import chosen_class, generator_of
+from trueness.explainers.gradients import ends
+from trueness.explainers.outputs import chosen_class
 from trueness.kinds.text.data.batches import Batch
-from trueness.models.network import TextNetwork, inspecting
-from trueness.models.packing import every_text, in_batches
+from trueness.kinds.text.models.network import TextNetwork
+from trueness.models.network import inspecting
+from trueness.models.packing import every_example, in_batches
 
 _NEAR = 1e-3  # inputs and (relatively) outputs nearer than this: the quotient of two roundings would be noise
 _COPIES = 3  # of every text in a batch: itself, its baseline, and about as much again for the rules
@@ -187,7 +188,7 @@ def _against(
         return part * texts.mask, (said[: len(index)] - said[len(index) :]).detach()
 
     looks: dict[str, Any] = {"max_bytes": max_bytes, "gradients": True, "weights": True, "copies": _COPIES}
-    for index, (part, change) in in_batches(model, batch, every_text(batch), work, **looks):
+    for index, (part, change) in in_batches(model, batch, every_example(batch), work, **looks):
         scores[index, : part.shape[1]] = part
         missed = (part.sum(dim=-1) - change).abs() / change.abs().clamp(min=1)
         if not float(missed.max()) <= _MISSED:  # nor where it is no number
@@ -207,7 +208,7 @@ class DeepLift(Explainer):
 
     facts = Facts(needs=("gradients",), machinery=("rescale",))
 
-    baselines: Baseline = "zero"
+    baselines: str = "zero"
     max_bytes: int | None = None
 
     def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
@@ -230,7 +231,8 @@ class DeepShap(Explainer):
         end = model.embed(batch).detach()
         table = model.embedding.weight.detach()
         drawn = torch.zeros(self.n_samples, *batch.tokens.shape, dtype=torch.long)
-        for row, (length, generator) in enumerate(generator_of(batch, self.seed)):
+        lengths = batch.text.lengths.tolist()
+        for row, (length, generator) in enumerate(zip(lengths, batch.generators(self.seed), strict=True)):
             drawn[:, row, :length] = torch.randint(len(table), (self.n_samples, length), generator=generator)
         total = end.new_zeros(batch.tokens.shape)
         for tokens in drawn.to(end.device):

@@ -4,56 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
-from trueness.explainers.contract import Explainer, Facts, Target
-from trueness.explainers.text import target_class
+from trueness.explainers.leave_one_out import HideOne
 from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.kinds.text.models.encoders import BiLSTM
-from trueness.models.network import TextNetwork, inspecting
-from trueness.models.packing import in_batches, logits_of, memory_for_batches
+from trueness.kinds.text.models.network import TextNetwork
+from trueness.models.packing import memory_for_batches
 
 
 @dataclass(frozen=True)
-class LeaveOneOut(Explainer):
+class LeaveOneOut(HideOne):
     """The target's probability with a token minus that without it, deleted or masked: positive where it speaks for it.
 
     All (instance, position) variants are folded into batches of at most `max_bytes`; on a CPU a deletion in a BiLSTM
     reuses the input projection and the states before and after the token.
     """
 
-    facts = Facts(machinery=("masking",))
-
     replace: Literal["delete", "mask"] = "delete"
-    max_bytes: int | None = None
 
-    def attribute(self, model: TextNetwork, batch: Batch, target: Target = "predicted") -> Tensor:
-        with inspecting(model):
-            logits = self._logits(model, batch)
-            said = torch.softmax(logits, dim=-1)
-            chosen = target_class(logits[:, -1], batch, target)
-            return self._measure(said[:, -1:] - said[:, :-1], chosen) * batch.mask
-
-    def _measure(self, change: Tensor, chosen: Tensor) -> Tensor:
-        """(batch, tokens) from the change of every class's probability (batch, tokens, classes)."""
-        return change.gather(2, chosen[:, None, None].expand(-1, change.shape[1], 1))[..., 0]
-
-    def _logits(self, model: TextNetwork, batch: Batch) -> Tensor:
-        """(batch, tokens + 1, classes): without the token at each position, then of the whole text."""
+    def logits(self, model: TextNetwork, batch: Batch) -> Tensor:  # type: ignore[override]
         # On a GPU a step of the recurrence costs a launch whatever its size, so one large rerun is faster there.
         shared = (
-            model
-            if isinstance(model, AttentiveClassifier)
+            isinstance(model, AttentiveClassifier)
             and isinstance(model.encoder, BiLSTM)
             and self.replace == "delete"
             and batch.tokens.device.type == "cpu"
-            else None
         )
-        return self._rerun(model, batch) if shared is None else self._shared(shared, batch)
+        return self._shared(cast(AttentiveClassifier, model), batch) if shared else super().logits(model, batch)
+
+    def without(self, batch: Batch, unit: Tensor) -> Batch:
+        if self.replace == "mask":
+            return super().without(batch, unit)  # type: ignore[no-any-return]
+        return Batch(batch.text.without(unit), batch.labels, batch.other)
 
     def _shared(self, model: AttentiveClassifier, batch: Batch) -> Tensor:
         """Deletion in a BiLSTM: some positions of some texts of about one length at a time."""
@@ -62,7 +49,7 @@ class LeaveOneOut(Explainer):
         size, features = model.encoder.size, _numbers(model.decoding, model.encoder.size)
         seen = 0 if model.attention is None else _numbers(model.attention.read, size)
         others = 0 if batch.other is None else batch.other.tokens.shape[1]
-        result = self._empty(model, batch)
+        result = torch.zeros(len(batch), batch.width + 1, model.classes, dtype=model.dtype, device=model.device)
         waiting = batch.text.lengths.argsort(stable=True)
         while len(waiting):
             longest = int(batch.text.lengths[waiting[-1]])
@@ -82,37 +69,6 @@ class LeaveOneOut(Explainer):
                 found = _shared_states(model, texts, begin, end).to(result)
                 result[rows, begin:end], result[rows, -1] = found[:, :-1], found[:, -1]
         return result
-
-    def _rerun(self, model: TextNetwork, batch: Batch) -> Tensor:
-        """Every variant as an example of its own."""
-        row, position = batch.mask.nonzero(as_tuple=True)
-        result = self._empty(model, batch)
-        result[:, -1] = logits_of(model, batch, self.max_bytes)
-
-        def work(places: Tensor, variants: Batch) -> Tensor:
-            at = position[places]
-            if self.replace == "delete":
-                text = variants.text.without(at)
-            else:
-                text = variants.text.masked(nn.functional.one_hot(at, variants.tokens.shape[1]).bool())
-            return model.logits(Batch(text, variants.labels, variants.other))
-
-        for places, logits in in_batches(model, batch, row, work, max_bytes=self.max_bytes):
-            result[row[places], position[places]] = logits.to(result)
-        return result
-
-    def _empty(self, model: TextNetwork, batch: Batch) -> Tensor:
-        rows, width = batch.tokens.shape
-        return model.embedding.weight.new_zeros(rows, width + 1, model.classes)
-
-
-class LeaveOneOutJW2019(LeaveOneOut):
-    """Total variation when a token is left out (Jain and Wallace 2019): not negative, the same for every target."""
-
-    facts = Facts(signed=False)
-
-    def _measure(self, change: Tensor, chosen: Tensor) -> Tensor:  # noqa: ARG002  # all classes alike
-        return change.abs().sum(dim=-1) / 2
 
 
 def _shared_states(model: AttentiveClassifier, batch: Batch, begin: int, end: int) -> Tensor:

@@ -11,12 +11,13 @@ from torch import Tensor
 
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Facts, Target
-from trueness.explainers.text import target_class
+from trueness.explainers.outputs import target_class
 from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.explainers.flow import Floats, attention_flow
+from trueness.kinds.text.models.network import TextNetwork
 from trueness.kinds.text.models.transformer import Transformer
-from trueness.models.network import TextNetwork, inspecting
-from trueness.models.packing import per_token
+from trueness.models.network import inspecting
+from trueness.models.packing import per_unit
 
 
 def _transformer(model: TextNetwork, name: str) -> Transformer:
@@ -36,7 +37,7 @@ def _from_layers(
         return read(network.attentions(texts)[1])
 
     with inspecting(network):
-        return per_token(network, batch, work, max_bytes=max_bytes, weights=True) * batch.mask
+        return per_unit(network, batch, work, max_bytes=max_bytes, weights=True) * batch.mask
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class GradientXAttention(Explainer):
             return (gradient * layers[-1]).detach()[:, :, 0].mean(dim=1)
 
         with inspecting(network, gradients=True):
-            scores = per_token(network, batch, work, max_bytes=self.max_bytes, gradients=True, weights=True)
+            scores = per_unit(network, batch, work, max_bytes=self.max_bytes, gradients=True, weights=True)
         return scores * batch.mask
 
 
@@ -150,10 +151,9 @@ class AttentionFlow(Explainer):
 
     def _graphs(self, model: TextNetwork, batch: Batch) -> Iterator[Floats]:
         network = _transformer(model, "attention-flow")
-        for row, length in enumerate(batch.text.lengths.tolist()):
+        for text in batch.alone():
             # One at a time: what is held is one text's attention, and its flow takes far longer.
-            text = batch.rows(torch.tensor([row], device=batch.tokens.device)).cut(length, full=True)
             with inspecting(network):
                 layers = network.attentions(text)[1]
             inside = np.stack([attention[0].mean(dim=0).double().cpu().numpy() for attention in layers])
-            yield (inside + np.eye(length)) / 2
+            yield (inside + np.eye(text.width)) / 2

@@ -18,7 +18,8 @@ from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.data.coding import PAD
 from trueness.kinds.text.models import attention as attentions
 from trueness.kinds.text.models.encoders import CNN, KERNELS, Activation, Average, BiLSTM, Embedding
-from trueness.models.network import Attends, Prediction, TextNetwork
+from trueness.kinds.text.models.network import Prediction, TextNetwork
+from trueness.models.network import Attends
 from trueness.registry import nearest
 
 Width = Annotated[int, Field(ge=1, le=16384)]

@@ -20,7 +20,7 @@ from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.data.coding import BEGIN, END, MASK, PAD, SPECIAL, Coded
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.models.classifier import Classifier
-from trueness.models.network import Prediction, TextNetwork
+from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.registry import Registry
 
 Probabilities = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.kinds.text.data.coding import Coder
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.preparation import Preparation, tokenise
-from trueness.models.network import TextNetwork
+from trueness.kinds.text.models.network import TextNetwork
 
 
 @dataclass(frozen=True)

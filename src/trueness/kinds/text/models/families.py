@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from trueness.engine import Stored
     from trueness.kinds.text.data.dataset import TextDataset
     from trueness.kinds.text.models.classifier import Classifier
+    from trueness.kinds.text.models.network import TextNetwork
     from trueness.kinds.text.models.text_model import TextModel
-    from trueness.models.network import Attends, TextNetwork
+    from trueness.models.network import Attends
     from trueness.models.recipes import Recipe
     from trueness.models.training import SplitView
 
@@ -241,7 +242,7 @@ class TransformerFamily(Family):
 
 def as_family(thing: Any, name: str) -> Family:
     """A subclass of `TextNetwork`, or a `Family`, as the family of that name."""
-    from trueness.models.network import TextNetwork
+    from trueness.kinds.text.models.network import TextNetwork
 
     if isinstance(thing, type) and issubclass(thing, TextNetwork) and thing is not TextNetwork:
         return NetworkFamily(name, thing)
@@ -250,8 +251,8 @@ def as_family(thing: Any, name: str) -> Family:
         named.name = name
         return named
     raise UserError(
-        f"{name} is no family of models: give a subclass of trueness.models.network.TextNetwork, or an object of a "
-        "subclass of trueness.kinds.text.models.families.Family."
+        f"{name} is no family of models: give a subclass of trueness.kinds.text.models.network.TextNetwork, or an "
+        "object of a subclass of trueness.kinds.text.models.families.Family."
     )
 
 

@@ -15,7 +15,7 @@ from trueness.kinds.text.data.sequences import Sequences
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.models.attentive import AttentiveClassifier, Auxiliary
 from trueness.kinds.text.models.classifier import Classifier
-from trueness.models.network import Prediction, TextNetwork
+from trueness.kinds.text.models.network import Prediction, TextNetwork
 
 
 class JoinedPairs(Vocabulary):

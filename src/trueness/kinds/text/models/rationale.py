@@ -25,10 +25,11 @@ from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.models import stack
 from trueness.kinds.text.models.attentive import Width
 from trueness.kinds.text.models.encoders import BiLSTM
+from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.kinds.text.models.text_model import TextModel
 from trueness.models.cuda_graphs import Together, cross_entropy
 from trueness.models.loop import Loop
-from trueness.models.network import Prediction, TextNetwork, inspecting
+from trueness.models.network import inspecting
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.training import trained
 

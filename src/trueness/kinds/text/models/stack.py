@@ -16,11 +16,11 @@ from torch import Tensor
 
 from trueness.kinds.text.data.batches import Batch, StackedSplits
 from trueness.kinds.text.data.sequences import Sequences
+from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.kinds.text.models.recurrence import together
 from trueness.models.cuda_graphs import GraphStepper, Together, step_bytes
 from trueness.models.evaluation import Evaluation, measures
 from trueness.models.loop import Loop, optimiser_of
-from trueness.models.network import Prediction, TextNetwork
 
 DEVICES = ("cuda",)
 """Where models are stacked: a CPU has nothing idle to fill."""

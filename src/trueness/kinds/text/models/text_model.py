@@ -20,7 +20,7 @@ from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.models.classifier import Classifier
-from trueness.models.network import TextNetwork
+from trueness.kinds.text.models.network import TextNetwork
 
 FORMAT = 1
 _CONFIG, _WEIGHTS = "config.json", "weights.safetensors"

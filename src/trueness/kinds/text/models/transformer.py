@@ -24,8 +24,8 @@ from trueness.kinds.text.data.coding import Coded
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.kinds.text.models.first_token import first_token, first_token_suffices
+from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.kinds.text.models.pretrained import longest_text, open_folder, quiet
-from trueness.models.network import Prediction, TextNetwork
 
 WordRule = Literal["sum", "max", "first"]
 """How the scores of a word's parts become one: their sum, the one of largest magnitude, or the first part's."""
@@ -95,10 +95,10 @@ class Transformer(TextNetwork):
         row = found.attentions[-1][:, :, 0].mean(dim=1) * batch.mask
         return Prediction(found.logits, row / row.sum(dim=-1, keepdim=True).clamp(min=1e-12), found.hidden_states[-1])
 
-    def logits(self, batch: Batch, *, embeddings: Tensor | None = None) -> Tensor:
+    def logits(self, batch: Batch, *, values: Tensor | None = None) -> Tensor:
         """The logits alone."""
         with self._shortened():
-            found: Tensor = self._run(batch, embeddings, weights=False).logits
+            found: Tensor = self._run(batch, values, weights=False).logits
         return found
 
     def _shortened(self) -> contextlib.AbstractContextManager[None]:

@@ -18,10 +18,11 @@ from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.models.attentive import AttentiveClassifier, attentive
 from trueness.kinds.text.models.classifier import Classifier
+from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.kinds.text.models.stack import run_loops
 from trueness.models.cuda_graphs import Together, rounded_up
 from trueness.models.loop import Checkpoint, Loop
-from trueness.models.network import Prediction, TextNetwork, check_outputs, inspecting
+from trueness.models.network import check_outputs, inspecting
 from trueness.models.recipes import RECIPES, Divergence, Recipe
 from trueness.models.training import build
 from trueness.stats.differentiable import jensen_shannon, skewed_kl, total_variation
