@@ -310,3 +310,28 @@ class ImageSplit:
         """Numbers of images in random order, so many at a time."""
         order = rng.permutation(len(self))
         return [order[begin : begin + size] for begin in range(0, len(order), size)]
+
+    def hidden_at_random(self, seed: int) -> ImageSplit:
+        """Every second image as it is, of the others a random share of squares hidden; drawn anew for every pass."""
+        return _HiddenAtRandom(self, seed)
+
+
+class _HiddenAtRandom(ImageSplit):
+    """For training under all amounts of hiding at once."""
+
+    def __init__(self, split: ImageSplit, seed: int) -> None:
+        self.__dict__.update(split.__dict__)
+        self._hiding_seed, self._passes = seed, 0
+        self._draw()
+
+    def shuffled(self, size: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
+        """In random order, and other squares are hidden than before."""
+        self._draw()
+        return super().shuffled(size, rng)
+
+    def _draw(self) -> None:
+        rng = np.random.default_rng([self._hiding_seed, self._passes, *b"hidden"])
+        self._passes += 1
+        share = np.where(rng.random(len(self)) < 0.5, 0.0, rng.random(len(self)))
+        drawn = rng.random((len(self), self.places)) < share[:, None]
+        self._hidden_places = torch.from_numpy(drawn).to(self.device)
