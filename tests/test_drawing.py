@@ -9,7 +9,7 @@ from benchmarks.experiments import tasks as experiments
 
 from tests.models.test_training import DATA, QUICK, SMALL
 from trueness.api.texts import _looked_at
-from trueness.kinds.text.data.dataset import drawn_examples
+from trueness.data.dataset import drawn_examples
 from trueness.kinds.text.models.families import train
 from trueness.papers.agreement import tasks as agreement
 from trueness.papers.attention_is_not_explanation import study as attention

@@ -12,9 +12,9 @@ import trueness as tn
 from tests.command import trueness
 from tests.models.test_training import DATA, QUICK
 from trueness.api import texts
+from trueness.data.dataset import with_splits
 from trueness.errors import UserError
 from trueness.kinds.text.data.batches import EncodedSplit
-from trueness.kinds.text.data.splitting import with_splits
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.protocols.agreement.explaining import explain_all
 from trueness.protocols.ground_truth.trial import trial

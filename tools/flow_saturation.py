@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from transformers import AutoModel, AutoTokenizer  # type: ignore[attr-defined,unused-ignore]
 
-from trueness.kinds.text.data.dataset import drawn_examples
+from trueness.data.dataset import drawn_examples
 from trueness.kinds.text.data.datasets import load_text
 from trueness.kinds.text.explainers.flow import attention_flow
 from trueness.kinds.text.models.pretrained import find_pretrained

@@ -21,8 +21,8 @@ SHARES = (0.125, 0.25, 0.5, 1.0)
 
 def main() -> None:
     """Train, test, and write a line each."""
+    from trueness.data.dataset import drawn_examples
     from trueness.kinds.text.data.batches import EncodedSplit
-    from trueness.kinds.text.data.dataset import drawn_examples
     from trueness.kinds.text.data.datasets import load_text
     from trueness.kinds.text.data.vocabulary import Vocabulary
     from trueness.kinds.text.models.families import train

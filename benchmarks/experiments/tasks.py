@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from trueness.data.dataset import drawn_examples
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.kinds.text.attention.adversary import vertex_adversary
@@ -23,7 +24,6 @@ from trueness.kinds.text.attention.trial import Settings, attention_trial
 from trueness.kinds.text.attention.twin_comparisons import Base
 from trueness.kinds.text.attention.view import AttentionView
 from trueness.kinds.text.data.batches import EncodedSplit
-from trueness.kinds.text.data.dataset import drawn_examples
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.models.attentive import attentive
 from trueness.kinds.text.models.encoders import Average

@@ -217,9 +217,7 @@ def example_audit() -> Audit:
         accuracy=0.912,
         explainers=tuple(judged),
         own_trials=(
-            OwnTrial(
-                name=ATTENTION.name, question=ATTENTION.question, how=ATTENTION.how, papers=ATTENTION.papers
-            ),
+            OwnTrial(name=ATTENTION.name, question=ATTENTION.question, how=ATTENTION.how, papers=ATTENTION.papers),
         ),
         ties=(("integrated-gradients", "leave-one-out"),),
         left_out=(

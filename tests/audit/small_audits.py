@@ -24,5 +24,13 @@ FOIL = judged("random", "must not be shown", foil=True)
 
 
 def audit(*explainers, foils=(FOIL,), **more):
-    given = {"model": "models/mine", "data": "reviews.csv", "classes": ("no", "yes"), "kind": "text", "words": WORDS, "size": 50, **more}
+    given = {
+        "model": "models/mine",
+        "data": "reviews.csv",
+        "classes": ("no", "yes"),
+        "kind": "text",
+        "words": WORDS,
+        "size": 50,
+        **more,
+    }
     return Audit(explainers=(*(explainers or (judged(),)), *foils), **given)

@@ -64,7 +64,9 @@ def test_what_few_examples_carry_is_not_decided_and_the_size_to_raise_is_named()
     assert "about 10 of 100 examples carry nearly all of it" in found.trials[0].reason
     assert "(--set companion_examples=300 --set examples=300)" in found.settle
     fewer = Measured("hidden", "cost", replace(few, n=50))
-    assert "with about 150 examples instead of 50" in judge({"mine": [Line("removal costs", (fewer,))]}, ())["mine"].settle
+    assert (
+        "with about 150 examples instead of 50" in judge({"mine": [Line("removal costs", (fewer,))]}, ())["mine"].settle
+    )
     enough = replace(few, carriers=30.0)
     line = Line("removal costs", (Measured("hidden", "cost", enough),))
     assert judge({"mine": [line]}, ())["mine"].decision == "may be shown"

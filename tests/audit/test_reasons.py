@@ -13,11 +13,10 @@ from trueness.audits import sizes
 from trueness.audits.assemble import _changes
 from trueness.audits.judging import _needed, _way, _Ways, judge
 from trueness.audits.measured import Measured, Measurements
-from trueness.kinds.contract import Words
 from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS, lines_of
 from trueness.engine.summary import Failure, Summary
 from trueness.errors import UserError
-
+from trueness.kinds.contract import Words
 
 WORDS = Words("text", "texts", "word", "words", "a full stop is added or taken away")
 
@@ -175,7 +174,8 @@ def test_advice_on_planted_words_names_models():
     assert check.found.by_models > 0.9
     known = _Ways(tests=1, rows=60, examples=60, words=WORDS)
     assert re.fullmatch(
-        r"“planted words” with about \d+ models instead of 3 .* \(--set planted_models=\d+\)\.", _way(20, 3, check, known)
+        r"“planted words” with about \d+ models instead of 3 .* \(--set planted_models=\d+\)\.",
+        _way(20, 3, check, known),
     )
     assert (
         _way(np.inf, 3, check, known)
@@ -196,7 +196,9 @@ def test_a_slow_method_gets_its_share_of_more_texts():
     told = verdict({"slow": slow, "fast": fast})["slow"].trial(REMOVAL)
     check = Measured("companion", "", None, size="companion_examples", asked=60, few=(3.0, 60))
     assert told.answer == "cannot tell"
-    assert "(--set companion_examples=600 --set examples=1200)" in _way(600, 60, check, _Ways(1, 0, 120, WORDS, slow=2.0))
+    assert "(--set companion_examples=600 --set examples=1200)" in _way(
+        600, 60, check, _Ways(1, 0, 120, WORDS, slow=2.0)
+    )
     assert "(--set companion_examples=300)" in _way(300, 60, check, _Ways(1, 0, 500, WORDS))
     few = verdict({"slow": slow, "fast": fast}, rows=1000)["slow"].settle
     assert "only 1,000 can be explained" in few

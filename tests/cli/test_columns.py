@@ -104,7 +104,7 @@ def test_a_dry_run_of_too_few_texts_is_refused_in_one_line_before_any_work(tmp_p
     assert not (tmp_path / "store").exists()
     same = trueness("dry-run", tmp_path / "same.csv", "--store", tmp_path / "store", "--workers", "1")
     assert (same.returncode, same.stderr.count("\n")) == (2, 1)
-    assert "same.csv has too few texts for a split dev" in same.stderr
+    assert "same.csv has too few examples for a split dev" in same.stderr
 
 
 @pytest.mark.slow

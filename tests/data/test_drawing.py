@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueness.kinds.text.data.dataset import drawn
+from trueness.data.dataset import drawn
 
 
 def test_texts_sorted_by_label_are_drawn_evenly():

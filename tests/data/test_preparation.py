@@ -65,14 +65,14 @@ def test_a_label_unknown_to_training_and_an_empty_split_are_errors():
         prepare("d", {"train": raw("a")}, Preparation())["dev"]
 
 
-def test_the_split_to_look_at_is_test_or_the_only_one():
+def test_the_split_default_split_is_test_or_the_only_one():
     both = prepare("d", {"train": raw("a b"), "test": raw("a")}, Preparation())
-    assert both.to_look_at() == both["test"]
-    assert both.to_look_at("train") == both["train"]
+    assert both.default_split() == both["test"]
+    assert both.default_split("train") == both["train"]
     alone = prepare("d", {"mine": raw("a")}, Preparation())
-    assert alone.to_look_at() == alone["mine"]
+    assert alone.default_split() == alone["mine"]
     with pytest.raises(UserError, match="has no split 'test', only train, dev"):
-        prepare("d", {"train": raw("a b"), "dev": raw("a")}, Preparation()).to_look_at()
+        prepare("d", {"train": raw("a b"), "dev": raw("a")}, Preparation()).default_split()
 
 
 def test_a_development_split_is_set_aside_once_and_for_all():

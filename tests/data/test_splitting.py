@@ -5,12 +5,13 @@ from collections import Counter
 import pandas as pd
 import pytest
 
+from trueness.data.dataset import deal, with_splits
 from trueness.errors import UserError
 from trueness.kinds.text.data.dataset import prepare
 from trueness.kinds.text.data.datasets import load_text
 from trueness.kinds.text.data.examples import RawExample
 from trueness.kinds.text.data.preparation import Preparation
-from trueness.kinds.text.data.splitting import deal, with_splits, write_splits
+from trueness.kinds.text.data.splitting import write_splits
 from trueness.kinds.text.data.texts import as_dataset
 
 ROWS = [(f"text number {number} is {'good' if number % 3 else 'bad'}", number % 3 and 1) for number in range(200)]
@@ -32,7 +33,7 @@ def test_classes_keep_their_share_and_nothing_is_lost():
         shares = Counter(one.label for one in data[split])
         assert shares[1] / len(data[split]) == pytest.approx(2 / 3, abs=0.02)
     assert sorted(text for part in data.splits.values() for text in texts(part)) == sorted(text for text, _ in ROWS)
-    assert "no split train and dev and test: all texts split anew (train 140, dev 30, test 30)" in data.notes
+    assert "no split train and dev and test: all examples split anew (train 140, dev 30, test 30)" in data.notes
     assert with_splits(data) is data
     assert texts(with_splits(dataset(reviews=ROWS))["test"]) == texts(data["test"])
     assert texts(with_splits(dataset(reviews=ROWS), seed=1)["test"]) != texts(data["test"])
@@ -57,7 +58,7 @@ def test_the_same_text_is_never_in_two_parts():
     assert not sets[1] & sets[2]
     assert sum(map(len, parts)) == len(many)
     assert deal(["a", "b"], [0, 1]) == [[0, 1], [], []], "a class of one text is learned from"
-    with pytest.raises(UserError, match="too few texts for a split dev"):
+    with pytest.raises(UserError, match="too few examples for a split dev"):
         with_splits(dataset(all=ROWS[:2]))
 
 

@@ -22,8 +22,9 @@ from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
-from trueness.kinds.text.models.black_box import BLACK_BOXES, WordCoder, load_black_box
+from trueness.kinds.text.models.black_box import WordCoder, load_black_box
 from trueness.models.evaluation import evaluate
+from trueness.models.predictor import BLACK_BOXES
 from trueness.protocols.agreement.explaining import explain_all
 
 WEIGHTS = {"good": 0.2, "bad": -0.15, "fine": 0.1, "dull": -0.05}
@@ -180,7 +181,7 @@ def test_it_is_measured_as_other_models_are(model):
         (lambda n: [[1.0]] * n, "probabilities of 1 classes instead of two or more"),
         (lambda n: [[0.5, math.nan]] * n, "returned nan, which is no probability from 0 to 1"),
         (lambda n: [[2.0, -1.0]] * n, "returned 2.0, which is no probability from 0 to 1"),
-        (lambda n: [[0.4, 0.5]] * n, "probabilities of a text that sum to 0.9, not to 1"),
+        (lambda n: [[0.4, 0.5]] * n, "probabilities of one example that sum to 0.9, not to 1"),
         (lambda n: [[0.5, 0.5]] * (n - 1) + [[1.0]], "an object of type list"),
         (lambda n: [[1 / n] * n] * n, "probabilities of 1 classes instead of two or more"),
         (
@@ -292,7 +293,7 @@ def test_a_function_or_an_object_is_explained_as_it_is():
         assert int(np.argmax(np.abs(found.scores))) == 1
     assert tn.faithfulness(pipe, texts, ["occlusion"]).scores
     assert len(tn.agreement(pipe, texts, ["occlusion", "leave-one-out"]).records) == 12
-    for refused, said in ((3, "is no model: give tn.load_model"), ("folder", "give tn.load_model\\('folder'\\)")):
+    for refused, said in ((3, "is no model: give a folder"), ("folder", "There is no model folder")):
         with pytest.raises(UserError, match=said):
             tn.explain(refused, ["a good film"], "leave-one-out")
 

@@ -5,10 +5,10 @@ import torch
 from tests.models.test_training import DATA, SMALL
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.models.attentive import AttentiveClassifier
+from trueness.kinds.text.models.training import attentive_config
 from trueness.models.cuda_graphs import CrossEntropy, GraphStepper, Stepper, rounded_up
 from trueness.models.loop import optimiser_of
 from trueness.models.recipes import Recipe
-from trueness.models.training import attentive_config
 
 
 def test_rounding_adds_at_most_an_eighth_and_leaves_few_widths():

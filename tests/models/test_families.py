@@ -17,9 +17,9 @@ from trueness.errors import UserError
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.models.families import TEXT_MODELS, Family, as_family, train, train_many
 from trueness.kinds.text.models.network import Prediction, TextNetwork
+from trueness.kinds.text.models.opening import load_model, recognise
 from trueness.kinds.text.models.text_model import TextModel
 from trueness.models.evaluation import predict
-from trueness.models.saved import load_model, recognise
 from trueness.studies.model_tasks import read_model
 from trueness.studies.model_tasks import train as train_task
 from trueness.studies.text_tasks import dataset_task

@@ -7,10 +7,9 @@ import pytest
 
 import trueness as tn
 from tests.command import trueness
-from trueness.api.models import of_images
+from trueness.api.forms import of_images
 from trueness.kinds.image.data.images import ImageDataset, Images
 from trueness.kinds.image.models.families import IMAGE_MODELS, ImageFamily
-from trueness.kinds.image.models.training import ImageRecipe
 
 MARKER = "import pathlib; pathlib.Path(__file__).with_suffix('.run').touch()\n"
 NETWORK = '''
@@ -35,7 +34,7 @@ def folder(data, tmp_path):
     """A model of somebody else's family, whose code tells when it runs."""
     file = tmp_path / f"net_{tmp_path.name}.py"
     file.write_text(NETWORK)
-    tn.train(f"{file}:network", data, recipe=ImageRecipe(epochs=1)).save(tmp_path / "model")
+    tn.train(f"{file}:network", data, recipe="image[epochs=1]").save(tmp_path / "model")
     file.write_text(MARKER + NETWORK)
     del IMAGE_MODELS._entries[f"{file.name}:network"]  # another process has never heard of it
     return tmp_path / "model", file
@@ -93,7 +92,7 @@ def test_what_a_store_says_is_not_imported_either(tmp_path, monkeypatch):
 
 
 def test_commands_and_functions_of_texts_say_what_to_use_for_images(data, tmp_path):
-    model = tn.train("small-cnn", data, recipe=ImageRecipe(epochs=1))
+    model = tn.train("small-cnn", data, recipe="image[epochs=1]")
     for ask in (tn.explain, tn.adversarial_attention):
         with pytest.raises(tn.UserError, match=r"a classifier of images; use tn.explain_images"):
             ask(model, ["a text"])

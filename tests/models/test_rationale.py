@@ -11,10 +11,10 @@ from scipy.integrate import quad
 from tests.data.test_planting import dataset
 from tests.models.test_attentive import VOCABULARY, batch_of, examples
 from tests.models.test_attentive import build as attentive
+from trueness.data.dataset import with_splits
 from trueness.errors import UserError
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.planting import plant
-from trueness.kinds.text.data.splitting import with_splits
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models import stack
 from trueness.kinds.text.models.rationale import (

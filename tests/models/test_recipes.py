@@ -15,6 +15,8 @@ KNOWN = {
     "demo": "859e4d6f7d",
     "dry-run": "c77e46f807",
     "dry-run-pair": "359b0306fc",
+    "image": "cfc7ff9b39",
+    "vector": "58d2b9db9c",
     "jw2019": "a36dfe3b15",
     "jw2019-babi": "47785c7fb5",
     "jw2019-pair": "d728eb07a5",

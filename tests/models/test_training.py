@@ -16,13 +16,13 @@ from trueness.kinds.text.data.examples import RawExample
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.models.attentive import AttentiveClassifier
 from trueness.kinds.text.models.families import train, train_many
+from trueness.kinds.text.models.opening import load_model
+from trueness.kinds.text.models.training import attentive_config
 from trueness.models import loop as loops
 from trueness.models import training
 from trueness.models.cuda_graphs import CrossEntropy, Stepper
 from trueness.models.evaluation import evaluate, predict, tokens_at_once
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.saved import load_model
-from trueness.models.training import attentive_config
 
 SMALL = {"embedding": 8, "hidden": 8}
 QUICK = Recipe(epochs=4, batch_size=16, learning_rate=0.02)

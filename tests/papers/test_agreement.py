@@ -7,8 +7,8 @@ from scipy.stats import kendalltau
 
 import trueness as tn
 from tests.papers.conftest import rows_of
+from trueness.data.dataset import drawn
 from trueness.errors import UserError
-from trueness.kinds.text.data.dataset import drawn
 from trueness.studies import KINDS
 
 METHODS = ["attention", "attention-rollout", "lime", "integrated-gradients", "deep-lift", "gradient-shap"]

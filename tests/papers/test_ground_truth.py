@@ -10,9 +10,9 @@ import pytest
 import trueness as tn
 from tests.command import trueness
 from tests.data.test_planting import dataset as texts
+from trueness.data.dataset import with_splits
 from trueness.errors import UserError
 from trueness.kinds.text.data.planting import plant
-from trueness.kinds.text.data.splitting import with_splits
 from trueness.kinds.text.models.families import train
 from trueness.models.recipes import RECIPES
 from trueness.papers.ground_truth.figures import _best, figures

@@ -4,8 +4,8 @@ from scipy.stats import kendalltau
 
 import trueness as tn
 from tests.models.test_training import DATA, QUICK, SMALL
+from trueness.data.dataset import drawn_examples
 from trueness.errors import UserError
-from trueness.kinds.text.data.dataset import drawn_examples
 
 
 def test_the_methods_of_a_model_are_compared_in_one_call():

@@ -15,7 +15,6 @@ from trueness.kinds.image.data.batches import ImageSplit
 from trueness.kinds.image.data.datasets import photo_crops
 from trueness.kinds.image.data.images import ImageDataset, Images
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
-from trueness.kinds.image.models.training import ImageRecipe
 from trueness.protocols.randomisation import randomisation
 from trueness.protocols.roar.hiding import Amount, hide
 from trueness.protocols.roar.step import everything
@@ -37,7 +36,7 @@ def squares():
 
 @pytest.fixture(scope="module")
 def model(squares):
-    return tn.train("small-cnn", squares, recipe=ImageRecipe(epochs=8, batch_size=32, learning_rate=0.01))
+    return tn.train("small-cnn", squares, recipe="image[epochs=8, batch_size=32, learning_rate=0.01]")
 
 
 def test_a_model_is_trained_saved_and_loaded(model, squares, tmp_path):
@@ -101,7 +100,7 @@ def test_what_is_hidden_next_is_what_is_important(model, squares):
 @pytest.mark.slow
 def test_recursive_roar_follows_images_and_its_guard_finds_the_leak(squares):
     small = ImageDataset("squares", squares.classes, {name: squares[name] for name in ("train", "test")})
-    recipe = ImageRecipe(epochs=3, batch_size=32, learning_rate=0.02)
+    recipe = "image[epochs=3, batch_size=32, learning_rate=0.02]"
     found = tn.recursive_roar_images(small, explainers=["edges"], seeds=3, steps=[0.1], recipe=recipe)
     assert set(found.records["method"]) >= {"edges", "random", "nothing hidden", "all hidden"}
     # Edges of the square are hidden in its class alone: the mask tells the label.
@@ -192,9 +191,9 @@ def test_a_mistake_in_a_network_of_ones_own_is_told_with_its_line(name, said, tm
 
 
 def test_maps_of_a_whole_dataset_are_of_what_is_looked_at(squares):
-    model = tn.train("small-cnn", squares, recipe=ImageRecipe(epochs=1))
+    model = tn.train("small-cnn", squares, recipe="image[epochs=1]")
     maps = tn.explain_images(model, squares, "gradient")
-    assert np.array_equal(maps, tn.explain_images(model, squares.to_look_at(), "gradient"))
+    assert np.array_equal(maps, tn.explain_images(model, squares.default_split(), "gradient"))
     turned = ImageDataset(
         "turned", squares.classes[::-1], {"test": Images(squares["test"].pixels, 1 - squares["test"].labels)}
     )

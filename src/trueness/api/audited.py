@@ -65,7 +65,7 @@ _KEPT = "The results of the other explainers are kept: correct this one, or leav
 def check_done(summary: Summary) -> None:
     """Refuse a run of which a task failed; what a person can mend is told once, without the tasks it befell."""
     if summary.failures and all(failure.mendable for failure in summary.failures):
-        told = {failure.error: f"{failure.told}." for failure in summary.failures}
+        told = {failure.error: f"{' '.join(failure.error.split()).removesuffix('.')}." for failure in summary.failures}
         failed = {failure.task.parameters.get("explainer") for failure in summary.failures}
         asked = {name for task in summary.blocked for name in task.parameters.get("explainers", ())}
         kept = [_KEPT] if None not in failed and asked - failed else []

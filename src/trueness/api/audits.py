@@ -230,7 +230,7 @@ def _read(request: _Request, store: Store, pool: Executor) -> Task:
         check_done(engine.run([read], store, Here() if source.startswith(MEMORY) else pool))
     finally:
         given.pop(source.removeprefix(MEMORY), None)
-    about, words = store.get(read.key).read("about"), request.kind.words
+    about, words = store.get(read.key).read("told"), request.kind.words
     if about["rows"] < FEWEST:
         few = f"{about['data']} has {about['rows']} {words.examples}: an audit needs {FEWEST} at least"
         raise UserError(f"{few}{because(about['notes'])}.")
@@ -238,9 +238,7 @@ def _read(request: _Request, store: Store, pool: Executor) -> Task:
         raise UserError(f"{request.model} has one class: there is nothing to explain between classes.")
     if about["one label"]:
         same = f"All {words.examples} of {about['data']} have the same label"
-        raise UserError(
-            f'{same}: give {words.examples} of two classes, or leave the labels out (label_column="").'
-        )
+        raise UserError(f'{same}: give {words.examples} of two classes, or leave the labels out (label_column="").')
     return read
 
 
@@ -274,7 +272,7 @@ def _sized(
     how = {"kind": read.parameters["kind"], "model": model, "family": family, "examples": _PROBED}
     measured = probe({"read": read}, explainers=[*request.explainers, *map(kind.explainers.reference, foils)], **how)
     check_done(engine.run([measured], store, pool))
-    costs, about = store.get(measured.key).read("costs"), store.get(read.key).read("about")
+    costs, about = store.get(measured.key).read("costs"), store.get(read.key).read("told")
     refused = {name: why for name, why in costs["refused"].items() if name in request.explainers}
     able = [name for name in request.explainers if name not in refused]
     if not able:

@@ -13,7 +13,7 @@ from trueness.kinds.text.data.datasets import TEXT_DATASETS
 from trueness.kinds.text.data.planting import PLANTINGS
 from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.kinds.vector.explainers import VECTOR_EXPLAINERS
-from trueness.kinds.vector.linear import VECTOR_MODELS
+from trueness.kinds.vector.families import VECTOR_MODELS
 from trueness.kinds.vector.vectors import VECTOR_DATASETS
 from trueness.registry import Registry
 from trueness.studies import builtin_studies

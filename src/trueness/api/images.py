@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from trueness.api.arrays import STEPS, recursive_roar
 from trueness.api.devices import check_device
-from trueness.api.models import images_for, kind_of, labelled_as, of_images
+from trueness.api.forms import images_for, labelled_as, of_images
+from trueness.api.models import described
 from trueness.api.texts import named_explainer
 from trueness.errors import UserError
 from trueness.kinds.image.data.datasets import load_images
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from trueness.api.texts import AnyExplainer
     from trueness.explainers.contract import Target
     from trueness.kinds.image.models.model import ImageModel
-    from trueness.kinds.image.models.training import ImageRecipe
+    from trueness.models.recipes import Recipe
     from trueness.protocols.roar.removal import Order
     from trueness.report import Measurement
 
@@ -41,9 +42,9 @@ def explain_images(
     from trueness.protocols.agreement.explaining import explain_all
 
     if not of_images(model) or isinstance(model, str | Path):
-        raise UserError(f"tn.explain_images takes a model of images, tn.load_model(folder); not {kind_of(model)}.")
+        raise UserError(f"tn.explain_images takes a model of images, tn.load_model(folder); not {described(model)}.")
     dataset = None if isinstance(images, Images) else images_for(model, images)
-    pictures = images if dataset is None else dataset.to_look_at()
+    pictures = images if dataset is None else dataset.default_split()
     coded: Any = model.coded(pictures, 1)
     if target == "gold" and dataset is not None:
         coded = labelled_as(model, coded, dataset.classes)
@@ -61,7 +62,7 @@ def recursive_roar_images(
     seeds: int | Sequence[int] = 3,
     steps: Sequence[float] = STEPS,
     orders: Sequence[Order] = ("recursive",),
-    recipe: ImageRecipe | None = None,
+    recipe: str | Recipe | None = None,
     device: str = "cpu",
     leak: bool = True,
 ) -> Measurement:
@@ -74,13 +75,12 @@ def recursive_roar_images(
     from trueness.kinds.image.data.batches import ImageSplit
     from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
     from trueness.kinds.image.models.families import IMAGE_MODELS
-    from trueness.kinds.image.models.training import ImageRecipe as Recipe
     from trueness.kinds.image.models.training import predicted, train_images
 
     check_device(device)
     loaded = load_images(str(data)) if isinstance(data, str | Path) else data
     if not isinstance(loaded, ImageDataset):
-        raise UserError(f"Recursive ROAR of images needs a dataset of images, or its name; not {kind_of(data)}.")
+        raise UserError(f"Recursive ROAR of images needs a dataset of images, or its name; not {described(data)}.")
     if "random" in explainers:
         raise UserError("Random masks are always there as the baseline: leave out random.")
     methods = {name: IMAGE_EXPLAINERS[name] for name in explainers}
@@ -94,7 +94,7 @@ def recursive_roar_images(
         order = np.random.default_rng([seed, *b"roar"]).permutation(len(labels))
         dev, rest = np.split(order, [max(2, len(order) // 10)])
         splits = [coded(pixels[rows], labels[rows]) for rows in (rest, dev)]
-        train_images(network, splits[0], splits[1], recipe or Recipe(), seed)
+        train_images(network, splits[0], splits[1], recipe or "image", seed)
         return network
 
     def predict(network: Any, pixels: npt.NDArray[Any]) -> npt.NDArray[Any]:

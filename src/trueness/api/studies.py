@@ -136,10 +136,11 @@ def dry_run(data: str | Path, **settings: Any) -> StudyRun:
     they cannot be guessed; settings as of `run("dry-run")`: `models`, `plantings`, `explainers`, `seeds`, `store`,
     `workers`, `devices`.
     """
-    from trueness.api.models import are_images, kind_of
+    from trueness.api.forms import are_images
+    from trueness.api.models import described
 
     if not isinstance(data, str | Path):
-        raise UserError(f"A dry run needs a dataset's name, a file or a folder; not {kind_of(data)}.")
+        raise UserError(f"A dry run needs a dataset's name, a file or a folder; not {described(data)}.")
     of_images = are_images(data)
     if of_images and "columns" in settings:
         raise UserError(f"A dry run of images reads no columns: leave out {', '.join(sorted(settings['columns']))}.")

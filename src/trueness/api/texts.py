@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from trueness.api.devices import check_device
-from trueness.api.models import (
-    as_classifier,
+from trueness.api.forms import (
     as_text_classifier,
-    check_number,
     images_for,
-    kind_of,
     labelled_as,
     matched,
     of_images,
@@ -23,9 +20,12 @@ from trueness.api.models import (
     several,
     texts_for,
 )
+from trueness.api.models import as_model as as_classifier
+from trueness.api.models import check_number, described
+from trueness.data.dataset import drawn, drawn_examples
 from trueness.errors import UserError
 from trueness.kinds.image.data.images import ImageDataset
-from trueness.kinds.text.data.dataset import TextDataset, drawn, drawn_examples
+from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.texts import Texts, read_texts
 from trueness.report import Measurement
@@ -34,7 +34,7 @@ from trueness.report.heatmap import AdversarialAttention, Explanation
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from trueness.api.models import AnyModel
+    from trueness.api.forms import AnyModel
     from trueness.data.inputs import Split as AnySplit
     from trueness.explainers.contract import Explainer
     from trueness.kinds.text.models.classifier import Classifier
@@ -124,7 +124,7 @@ def agreement(
     from trueness.protocols.agreement.summary import agreement as compare
 
     refuse_numbers(data, "tn.agreement")
-    model = as_classifier(model)
+    model = cast("AnyModel", as_classifier(model))
     methods = dict(named_explainer(one, model) for one in several(explainers) or _usual(model)[:-1])
     if len(methods) < 2:
         raise UserError("Agreement needs two different explainers.")
@@ -165,7 +165,7 @@ def faithfulness(
     from trueness.protocols.scoring import Cell
 
     refuse_numbers(data, "tn.faithfulness")
-    model = as_classifier(model)
+    model = cast("AnyModel", as_classifier(model))
     coded, name = _looked_at(model, data, split, instances)
     coded = coded.labelled(predictions(model.network, coded))
     methods = dict(named_explainer(one, model) for one in several(explainers) or _usual(model)[2:])
@@ -192,13 +192,13 @@ def _looked_at(
     check_number("instances, how many are looked at,", instances, 1)
     if of_images(model):
         pictures = images_for(reader, data)
-        images = pictures.to_look_at(split)
+        images = pictures.default_split(split)
         coded = reader.coded(images.pick(drawn(images.labels.tolist(), instances)))
         return labelled_as(reader, coded, pictures.classes) if gold else coded, pictures.name
     if isinstance(data, ImageDataset):
         raise UserError("A model of texts needs texts, not a dataset of images.")
     if isinstance(data, TextDataset):
-        coded = reader.coded(drawn_examples(data.to_look_at(split), instances))
+        coded = reader.coded(drawn_examples(data.default_split(split), instances))
         return labelled_as(reader, coded, data.classes) if gold else coded, data.name
     labels: list[str | int | None] = []
     known: Sequence[str | int | None] = ()  # by all of which it is decided what they mean
@@ -260,7 +260,7 @@ def attefa(base: Classifier, other: Classifier, data: Any, split: str | None = N
     data = texts_for(data)
     if set(base.classes) != set(data.classes):
         raise UserError(f"The models know the classes {', '.join(base.classes)}, {data.name} has others.")
-    found = compare(base, other, data.to_look_at(split))
+    found = compare(base, other, data.default_split(split))
     return Measurement.of(found, "Do two models predict the same while attending elsewhere?")
 
 
@@ -283,12 +283,15 @@ def _examples(model: Classifier, texts: Any, others: Sequence[str] | None) -> tu
     """New texts are read as the model's training data were, which is told; examples are taken as they are."""
     listed = [texts] if isinstance(texts, str | TextExample) else texts
     if not hasattr(listed, "__iter__") or isinstance(listed, Mapping | bytes) or hasattr(listed, "columns"):
-        raise UserError(f"Texts are a list of strings, or of examples such as data['test'][:5]; not {kind_of(texts)}.")
+        raise UserError(
+            f"Texts are a list of strings, or of examples such as data['test'][:5]; not {described(texts)}."
+        )
     given = list(listed)
     new = bool(given) and isinstance(given[0], str)
     for number, one in enumerate(given, 1):
         if not isinstance(one, str if new else TextExample):
             raise UserError(
-                f"Text {number} of {len(given)} is {kind_of(one)}: give strings alone, or examples of a dataset alone."
+                f"Text {number} of {len(given)} is {described(one)}: give strings alone, or examples of a dataset "
+                "alone."
             )
     return (model.read(given, others) if new else given), new

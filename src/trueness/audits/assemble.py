@@ -56,7 +56,7 @@ def assemble(
     """One model's audit; `data` names them where they are no object."""
     about, explainers, foils = KINDS[kind], list(map(str, explainers)), list(map(str, foils))
     words, (read,), (asked,) = about.words, inputs["read"], inputs["asked"]
-    told, answered = read.read("about"), asked.read("about")
+    told, answered = read.read("told"), asked.read("about")
     by_name = {name: _of_explainer(inputs, number, explainers, kind) for number, name in enumerate(explainers)}
     refused, broken = _failures(by_name, inputs["planted found"], foils)
     able = [name for name in explainers if name not in refused and name not in broken]

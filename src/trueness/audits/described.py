@@ -33,7 +33,7 @@ class Described:
 def described(audit: Audit) -> dict[str, Described]:
     """By name of the trial, in the words of what the model reads; those of the kind's own stand before the last."""
     words = audit.words
-    a_unit, units, example, examples = words.a_unit, words.units, words.example, words.examples
+    units, example, examples = words.units, words.example, words.examples
     return {
         DEPENDS: Described(
             "Does the explanation change when the model is ruined?",
@@ -64,7 +64,7 @@ def described(audit: Audit) -> dict[str, Described]:
             "Does it say more than the foils?",
             "The audit compares every method with the other methods and with the foils. A method has to be clearly "
             "better than the foils in one way, whatever it does in the others; two methods that agree can both be "
-            f"wrong. A foil calls {a_unit} important without knowing what the model does with it.",
+            "wrong.",
             (_NEELY,),
         ),
     }

@@ -51,7 +51,8 @@ def judge(
             trials = []
             for row, line in enumerate(lines[name]):
                 checks = [
-                    _decided(check, corrected.get((name, row, number)), words) for number, check in enumerate(line.checks)
+                    _decided(check, corrected.get((name, row, number)), words)
+                    for number, check in enumerate(line.checks)
                 ]
                 trials.append(_trial(line, checks))
             ways = _Ways(len(raw), rows, most, words, most / asked[name] if asked[name] else 1.0)

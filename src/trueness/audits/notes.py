@@ -100,7 +100,9 @@ def softly_hidden(removed: Mapping[str, Removal], name: str, words: Words) -> tu
     if found is None:
         return ()
     ends = f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
-    return (f"{words.units.capitalize()} hidden at random, the more often the higher their score: {ends} of the best found.",)
+    return (
+        f"{words.units.capitalize()} hidden at random, the more often the higher their score: {ends} of the best found.",
+    )
 
 
 def between_bounds(stored: Sequence[Stored], name: str, words: Words) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ KINDS: dict[Answer | Decision, str] = {
 }
 """The class that gives an answer its colour; the word always stands beside it."""
 
+
 @dataclass(frozen=True)
 class Column:
     """A trial as a column of the picture: one axis for all explainers."""

@@ -15,17 +15,15 @@ from trueness.engine import Store
 from trueness.engine.encoding import digest, path_digest
 from trueness.errors import UserError
 from trueness.kinds import kind_of, open_model
-from trueness.registry import Registry
+from trueness.models.predictor import BLACK_BOXES
 
-FUNCTIONS: Registry[Any] = Registry("function")
-"""By their address; `reference` gives the name that a task may carry."""
 MEMORY = "memory:"
 """Before the digest of data that were given as an object."""
 
 
 def subject(model: str | Path) -> Path | str:
     """The model as a parameter of tasks: its folder, or the address of the function that is the model."""
-    return FUNCTIONS.reference(str(model)) if plugins.is_function(model) else Path(model)
+    return BLACK_BOXES.reference(str(model)) if plugins.is_function(model) else Path(model)
 
 
 def family_of(model: Path | str, family: str | None, data: Any = None) -> str | None:
@@ -64,7 +62,7 @@ def kept_model(model: Any, store: Path) -> str | Path:
 
 def _address_of(predictor: Any, model: Any) -> str:
     """Where workers find a function, or an object in a file; UserError where they cannot."""
-    if plugins.is_address(predictor.name) and predictor.name in FUNCTIONS and FUNCTIONS[predictor.name] is not None:
+    if predictor.name in list(BLACK_BOXES) and BLACK_BOXES[predictor.name].function == predictor.function:
         name = predictor.name  # by which it was loaded
     elif inspect.ismethod(model) or not (hasattr(model, "__qualname__") or dataclasses.is_dataclass(model)):
         raise UserError(
@@ -73,11 +71,11 @@ def _address_of(predictor: Any, model: Any) -> str:
             "it mine.py:model."
         )
     else:
-        name = FUNCTIONS.name_of(model)
+        name = BLACK_BOXES.name_of(model)
     there = open_model(name)
     if predictor.classes is not None and tuple(predictor.classes) != there.classes:
         raise UserError(f"Set the attribute classes of {name} in its file: worker processes import it from there.")
-    return FUNCTIONS.reference(name)
+    return BLACK_BOXES.reference(name)
 
 
 def kept_data(data: Any, model: Path | str, family: str | None, columns: Mapping[str, str]) -> str:
@@ -87,7 +85,9 @@ def kept_data(data: Any, model: Path | str, family: str | None, columns: Mapping
     kind, how = kind_of(model, data), dict(columns)
     split = how.pop("split", None)
     found = kind.data.look(data, kind.models.open(model, "cpu", family), split=split, columns=how)
-    name = digest({payload: _plain(value) for payload, value in kind.data.pack(found).items()})
+    bare: Any = found
+    packed = kind.data.pack(dataclasses.replace(bare, name="", notes=()))  # the same, whatever they come in
+    name = digest({payload: _plain(value) for payload, value in packed.items()})
     given[name] = data
     return f"{MEMORY}{name}"
 

@@ -61,7 +61,7 @@ def read(
         "warnings": [note.rstrip(".") for note in getattr(classifier, "notes", ())],
     }
     made: Any = data
-    return {**KINDS[kind].data.pack(dataclasses.replace(made, splits=splits)), "about": about}
+    return {**KINDS[kind].data.pack(dataclasses.replace(made, splits=splits)), "told": about}
 
 
 @task("audit/asked", version=1)
@@ -108,7 +108,14 @@ def explained(
     return attempted(
         explainer,
         lambda: _explained(
-            inputs, opened(kind, model, family), kind, explainer, examples, repeat_examples, edit_examples, alone_examples
+            inputs,
+            opened(kind, model, family),
+            kind,
+            explainer,
+            examples,
+            repeat_examples,
+            edit_examples,
+            alone_examples,
         ),
     )
 

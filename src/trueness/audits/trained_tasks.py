@@ -51,7 +51,7 @@ def planted_model(
     relatives, data = KINDS[kind].relatives, unpacked(kind, inputs["dataset"])
     assert relatives is not None
     how: dict[str, Any] = {"purpose": "planted", "epochs": epochs, "device": current_device()}
-    return KINDS[kind].models.pack(relatives.train(like, data, seed, **how))
+    return KINDS[kind].models.pack({"0": relatives.train(like, data, seed, **how)})
 
 
 @task("audit/planted-found", version=1)
@@ -65,7 +65,7 @@ def planted_found(
     from trueness.protocols.agreement.explaining import explain_all
     from trueness.protocols.ground_truth.trial import measured, predictions, usage
 
-    model = KINDS[kind].models.unpack(inputs["model"], current_device())
+    model = KINDS[kind].models.unpack(inputs["model"], "0", current_device())
     test, about = unpacked(kind, inputs["dataset"])["test"], inputs["dataset"].read("planted")
     predicted = predictions(model.network, model.coded(test))
     facts = {**usage(int((predicted == test.labels).sum()), len(test), about["bound"]), "broken": {}}
@@ -132,7 +132,7 @@ def relative(
     trained = relatives.train(like, data, SEEDS[purpose], **how)
     if purpose != "stranger" and not _learned(trained, data["dev"]):
         trained = relatives.train(like, data, SEEDS[purpose], longer=True, **how) or trained
-    return KINDS[kind].models.pack(trained)
+    return KINDS[kind].models.pack({"0": trained})
 
 
 def _learned(trained: Model, examples: Any) -> bool:
@@ -153,7 +153,7 @@ def companion_removed(
     from trueness.protocols.faithfulness import removal
     from trueness.protocols.randomisation import explained as explain
 
-    classifier = KINDS[kind].models.unpack(inputs["companion"], current_device())
+    classifier = KINDS[kind].models.unpack(inputs["companion"], "0", current_device())
     some = audited_examples(inputs, kind, examples)
     predicted = probabilities(classifier, some).argmax(axis=1)
     split = classifier.coded(some.labelled(predicted))
@@ -170,9 +170,7 @@ def companion_removed(
 
 
 @task("audit/compared", version=4)
-def compared(
-    inputs: Mapping[str, Stored], *, kind: str, explainer: str, examples: int
-) -> dict[str, Any]:
+def compared(inputs: Mapping[str, Stored], *, kind: str, explainer: str, examples: int) -> dict[str, Any]:
     """How alike one method's explanations of the audited model and of a relative are, of the audited model's class."""
     import numpy as np
 
@@ -185,7 +183,10 @@ def compared(
     kept, ceiling = inputs["explained"].read("scores"), inputs["explained"].read("repeats")["ceiling"]
     number = min(examples, len(kept["scores"]), len(ceiling))
     some = audited_examples(inputs, kind, number)
-    other, method = KINDS[kind].models.unpack(inputs["relative"], current_device()), KINDS[kind].explainers[explainer]
+    other, method = (
+        KINDS[kind].models.unpack(inputs["relative"], "0", current_device()),
+        KINDS[kind].explainers[explainer],
+    )
     said, before = probabilities(other, some), inputs["asked"].read("said")["probability"][:number]
 
     def work() -> dict[str, Any]:

@@ -67,7 +67,9 @@ def depends(facts: Measurements) -> Line:
     if facts.stranger is not None:
         about = f"{fall} was trained on labels dealt out at random"
         found = mean_against(facts.stranger, CHANGE)
-        checks.append(Measured("random labels", about, found, 0.0, size=f"relative_examples{again}", asked=len(facts.stranger)))
+        checks.append(
+            Measured("random labels", about, found, 0.0, size=f"relative_examples{again}", asked=len(facts.stranger))
+        )
     return Line(DEPENDS, checks, notes=facts.notes.get(DEPENDS, ()))
 
 
@@ -155,7 +157,9 @@ def repeats(facts: Measurements) -> Line:
     if facts.random:
         about = f"{again} when the method draws anew"
         found = mean_against(facts.ceiling, ALIKE)
-        checks.append(Measured("another draw", about, found, 0.0, 1.0, size="repeat_examples", asked=len(facts.ceiling)))
+        checks.append(
+            Measured("another draw", about, found, 0.0, 1.0, size="repeat_examples", asked=len(facts.ceiling))
+        )
     checks += [
         Measured(
             "after a harmless edit",

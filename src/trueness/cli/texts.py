@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import trueness as tn
-from trueness.api.models import are_images, of_images
+from trueness.api.forms import are_images, of_images
 from trueness.boundary import exists
 from trueness.cli import options
 from trueness.cli.options import columns_of, put, settings_of
@@ -126,8 +126,8 @@ def _trained_images(model: str, images: ImageDataset, out: Path, seed: int, devi
 def _loaded(out: Path, data: str, root: Path | None, columns: Mapping[str, str]) -> TextDataset:
     """The dataset with all splits."""
     from trueness.data.columns import columns_of as names_of
+    from trueness.data.dataset import with_splits
     from trueness.kinds.text.data.datasets import load_text
-    from trueness.kinds.text.data.splitting import with_splits
 
     _check_place(out)
     return with_splits(load_text(data, root=root, columns=names_of(columns)))

@@ -88,6 +88,13 @@ def known_names(names: Iterable[str]) -> int:
     return sum(_plain(name) in known for name in names)
 
 
+def label_among(where: str, names: Sequence[str], asked: str | None = None) -> str | None:
+    """The column of labels: the one asked for, or the one whose name is known; UserError where several are."""
+    if asked and asked not in names:
+        raise UserError(f"{where}: there is no column {asked}; {nearest(asked, list(names))}")
+    return asked or _named(where, "label", names, _LABELS, [])
+
+
 def choose_columns(
     where: str, names: Sequence[str], sample: Sequence[Mapping[str, Any]], asked: Columns, *, labelled: bool = False
 ) -> Columns:

@@ -17,6 +17,11 @@ _SHOWN = 8
 OR_NONE = ', or leave the labels out (label_column="")'
 """The way out of labels without a class, where labels are not needed."""
 
+NAME_THEM = (
+    "; or name the classes so where they come from: id2label in a transformer's config.json, a function's classes"
+)
+"""The way out of labels that no renaming reaches."""
+
 
 @dataclass(frozen=True)
 class Matching:

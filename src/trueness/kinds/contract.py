@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
+    from trueness.data.dataset import Dataset
     from trueness.data.inputs import Split
     from trueness.engine import Stored
     from trueness.explainers.contract import Explainer
@@ -33,66 +31,14 @@ class Words:
     edit: str = "something changes that means nothing"
     """What the harmless edit does, as a clause: "a full stop is added or taken away"."""
 
-    @property
-    def an_example(self) -> str:
-        """With its article."""
-        return f"{'an' if self.example[:1] in 'aeiou' else 'a'} {self.example}"
-
-    @property
-    def a_unit(self) -> str:
-        """With its article."""
-        return f"{'an' if self.unit[:1] in 'aeiou' else 'a'} {self.unit}"
-
-
-class Examples(Protocol):
-    """Inputs as people give them, each with the number of its class."""
-
-    @property
-    def labels(self) -> npt.NDArray[np.int64]:
-        """(examples,) classes."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def pick(self, rows: npt.ArrayLike) -> Examples:
-        """Some of them, in the order given."""
-        ...
-
-    def labelled(self, labels: npt.ArrayLike) -> Examples:
-        """The same inputs under other classes."""
-        ...
-
-
-class Dataset(Protocol):
-    """Named splits of examples."""
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        ...
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Their names, in the order of their numbers."""
-        ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was guessed, converted or left out while reading."""
-        ...
-
-    @property
-    def splits(self) -> Mapping[str, Examples]:
-        """By name: train, dev, test, or one alone."""
-        ...
-
-    def default_split(self, split: str | None = None) -> Examples:
-        """The split of that name; without a name test, or the only one there is."""
-        ...
-
 
 class Model(Protocol):
     """A trained classifier with all it needs to read examples."""
+
+    @property
+    def kind(self) -> str:
+        """The name of its kind."""
+        ...
 
     @property
     def network(self) -> Network:
@@ -116,10 +62,13 @@ class Model(Protocol):
 class Models(Protocol):
     """How models of a kind are found, opened and trained."""
 
-    families: Registry[Any]
+    @property
+    def families(self) -> Registry[Any]:
+        """What can be trained, by name; `pretrained` says of one that it is fine-tuned from a folder."""
+        ...
 
     def recognises(self, model: Any) -> bool:
-        """Whether a folder, an address of code, or an object is a model of this kind; nothing of it is run."""
+        """Whether a folder, an address of code, or an object can be opened as a model; nothing of it is run."""
         ...
 
     def open(self, model: Any, device: str = "cpu", family: Any = None) -> Model:
@@ -127,28 +76,66 @@ class Models(Protocol):
         ...
 
     def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Model]:
-        """One model a seed."""
+        """One model a seed: `data` has the splits train and dev; asked for are recipe, device, states and more."""
+        ...
+
+    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
+        """Payloads of a task that hold models of one family, by their seeds or other names."""
+        ...
+
+    def unpack(self, stored: Stored, name: str, device: str) -> Model:
+        """One of them again."""
         ...
 
 
 class Data(Protocol):
     """How data of a kind are read, and kept between tasks."""
 
-    datasets: Registry[Any]
+    @property
+    def datasets(self) -> Registry[Any]:
+        """Those that have a name."""
+        ...
 
     def recognises(self, data: Any) -> bool:
         """Whether a name, file, folder or object holds examples of this kind."""
         ...
 
-    def read(self, data: Any, *, model: Any = None, columns: Mapping[str, str] | None = None, **options: Any) -> Any:
-        """A dataset of whatever people have; `model` tells what size or words it reads."""
+    def sources(self, data: str) -> Sequence[Path]:
+        """The files and folders that data of this name or path are read from: what they hold is part of a key."""
+        ...
+
+    def read(
+        self,
+        data: Any,
+        *,
+        model: Any = None,
+        columns: Mapping[str, str] | None = None,
+        root: str | Path | None = None,
+        **options: Any,
+    ) -> Dataset[Any]:
+        """A labelled dataset, with the splits that there are; `model` tells for example what size images need."""
+        ...
+
+    def look(
+        self,
+        data: Any,
+        model: Model,
+        *,
+        split: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        gold: bool = True,
+    ) -> Dataset[Any]:
+        """Examples as a model reads them, with labels or without: the split asked for is the first, others may follow.
+
+        Labels are numbers of the model's classes, -1 where there is none; unless `gold` labels are left out.
+        """
         ...
 
     def pack(self, data: Any) -> dict[str, Any]:
         """Payloads of a task that hold a dataset."""
         ...
 
-    def unpack(self, stored: Stored) -> Any:
+    def unpack(self, stored: Stored) -> Dataset[Any]:
         """The dataset again."""
         ...
 

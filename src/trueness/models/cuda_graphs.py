@@ -3,21 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from trueness.kinds.text.data.batches import Batch, EncodedSplit
-from trueness.models.network import Prediction, TextNetwork
 from trueness.models.recipes import Recipe
 
 BatchShape = tuple[int, ...]
 """Models, if they are several; rows, tokens of the text, tokens of the other text."""
 
-Objective = Callable[[Prediction, Batch, Tensor], Tensor]
+Objective = Callable[[Any, Any, Tensor], Tensor]
 """One loss per example (batch,), from what the model predicts, the batch, and the numbers of its examples."""
+
+
+class TrainingSplit(Protocol):
+    """Examples on a device that batches are taken from in random order."""
+
+    device: torch.device
+    labels: Tensor
+
+    def __len__(self) -> int: ...
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many units each example has."""
+        ...
+
+    @property
+    def longest(self) -> tuple[int, int]:
+        """The widths that hold every example."""
+        ...
+
+    def shuffled(self, size: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
+        """Numbers of examples in random order, so many at a time."""
+        ...
+
+    def widths(self, rows: npt.NDArray[np.intp]) -> tuple[int, int]:
+        """How wide a batch of those examples is; known without the device."""
+        ...
+
+    def gather(self, index: Tensor, widths: tuple[int, int]) -> Any:
+        """The examples whose numbers are on the device, as a batch of widths that are large enough."""
+        ...
 
 
 LARGEST = 1 << 15
@@ -31,7 +61,7 @@ _SPARE = 0.05
 class Together:
     """An objective that several models can be measured by at once: tensors may have them as their first dimension."""
 
-    def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:
+    def __call__(self, prediction: Any, batch: Any, index: Tensor) -> Tensor:
         """One loss per example."""
         raise NotImplementedError
 
@@ -47,13 +77,13 @@ class Together:
 class CrossEntropy(Together):
     """The usual objective; with `weigh_positive` class 1 of two counts N / N1 - 1 times."""
 
-    def __init__(self, train: EncodedSplit, *, weigh_positive: bool = False) -> None:
+    def __init__(self, train: TrainingSplit, *, weigh_positive: bool = False) -> None:
         self.weights: Tensor | None = None
         if weigh_positive:
             positive = int((train.labels == 1).sum())
             self.weights = torch.tensor([1.0, len(train) / max(positive, 1) - 1], device=train.device)
 
-    def __call__(self, prediction: Prediction, batch: Batch, index: Tensor) -> Tensor:  # noqa: ARG002  # the contract
+    def __call__(self, prediction: Any, batch: Any, index: Tensor) -> Tensor:  # noqa: ARG002  # the contract
         """Cross-entropy of each example."""
         return cross_entropy(prediction.logits, batch.labels, self.weights)
 
@@ -166,15 +196,15 @@ class Stepper(GraphStepper):
 
     def __init__(
         self,
-        network: TextNetwork,
+        network: Any,
         recipe: Recipe,
-        train: EncodedSplit,
+        train: TrainingSplit,
         optimiser: torch.optim.Optimizer,
         objective: Objective,
         *,
         largest: int = LARGEST,
     ) -> None:
-        largest = largest if network.recorded else 0
+        largest = largest if getattr(network, "recorded", False) else 0
         super().__init__(train.device, step_bytes(network, train), train.longest, largest=largest)
         self.network, self.recipe, self.train, self.optimiser = network, recipe, train, optimiser
         self.objective = objective
@@ -209,9 +239,9 @@ class Stepper(GraphStepper):
         self.optimiser.step()
 
 
-def step_bytes(network: TextNetwork, train: EncodedSplit) -> int:
+def step_bytes(network: Any, train: TrainingSplit) -> int:
     """About how many bytes a training step holds for each token of its batch."""
-    return 6 * network.numbers_per_token(int(train.sizes.max(initial=1)), gradients=True)
+    return 6 * int(network.numbers_per_token(int(train.sizes.max(initial=1)), gradients=True))
 
 
 def rounded_up(width: int) -> int:

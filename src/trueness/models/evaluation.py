@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from trueness.kinds.text.data.batches import EncodedSplit
-from trueness.models.network import TextNetwork, check_outputs, inspecting
+from trueness.data.places import AnySplit
+from trueness.models.network import Network, check_outputs, inspecting
 from trueness.stats import Undefined
 from trueness.stats.classification import accuracy, macro_f1, roc_auc
 
@@ -18,15 +19,15 @@ from trueness.stats.classification import accuracy, macro_f1, roc_auc
 class Evaluation:
     """Measures a network on a split; a stack measures all of its models at once."""
 
-    split: EncodedSplit
+    split: Any
     classes: int
 
-    def __call__(self, network: TextNetwork) -> dict[str, float]:
+    def __call__(self, network: Network) -> dict[str, float]:
         """See `evaluate`."""
         return evaluate(network, self.split, self.classes)
 
 
-def predict(network: TextNetwork, split: EncodedSplit) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+def predict(network: Network, split: AnySplit) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Logits (examples, classes), all of them finite, and gold labels, in the order of the split."""
     logits = torch.zeros(len(split), network.classes, device=split.device)
     with inspecting(network):
@@ -35,13 +36,13 @@ def predict(network: TextNetwork, split: EncodedSplit) -> tuple[npt.NDArray[np.f
     return check_outputs(network, logits).double().cpu().numpy(), split.labels.cpu().numpy()
 
 
-def tokens_at_once(network: TextNetwork, split: EncodedSplit) -> int:
-    """Positions of a batch that is only looked at: about 4 GiB, and no more than keep any device busy."""
+def tokens_at_once(network: Any, split: AnySplit) -> int:
+    """Units of a batch that is only looked at: about 4 GiB, and no more than keep any device busy."""
     numbers = network.numbers_per_token(int(split.sizes.max(initial=1)))
-    return min(1 << 17, (1 << 30) // numbers)
+    return int(min(getattr(network, "units_at_once", 1 << 17), (1 << 30) // numbers))
 
 
-def evaluate(network: TextNetwork, split: EncodedSplit, classes: int) -> dict[str, float]:
+def evaluate(network: Network, split: AnySplit, classes: int) -> dict[str, float]:
     """Mean cross-entropy, accuracy, macro-F1, and for two classes AUC and F1 of class 1; none where undefined."""
     return measures(*predict(network, split), classes)
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -18,13 +18,12 @@ from trueness.engine import disk, write_atomically
 from trueness.engine.encoding import bytes_digest, digest
 from trueness.engine.payload import under
 from trueness.errors import UserError
-from trueness.kinds.text.data.batches import EncodedSplit
-from trueness.models.cuda_graphs import Objective, Stepper
-from trueness.models.network import TextNetwork
+from trueness.models import network as networks
+from trueness.models.cuda_graphs import Objective, Stepper, TrainingSplit
 from trueness.models.recipes import Recipe
 from trueness.progress import told
 
-Network = TypeVar("Network", bound=TextNetwork)
+Network = TypeVar("Network", bound=networks.Network)
 _RECORD = "progress.json"
 
 
@@ -38,6 +37,24 @@ class Progress:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
+class Steps(Protocol):
+    """Takes the steps of a training."""
+
+    @property
+    def optimiser(self) -> torch.optim.Optimizer:
+        """What updates the weights."""
+        ...
+
+    @property
+    def total(self) -> Tensor:
+        """The summed loss of the last pass."""
+        ...
+
+    def epoch(self, rng: np.random.Generator) -> Iterator[None]:
+        """One pass over the data, step by step."""
+        ...
+
+
 class Loop(Generic[Network]):
     """One training: steps, a look at the selection split after every epoch, and the best weights so far."""
 
@@ -45,15 +62,16 @@ class Loop(Generic[Network]):
         self,
         network: Network,
         recipe: Recipe,
-        train: EncodedSplit,
+        train: TrainingSplit,
         objective: Objective,
         measure: Callable[[Network], dict[str, float]],
         seed: int,
         checkpoint: Checkpoint | None = None,
-        stepper: Stepper | None = None,
+        stepper: Steps | None = None,
     ) -> None:
         """Steps are taken by Adam unless a stepper is given."""
-        self.network, self.recipe, self.train, self.seed = network, recipe, train, seed
+        self.network, self.recipe, self.seed = network, recipe, seed
+        self.train: Any = train  # each kind's has more
         self.objective, self.measure, self.checkpoint = objective, measure, checkpoint
         self.progress = Progress()
         self._frozen = [
@@ -67,6 +85,7 @@ class Loop(Generic[Network]):
         if stepper is None:
             optimiser = optimiser_of(network.named_parameters(), recipe)
             stepper = Stepper(network, recipe, train, optimiser, objective)
+        self._stepper: Steps
         self._stepper, self.optimiser, self.total = stepper, stepper.optimiser, stepper.total
         """The summed loss of the last pass."""
         if checkpoint is not None:
@@ -104,8 +123,8 @@ class Loop(Generic[Network]):
         row = {"train_loss": total / len(self.train), **(self.measure(self.network) if measured is None else measured)}
         if self.recipe.select not in row:
             raise UserError(
-                f"The recipe selects by {self.recipe.select}, which needs development texts of both classes; others, "
-                "such as default, select by accuracy."
+                f"The recipe selects by {self.recipe.select}, which needs development examples of both classes; "
+                "others, such as default, select by accuracy."
             )
         value = -row["loss"] if self.recipe.select == "loss" else row[self.recipe.select]
         better = done.best is None or value > done.best or self._reaches(row)

@@ -1,18 +1,29 @@
-"""Saved classifiers of texts: of which family one is, and how it is loaded; nothing in its folder is executed."""
+"""Saved models of every kind: config.json and weights.safetensors; nothing in their folders is executed.
+
+config.json has `format`, `kind`, `family`, and what that family needs to build the network again.
+"""
 
 from __future__ import annotations
 
+import json
 import shlex
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import exists, is_file, read_json, short
+from trueness.boundary import exists, is_file, quoted, read_json, reading, short
+from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
-from trueness.kinds.text.models.families import TEXT_MODELS, Family, as_family
 from trueness.plugins import is_address
 
 if TYPE_CHECKING:
-    from trueness.kinds.text.models.classifier import Classifier
+    from torch import Tensor, nn
+
+    from trueness.models.families import Family
+    from trueness.registry import Registry
+
+FORMAT = 1
+CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 
 
 def foreign(config: Path, family: Any) -> UserError:
@@ -26,33 +37,108 @@ def foreign(config: Path, family: Any) -> UserError:
     )
 
 
-def recognise(folder: str | Path, family: Any = None) -> tuple[Family, dict[str, Any]]:
-    """The family of a saved classifier, registered or given, and its config.json; no code is looked for by its name."""
-    path = Path(folder) / "config.json"
-    if not exists(Path(folder)):
+def read_config(folder: Path) -> dict[str, Any]:
+    """What config.json says; UserError where there is no model."""
+    path = folder / CONFIG
+    if not exists(folder):
         raise UserError(f"There is no model {folder}.")
     if not is_file(path):
-        way = (
-            f"; a function in it is named {folder}:NAME"
-            if Path(folder).suffix == ".py" and Path(folder).is_file()
-            else ""
-        )
-        raise UserError(f"{folder} is not a model: it has no config.json{way}.")
+        way = f"; a function in it is named {folder}:NAME" if folder.suffix == ".py" and folder.is_file() else ""
+        raise UserError(f"{folder} is not a model: it has no {CONFIG}{way}.")
     config = read_json(path)
     if not isinstance(config, dict):
         raise UserError(f"{path} does not describe a model.")
-    known = [TEXT_MODELS[name] for name in TEXT_MODELS]
+    return config
+
+
+def recognise(
+    folder: str | Path, families: Registry[Any], as_family: Callable[[Any, str], Family], family: Any = None
+) -> tuple[Family, dict[str, Any]]:
+    """The family of a saved model, registered or given, and its config.json; no code is looked for by its name."""
+    config = read_config(Path(folder))
+    known = [families[name] for name in families]
+    if family is not None and not isinstance(family, str):
+        return as_family(family, str(config.get("family"))), config
     if family is not None:
-        known = [TEXT_MODELS[family] if isinstance(family, str) else as_family(family, str(config.get("family")))]
+        known = [families[family]]
     for one in known:
         if one.recognises(config):
             return one, config
+    path = Path(folder) / CONFIG
     if "family" not in config:
         raise UserError(f"{path} describes no model of trueness, nor one that save_pretrained of transformers wrote.")
     raise foreign(path, config["family"])
 
 
-def load_model(folder: str | Path, device: str = "cpu", family: Any = None) -> Classifier:
-    """Any saved text classifier; nothing in its folder is executed. Somebody else's family is given: name or class."""
-    found, config = recognise(folder, family)
-    return found.load(Path(folder), config, device)
+def save_model(model: Any, folder: str | Path) -> Path:
+    """Write a model; the config last, so that a folder with one is complete."""
+    from safetensors.torch import save
+
+    path = Path(folder)
+    if not model.network.family:
+        raise UserError(f"A {type(model.network).__name__} is of no family that could load it again.")
+    config = {"format": FORMAT, "kind": model.kind, "family": model.network.family, **model.config()}
+    with disk(f"the model {path}", full="free some space", refused="choose another folder"):
+        path.mkdir(parents=True, exist_ok=True)
+        write_atomically(path / WEIGHTS, save(weights_of(model.network)))
+        write_atomically(path / CONFIG, json.dumps(config, ensure_ascii=False, indent=1).encode())
+    return path
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """The weights, on the CPU."""
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """The weights that `save_model` wrote."""
+    from safetensors.torch import load_file
+
+    with reading(folder / WEIGHTS, "is missing or unreadable"):
+        return load_file(folder / WEIGHTS)
+
+
+def check_format(source: str | Path, config: Mapping[str, Any], *older: str) -> None:
+    """Refuse the form of another version."""
+    if config.get("format") not in (FORMAT, *older):
+        raise UserError(f"{source} has model format {quoted(config.get('format'))}, this trueness reads {FORMAT}.")
+
+
+def check_names(source: str | Path, what: str, names: Sequence[Any], number: int) -> None:
+    """Refuse words or classes of another number than the network's, such as are no text, and repeated ones."""
+    if len(names) != number:
+        raise UserError(f"{source}: {len(names)} {what} for a network of {number}.")
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != number:
+        raise UserError(f"{source}: the {what} are not text, or the same one occurs twice.")
+
+
+def filled(
+    source: str | Path, build: Callable[[], Any], weights: Mapping[str, Tensor], device: Any, *, cautious: bool = True
+) -> Any:
+    """A network with these weights; refused are such as are not finite, or of other shapes than the network's.
+
+    If `cautious`, shapes are compared before memory is taken for the network: its size is what the folder says.
+    """
+    import torch
+
+    network = None if cautious else build()
+    if network is None:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            wanted = build().state_dict()
+    else:
+        wanted = network.state_dict()
+    for name in sorted(wanted.keys() | weights.keys()):
+        have, want = (tuple(some[name].shape) if name in some else "none" for some in (weights, wanted))
+        if have != want:
+            raise UserError(f"{source}: the weights do not fit config.json: {name} is {have} and should be {want}.")
+    check_finite(source, weights)
+    network = network or build()
+    network.load_state_dict(dict(weights))
+    return network.to(device).eval()
+
+
+def check_finite(source: str | Path, weights: Mapping[str, Tensor]) -> None:
+    """Refuse weights that are NaN, infinite or complex: all that follows would be made up."""
+    for name, tensor in weights.items():
+        if tensor.is_complex() or not tensor.isfinite().all():
+            raise UserError(f"{source}: the weights {name} hold NaN, infinity or complex numbers.")

@@ -17,7 +17,7 @@ from trueness.kinds.text.data.datasets import reference_to
 from trueness.kinds.text.data.word_vectors import PACKAGED
 from trueness.kinds.text.models.families import TEXT_MODELS, AttentiveFamily
 from trueness.kinds.vector.explainers import VECTOR_EXPLAINERS
-from trueness.kinds.vector.linear import VECTOR_MODELS
+from trueness.kinds.vector.families import VECTOR_MODELS
 from trueness.kinds.vector.vectors import VECTOR_DATASETS
 from trueness.models.recipes import RECIPES
 from trueness.registry import Registry, nearest

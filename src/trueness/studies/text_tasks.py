@@ -60,76 +60,24 @@ def dataset(
     """A prepared dataset, and word vectors for its vocabulary."""
     from trueness.data.columns import columns_of
     from trueness.kinds.text.data.datasets import load_text
+    from trueness.kinds.text.data.stored import pack
 
     root = None if source is None else source.parent
-    return dataset_payloads(load_text(name, root=root, columns=columns_of(columns or {})), vectors)
+    return pack(load_text(name, root=root, columns=columns_of(columns or {})), vectors)
 
 
 def dataset_payloads(data: TextDataset, vectors: str | Path | None) -> dict[str, Any]:
     """How a prepared dataset is kept in a store."""
-    from dataclasses import asdict
+    from trueness.kinds.text.data.stored import pack
 
-    import pandas as pd
-
-    from trueness.kinds.text.data.word_vectors import bare_words, load_vectors, note_on
-
-    def marks(values: tuple[bool, ...] | None) -> str | None:
-        return None if values is None else "".join("01"[mark] for mark in values)
-
-    rows = [
-        {
-            "split": split,
-            "tokens": " ".join(example.tokens),
-            "label": example.label,
-            "tokens_b": None if example.tokens_b is None else " ".join(example.tokens_b),
-            "evidence": marks(example.evidence),
-            **({} if example.decoys is None else {"decoys": marks(example.decoys)}),
-        }
-        for split, part in data.splits.items()
-        for example in part
-    ]
-    notes = list(data.notes)
-    coverage: dict[str, Any] = {}
-    payloads: dict[str, Any] = {"examples": pd.DataFrame(rows)}
-    if vectors is not None:
-        table, found = load_vectors(vectors, data.vocabulary)
-        notes.append(note_on(vectors, table, found, data))
-        payloads["vectors"] = {"table": table}
-        bare, share = bare_words(found, data)
-        coverage = {"coverage": {"vectors": Path(vectors).name, "without": share, "words": bare[:5]}}
-    payloads["dataset"] = {
-        "name": data.name,
-        "classes": list(data.classes),
-        "preparation": asdict(data.preparation),
-        "notes": notes,
-        "words": list(data.vocabulary.words),
-        **coverage,
-    }
-    return payloads
+    return pack(data, vectors)
 
 
 def read_dataset(stored: Stored) -> TextDataset:
     """The dataset that a `text/dataset` task left."""
-    from trueness.kinds.text.data.dataset import TextDataset
-    from trueness.kinds.text.data.examples import TextExample
-    from trueness.kinds.text.data.preparation import Preparation
-    from trueness.kinds.text.data.vocabulary import Vocabulary
+    from trueness.kinds.text.data.stored import unpack
 
-    about = stored.read("dataset")
-    how = about["preparation"]
-    how["classes"] = None if how["classes"] is None else tuple(how["classes"])
-    splits: dict[str, list[TextExample]] = {}
-    for row in stored.read("examples").itertuples():
-        other = None if row.tokens_b is None else tuple(row.tokens_b.split(" ")) if row.tokens_b else ()
-        evidence, decoys = (
-            None if marks is None else tuple(mark == "1" for mark in marks)
-            for marks in (row.evidence, getattr(row, "decoys", None))
-        )
-        example = TextExample(tuple(row.tokens.split(" ")), int(row.label), other, evidence, decoys)
-        splits.setdefault(row.split, []).append(example)
-    vocabulary = Vocabulary(tuple(about["words"]))
-    notes = tuple(about["notes"])
-    return TextDataset(about["name"], tuple(about["classes"]), splits, vocabulary, Preparation(**how), notes)
+    return unpack(stored)
 
 
 def read_vectors(stored: Stored) -> npt.NDArray[np.float32] | None:

@@ -7,9 +7,9 @@ import torch
 
 from tests.models.test_attentive import VOCABULARY
 from tests.protocols.ground_truth.reader import reader
+from trueness.data.dataset import drawn
 from trueness.explainers.contract import explainer
 from trueness.kinds.text.data.batches import EncodedSplit
-from trueness.kinds.text.data.dataset import drawn
 from trueness.kinds.text.data.examples import TextExample
 from trueness.protocols.agreement.explaining import Explained
 from trueness.protocols.ground_truth.summary import PLANTED

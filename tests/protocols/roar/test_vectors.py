@@ -35,7 +35,7 @@ def redundant(copies=2, width=4):
     features = np.zeros((6, width))
     features[:, :copies] = (2.0 * labels - 1)[:, None]
     part = Vectors(features, labels)
-    return VectorDataset("redundant", part, part, np.arange(width) < copies)
+    return VectorDataset("redundant", ("0", "1"), {"train": part, "test": part}, evidence=np.arange(width) < copies)
 
 
 def accuracies(order, dataset=None, ratios=RATIOS, learner=None):
@@ -55,9 +55,9 @@ def test_recursive_roar_sees_through_redundancy_and_plain_roar_does_not():
     order = [0, 2, 3, 1]
     moved = VectorDataset(
         "moved",
-        Vectors(swapped.train.features[:, order], swapped.train.labels),
-        Vectors(swapped.test.features[:, order], swapped.test.labels),
-        swapped.evidence[order],
+        swapped.classes,
+        {name: some.keep(np.array(order)) for name, some in swapped.splits.items()},
+        evidence=swapped.evidence[order],
     )
     assert accuracies("roar", moved) == [1.0, 1.0, 1.0, 1.0, 0.5]
     assert accuracies("recursive-roar", moved) == [1.0, 1.0, 0.5, 0.5, 0.5]
@@ -108,7 +108,7 @@ def test_recursive_roar_ranks_what_is_left_by_the_current_model():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((50, 6))
     part = Vectors(x, (x[:, 3] > 0).astype(np.int64))
-    dataset = VectorDataset("random", part, part, np.arange(6) == 3)
+    dataset = VectorDataset("random", ("0", "1"), {"train": part, "test": part}, evidence=np.arange(6) == 3)
 
     def train(examples):
         weights = examples.features.T @ (2.0 * examples.labels - 1)

@@ -6,18 +6,20 @@ import base64
 import io
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.boundary import read_json
-from trueness.kinds.contract import Content, Planted, Purpose, Words
+from trueness.kinds.contract import Content, Planted, Words
 from trueness.kinds.image.data.images import ImageDataset, Images
+from trueness.kinds.image.models.families import IMAGE_MODELS
+from trueness.kinds.image.models.opening import recognise
+from trueness.kinds.relatives import FamilyRelatives
 from trueness.stats.undefined import Bools, Floats
 
 if TYPE_CHECKING:
+    from trueness.kinds.image.data.batches import ImageSplit
     from trueness.kinds.image.models.model import ImageModel
 
 WORDS = Words("image", "images", "square", "squares", "every pixel becomes one level brighter")
@@ -31,7 +33,6 @@ _ARTEFACTS = ("brightness", "noise", "hue")
 """What is planted, in turn, at its highest visibility."""
 _SIDE = 96
 """Pixels of a side in a report."""
-_EPOCHS = 20
 
 
 def usual(model: Path | str, family: Any = None) -> list[str]:  # noqa: ARG001  # the same for all
@@ -85,62 +86,9 @@ class ArtefactPlanter:
         return found, np.zeros_like(found)
 
 
-class ImageRelatives:
-    """Networks of the audited one's family, for images of its size."""
-
-    passes = (15.0, 15.0)
-
-    def like(self, model: Path | str, family: Any = None) -> dict[str, Any] | None:
-        """The family by its name, and the size of its images."""
-        from trueness.kinds.image.models.families import IMAGE_MODELS
-
-        config: Any = read_json(Path(model) / "config.json")
-        name = str(config["family"]) if family is None else family
-        return {"family": IMAGE_MODELS.reference(name), "size": list(map(int, config["size"]))}
-
-    def train(
-        self,
-        like: Mapping[str, Any],
-        dataset: ImageDataset,
-        seed: int,
-        *,
-        purpose: Purpose,
-        epochs: int,
-        device: str,
-        longer: bool = False,
-    ) -> ImageModel | None:
-        """Until it is right on nearly all images that it was not trained on, or for so many passes."""
-        from trueness.kinds.image.models.families import IMAGE_MODELS
-        from trueness.kinds.image.models.model import ImageModel
-        from trueness.kinds.image.models.training import ImageRecipe, train_images
-
-        if longer:
-            return None
-        height, width = like["size"]
-        network = IMAGE_MODELS[like["family"]].build(len(dataset.classes), (height, width), seed).to(device)
-        if purpose == "stranger":
-            _forget(network)
-        model = ImageModel(network, dataset.classes)
-        train, dev = model.coded(dataset["train"]), model.coded(dataset["dev"])
-        if purpose == "companion":
-            train, dev = train.hidden_at_random(seed), dev.hidden_at_random(seed + 1)
-        found = train_images(network, train, dev, ImageRecipe(epochs=epochs or _EPOCHS, batch_size=64), seed)
-        return replace(model, history=found.history)
-
-
-    def retraining(self, like: Mapping[str, Any]) -> None:
-        """Not from an audit."""
-
-
-def _forget(network: Any) -> None:
-    """Put the weights into random order, for good: those of a pretrained network would know what it learned."""
-    import torch
-
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for weight in network.parameters():
-            order = torch.randperm(weight.numel(), generator=generator).to(weight.device)
-            weight.copy_(weight.flatten()[order].view_as(weight))
+def _squares_hidden(split: ImageSplit, seed: int) -> ImageSplit:
+    """As audits hide them: by squares, whatever the network is trained on."""
+    return split.by_squares().hidden_at_random(seed)
 
 
 class ImageView:
@@ -170,4 +118,8 @@ def _png(pixels: Any) -> str:
     return base64.b64encode(content.getvalue()).decode()
 
 
-PLANTER, RELATIVES, VIEW = ArtefactPlanter(), ImageRelatives(), ImageView()
+PLANTER, VIEW = ArtefactPlanter(), ImageView()
+# Of a thousand images a batch of 128 would leave few steps to learn from.
+RELATIVES = FamilyRelatives(
+    IMAGE_MODELS, recognise, "image", {"epochs": 30, "batch_size": 64}, (15.0, 15.0), _squares_hidden
+)

@@ -32,7 +32,7 @@ _LONGER = {"default": "dry-run", "default-pair": "dry-run-pair"}
 
 def usual(model: Path | str, family: Any = None) -> list[str]:
     """A good set: attention and gradients where the model has them, and methods that hide words."""
-    from trueness.models.saved import recognise
+    from trueness.kinds.text.models.opening import recognise
 
     hiding = ["leave-one-out", "lime[n_samples=200]"]
     if is_function(model):
@@ -130,12 +130,12 @@ class TextRelatives:
     def like(self, model: Path | str, family: Any = None) -> dict[str, Any] | None:
         """A folder's family and shape; a function has nothing to train."""
         from trueness.kinds.text.models.families import TEXT_MODELS
-        from trueness.models.saved import recognise
+        from trueness.kinds.text.models.opening import recognise
 
         if is_function(model):
             return None
         found, config = recognise(model, family)
-        if found.pretrained:
+        if found.from_folder:
             recipes, shape = {"planted": "planted", "relative": "fine-tune"}, {}
         else:
             network = config.get("network")
@@ -144,7 +144,7 @@ class TextRelatives:
             pair = "-pair" if network.get("head", "linear") != "linear" else ""
             recipes = {"planted": f"dry-run{pair}", "relative": f"default{pair}"}
             shape = {name: network[name] for name in _SETTABLE if name in network}
-        folder = Path(model) if found.pretrained else None
+        folder = Path(model) if found.from_folder else None
         name = TEXT_MODELS.reference(found.name)
         return {"family": name, "recipes": recipes, "shape": shape, "pretrained": folder}
 
@@ -180,7 +180,6 @@ class TextRelatives:
             (trained,) = TEXT_MODELS[like["family"]].train(dataset, [seed], pretrained=pretrained, **how)
         return trained
 
-
     def retraining(self, like: Mapping[str, Any]) -> dict[str, Any]:
         """By the usual recipe."""
         return {
@@ -192,7 +191,7 @@ class TextRelatives:
 
 
 def _forgotten(pretrained: Path, device: str, folder: Path) -> Path:
-    from trueness.models.saved import load_model
+    from trueness.kinds.text.models.opening import load_model
     from trueness.protocols.randomisation import layers_of, randomised
 
     classifier = load_model(pretrained, device)

@@ -1,10 +1,9 @@
-"""Linear classifiers of vectors with two classes: logistic regression, by scikit-learn."""
+"""Linear classifiers of vectors: logistic regression by scikit-learn, and any other that is linear in its features."""
 
 from __future__ import annotations
 
-import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.kinds.vector.vectors import Vectors
-from trueness.registry import Registry
+
+_CHECKED = 64
+"""Random rows on which a linear copy must say what the original says."""
 
 
 @dataclass(frozen=True)
@@ -31,33 +32,55 @@ class LinearModel:
         return float((self.predict(examples.features) == examples.labels).mean())
 
 
-VectorTrainer = Callable[[Vectors], LinearModel]
-"""Trains a classifier on examples."""
-VECTOR_MODELS: Registry[VectorTrainer] = Registry("model")
-
-
-def _fit(examples: Vectors, **options: Any) -> LinearModel:
+def fit(examples: Vectors, **options: Any) -> LinearModel:
+    """Logistic regression for two classes, with options of scikit-learn."""
     if examples.features.shape[1] == 0 or len(np.unique(examples.labels)) < 2:
         # Where there is nothing to tell them apart, the more frequent class is predicted.
         return LinearModel(np.zeros(examples.features.shape[1]), 1.0 if examples.labels.mean() > 0.5 else -1.0)
+    weights, biases = fit_all(examples, **options)
+    return LinearModel(weights[0], float(biases[0]))
+
+
+def fit_all(examples: Vectors, **options: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """(rows, features) coefficients and (rows,) intercepts: one row for two classes, otherwise one for each class."""
     from sklearn.linear_model import LogisticRegression
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # not converged on separable data: expected, see below
+        warnings.simplefilter("ignore")  # not converged on separable data: expected, see the families
         fitted = LogisticRegression(**options).fit(examples.features, examples.labels)
-    return LinearModel(fitted.coef_[0].astype(np.float64), float(fitted.intercept_[0]))
+    return fitted.coef_.astype(np.float64), fitted.intercept_.astype(np.float64)
 
 
-# Maximum likelihood, with a ridge too small to matter except where no maximum exists: on separable data it makes the
-# direction of the coefficients, which is what explanations rank, the one of largest margin instead of wherever a solver
-# stopped.
-VECTOR_MODELS.add(
-    "logistic-regression",
-    functools.partial(_fit, C=1e6, solver="newton-cholesky", max_iter=200, tol=1e-6),
-    "logistic regression of vectors, converged (scikit-learn, Newton)",
-)
-VECTOR_MODELS.add(
-    "logistic-regression@madsen2022",
-    functools.partial(_fit, C=np.inf),
-    "logistic regression of vectors, 100 steps of L-BFGS without penalty as in the authors' code",
-)
+def linear_form(
+    estimator: Any, features: int, names: Sequence[str] = ()
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
+    """(classes, features) weights and (classes,) biases of logits, if an estimator of scikit-learn has such a form.
+
+    Its steps before the last may scale and turn features. That the copy says the same is tried on random rows.
+    """
+    import pandas as pd
+
+    *before, last = [step for _, step in estimator.steps] if hasattr(estimator, "steps") else [estimator]
+    coefficients = np.atleast_2d(getattr(last, "coef_", np.empty((0, 0))))
+    if not coefficients.size:
+        return None
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(_CHECKED, features)) * np.abs(rng.normal(size=features) + 1)
+    points = np.concatenate([np.zeros((1, features)), np.eye(features), rows])
+    try:
+        shown = points if not names else pd.DataFrame(points, columns=list(names))
+        for step in before:
+            shown = shown if step == "passthrough" else np.asarray(step.transform(shown), dtype=np.float64)
+        scores = np.asarray(shown) @ coefficients.T + np.asarray(last.intercept_)
+        wanted = np.asarray(
+            estimator.predict_proba(rows if not names else pd.DataFrame(rows, columns=list(names))), dtype=np.float64
+        )
+    except (AttributeError, TypeError, ValueError):
+        return None
+    if scores.shape[1] == 1:  # of two classes: half for one, half against the other
+        scores = np.concatenate([-scores, scores], axis=1) / 2
+    biases, weights = scores[0], (scores[1 : features + 1] - scores[0]).T
+    logits = rows @ weights.T + biases
+    said = np.exp(logits - logits.max(axis=1, keepdims=True))
+    same = said.shape == wanted.shape and np.allclose(said / said.sum(axis=1, keepdims=True), wanted, atol=1e-6)
+    return (weights, biases) if same else None

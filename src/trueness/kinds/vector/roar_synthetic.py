@@ -38,7 +38,8 @@ def roar_synthetic(
         x: npt.NDArray[np.float64] = a * z / 10 + d * eta + epsilon / 10
         return Vectors(x, (z[:, 0] > 0).astype(np.int64))
 
-    return VectorDataset(name, draw(train), draw(test), np.arange(features) < informative)
+    splits = {"train": draw(train), "test": draw(test)}
+    return VectorDataset(name, ("0", "1"), splits, evidence=np.arange(features) < informative)
 
 
 VECTOR_DATASETS.add(

@@ -1,13 +1,15 @@
-"""Datasets of plain vectors."""
+"""Vectors: rows of numbers, each a feature, with a class; and datasets of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from trueness.data.dataset import Dataset
 from trueness.registry import Registry
 
 
@@ -25,20 +27,57 @@ class Vectors:
         """The same examples with only those features."""
         return Vectors(self.features[:, columns], self.labels)
 
+    def pick(self, rows: npt.ArrayLike) -> Vectors:
+        """Some of them, in the order given."""
+        chosen = np.asarray(rows)
+        return Vectors(self.features[chosen], self.labels[chosen])
+
+    def labelled(self, labels: npt.ArrayLike) -> Vectors:
+        """The same rows under other classes."""
+        return Vectors(self.features, np.asarray(labels, dtype=np.int64))
+
+    def keys(self) -> list[bytes]:
+        """The numbers of each row."""
+        return [row.tobytes() for row in self.features]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Vectors]) -> Vectors:
+        """All examples of several splits."""
+        return cls(np.concatenate([part.features for part in parts]), np.concatenate([part.labels for part in parts]))
+
 
 @dataclass(frozen=True)
-class VectorDataset:
-    """Splits of vectors; `evidence` marks the features that are known to matter."""
+class VectorDataset(Dataset[Vectors]):
+    """Named splits of vectors."""
 
+    kind = "vector"
     name: str
-    train: Vectors
-    test: Vectors
-    evidence: npt.NDArray[np.bool_]
+    classes: tuple[str, ...]
+    splits: Mapping[str, Vectors] = field(repr=False)
+    features: tuple[str, ...] = ()
+    """The names of the features; numbered without any."""
+    evidence: npt.NDArray[np.bool_] | None = None
+    """(features,) which are known to matter, where that is known."""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.features:
+            object.__setattr__(self, "features", tuple(f"feature {number}" for number in range(self.width)))
+
+    @property
+    def train(self) -> Vectors:
+        """The training split."""
+        return self["train"]
+
+    @property
+    def test(self) -> Vectors:
+        """The test split."""
+        return self["test"]
 
     @property
     def width(self) -> int:
         """Number of features."""
-        return len(self.evidence)
+        return int(next(iter(self.splits.values())).features.shape[1])
 
 
 class VectorGenerator(Protocol):

@@ -12,8 +12,9 @@ from pydantic import Field, model_validator
 
 from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
-from trueness.kinds.text.models.families import TEXT_MODELS, Family
-from trueness.models.saved import recognise
+from trueness.kinds.text.models.families import TEXT_MODELS
+from trueness.kinds.text.models.opening import recognise
+from trueness.models.families import Family
 from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
 from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
 from trueness.studies.placed import Place, Placed

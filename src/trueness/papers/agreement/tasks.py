@@ -8,7 +8,7 @@ from typing import Any
 
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
-from trueness.models.saved import load_model
+from trueness.kinds.text.models.opening import load_model
 from trueness.studies.model_tasks import read_model
 from trueness.studies.text_tasks import read_dataset
 
@@ -32,9 +32,9 @@ def explained(
     import numpy as np
     import torch
 
+    from trueness.data.dataset import drawn_examples
     from trueness.explainers.contract import TEXT_EXPLAINERS
     from trueness.kinds.text.data.batches import EncodedSplit
-    from trueness.kinds.text.data.dataset import drawn_examples
     from trueness.kinds.text.models.pairs import joined
     from trueness.protocols.agreement.explaining import explain_all
 

@@ -85,8 +85,8 @@ def trial(
     examples: int,
 ) -> dict[str, Any]:
     """Correlation, permutation and adversarial attention of one model: one record per test instance."""
+    from trueness.data.dataset import drawn_examples
     from trueness.kinds.text.attention.trial import Settings, attention_trial
-    from trueness.kinds.text.data.dataset import drawn_examples
 
     data = read_dataset(inputs["dataset"])
     how = Settings(epsilon, tuple(epsilons), permutations, search_steps, examples)

@@ -128,8 +128,8 @@ def planted(
     inputs: Mapping[str, Stored], *, planting: str, kept: float | None, vectors: str | Path | None, frozen: bool
 ) -> dict[str, Any]:
     """A dataset with labels drawn anew and evidence planted; `frozen` says that word vectors are not trained."""
+    from trueness.data.dataset import with_splits
     from trueness.kinds.text.data.planting import bound, chosen, plant, reassignment
-    from trueness.kinds.text.data.splitting import with_splits
 
     texts = with_splits(read_dataset(inputs["dataset"]))
     data = plant(texts, planting, kept=kept)

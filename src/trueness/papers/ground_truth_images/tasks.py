@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.engine import Store, Stored, Task, task
+from trueness.engine import Stored, Task, task
 from trueness.engine.encoding import digest
 from trueness.engine.worker import current_device
 from trueness.kinds.image.data.datasets import IMAGE_DATASETS, file_of
@@ -37,10 +37,10 @@ def images(
 ) -> dict[str, Any]:
     """All images in one size; `pictures` is the digest of those that a table names."""
     from trueness.kinds.image.data.datasets import load_images
+    from trueness.kinds.image.data.stored import pack
 
     found = load_images(str(name or source), size)
-    arrays = {f"{split}.{part}": value for split, some in found.splits.items() for part, value in vars(some).items()}
-    return {"pixels": arrays, "about": {"name": found.name, "classes": list(found.classes), "notes": list(found.notes)}}
+    return pack(found)
 
 
 def images_task(dataset: str, size: int) -> Task:
@@ -53,24 +53,11 @@ def images_task(dataset: str, size: int) -> Task:
     return images(name=dataset if dataset in IMAGE_DATASETS else None, source=source, size=size, **named)
 
 
-@functools.lru_cache(maxsize=1)
-def _read(path: Path, key: str) -> ImageDataset:
-    """The images that a task left in a store: a worker reads them once for all its runs."""
-    from trueness.kinds.image.data.images import ImageDataset, Images
-
-    stored = Store.open(path).get(key)
-    about, arrays = stored.read("about"), stored.read("pixels")
-    splits = {
-        name: Images(arrays[f"{name}.pixels"], arrays[f"{name}.labels"])
-        for name in SPLITS
-        if f"{name}.pixels" in arrays
-    }
-    return ImageDataset(about["name"], tuple(about["classes"]), splits, tuple(about["notes"]))
-
-
 def read_images(stored: Stored) -> ImageDataset:
     """What the task `images/dataset` left."""
-    return _read(stored.store.path, stored.key)
+    from trueness.kinds.image.data.stored import unpack
+
+    return unpack(stored)
 
 
 def planted(
@@ -91,7 +78,7 @@ def planted(
     return found
 
 
-@task("ground-truth-images/run", version=2)
+@task("ground-truth-images/run", version=3)
 def run(
     inputs: Mapping[str, Stored],
     *,
@@ -114,8 +101,9 @@ def run(
     import pandas as pd
 
     from trueness.kinds.image.data.manipulations import made_of
-    from trueness.kinds.image.models.training import ImageRecipe, accuracy, train_images
+    from trueness.kinds.image.models.training import accuracy, train_images
     from trueness.kinds.text.data.planting import bound, reassignment
+    from trueness.models.recipes import RECIPES
     from trueness.protocols.ground_truth.trial import predictions, usage
 
     device, artefact = current_device(), made_of(manipulation)
@@ -123,7 +111,10 @@ def run(
     data = whole.pair(*(pair or whole.classes[:2]))
     network = IMAGE_MODELS[model].build(2, data.size, seed).to(device)
     splits = planted(data, artefact, kept, seed, device, network.mean.flatten().tolist())
-    trained = train_images(network, splits["train"], splits["dev"], ImageRecipe(**recipe), seed, keep=bool(watched))
+    how = {name: recipe[name] for name in ("epochs", "batch_size", "learning_rate")}
+    training = replace(RECIPES["image"], stop_at=recipe["stop"], **how)
+    gain = recipe["gain"] if watched else None
+    trained = train_images(network, splits["train"], splits["dev"], training, seed, gain=gain)
     test = splits["test"]
     labels = test.labels.cpu().numpy()
     right = int((predictions(network, test) == labels).sum())

@@ -48,8 +48,8 @@ def hidden(
     unit: Unit,
 ) -> dict[str, Any]:
     """What is hidden first, by explanations of the models that saw everything; and how sparse those are."""
+    from trueness.data.dataset import SPLITS
     from trueness.errors import Unsupported
-    from trueness.kinds.text.data.folder import SPLITS
     from trueness.protocols.roar.hiding import RANKS, SHARES, Amount, accumulated
     from trueness.protocols.roar.step import Coded, Trained, hide_next, method_of, nothing
 

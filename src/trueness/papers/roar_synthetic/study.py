@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from trueness.engine import Stored, Task, task
 from trueness.kinds.vector.explainers import VECTOR_EXPLAINERS
-from trueness.kinds.vector.linear import VECTOR_MODELS
+from trueness.kinds.vector.families import VECTOR_MODELS
 from trueness.kinds.vector.vectors import VECTOR_DATASETS
 from trueness.protocols.roar.removal import RemovalOrder, removal_curve
 from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Several, Study

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from trueness.data.dataset import drawn
 from trueness.data.inputs import Split
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.coding import Coder
-from trueness.kinds.text.data.dataset import drawn
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.classifier import Classifier

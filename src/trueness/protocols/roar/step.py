@@ -12,12 +12,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from trueness.data.dataset import SPLITS
 from trueness.explainers.contract import Explainer, Target
 from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.coding import Coder
 from trueness.kinds.text.data.dataset import TextDataset
-from trueness.kinds.text.data.folder import SPLITS
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.kinds.text.models.classifier import Classifier

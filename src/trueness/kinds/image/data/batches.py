@@ -23,6 +23,7 @@ from trueness.kinds.image.data.superpixels import quickshift
 
 BLANK = (0.485, 0.456, 0.406)
 """The mean colour of ImageNet's photographs: what most networks for images take as zero."""
+_SQUARES = 16
 _BACKGROUND = 64
 _AT_ONCE = 1 << 24  # pixels that a GPU makes at once
 
@@ -149,6 +150,12 @@ def _along(length: int, side: int) -> tuple[Tensor, Tensor]:
     return torch.searchsorted(edges, pixel, right=True) - 1, (begins[:, None] <= edges[:-1]) & (
         edges[:-1] < begins[:, None] + side
     )
+
+
+def usual_cell(height: int, width: int) -> int:
+    """The side of a unit by default: a 16th of the image's, pixels alone tell little; 1 where that does not fit."""
+    cell = max(1, min(height, width) // _SQUARES)
+    return 1 if height % cell or width % cell else cell
 
 
 class ImageSplit:
@@ -310,6 +317,14 @@ class ImageSplit:
         """Numbers of images in random order, so many at a time."""
         order = rng.permutation(len(self))
         return [order[begin : begin + size] for begin in range(0, len(order), size)]
+
+    def by_squares(self) -> ImageSplit:
+        """The same images in the squares that they are explained by."""
+        other = copy.copy(self)
+        other.cell = usual_cell(*self._pixels.shape[2:])
+        height, width = self._pixels.shape[2:]
+        other.places = (height // other.cell) * (width // other.cell)
+        return other
 
     def hidden_at_random(self, seed: int) -> ImageSplit:
         """Every second image as it is, of the others a random share of squares hidden; drawn anew for every pass."""

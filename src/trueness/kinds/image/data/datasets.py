@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from trueness.boundary import exists
+from trueness.boundary import exists, is_file
 from trueness.errors import UserError, install
 from trueness.kinds.image.data.files import LEAST_SIDE, read_image_files
 from trueness.kinds.image.data.images import ImageDataset, Images
@@ -57,13 +58,22 @@ def file_of(name: str) -> Path | None:
 
 
 def is_images(path: Path) -> bool:
-    """Whether a path is one of pictures: a tar archive, or a folder with any in its folders, or in theirs."""
+    """Whether a path is one of pictures: an archive, a table with paths, or a folder with any in its folders."""
     from trueness.kinds.image.data.files import SUFFIXES
 
-    if path.is_file():
-        return path.name.endswith((".tar", ".tar.gz", ".tgz"))
+    if is_file(path):
+        return path.name.endswith((".tar", ".tar.gz", ".tgz")) or _names_pictures(path)
     inside = itertools.chain(path.glob("*/*"), path.glob("*/*/*"))
-    return path.is_dir() and any(file.suffix.lower() in SUFFIXES for file in inside)
+    return exists(path) and path.is_dir() and any(file.suffix.lower() in SUFFIXES for file in inside)
+
+
+def _names_pictures(path: Path) -> bool:
+    """Whether a table begins with the columns path and label, and no text."""
+    if not path.name.endswith((".csv", ".tsv", ".jsonl")):
+        return False
+    with path.open("rb") as file:
+        words = {word.lower() for word in re.findall(rb"\w+", file.readline(1 << 12))}
+    return {b"path", b"label"} <= words and b"text" not in words
 
 
 def _birds() -> Path:

@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.boundary import exists, first_line, is_file, short
+from trueness.data.dataset import SPLITS as SPLIT_NAMES
+from trueness.data.dataset import with_splits
 from trueness.data.table import open_table
 from trueness.errors import UserError, install
 from trueness.kinds.image.data.images import ImageDataset, Images
@@ -31,8 +33,6 @@ _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 MOST_PIXELS = 64 << 20
 LEAST_SIDE = 8
 _MOST_BYTES = 8 << 30
-_SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
-"""Of each class, where there are no splits."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _in_table(path: Path) -> Iterator[Found]:
             raise UserError(f"{where}: the path or the label is empty.")
         split = record.get("split") or None
         if split is not None and str(split).lower() not in SPLITS:
-            raise UserError(f"{where}: the split is {short(split)!r}, and none of {', '.join(_SHARES)}.")
+            raise UserError(f"{where}: the split is {short(split)!r}, and none of {', '.join(SPLIT_NAMES)}.")
         file = path.parent / str(record["path"])
         if not is_file(file):
             raise UserError(f"{where}: there is no file {file}.")
@@ -160,7 +160,7 @@ def _read(path: Path, pictures: list[Found], size: int) -> ImageDataset:
         )
     splits, converted = _splits(pictures), Counter[str]()
     found: dict[str, Images] = {}
-    for split in dict.fromkeys(name for name in _SHARES if name in splits):
+    for split in dict.fromkeys(name for name in (*SPLIT_NAMES, "all") if name in splits):
         some = [one for one, where in zip(pictures, splits, strict=True) if where == split]
         pixels = np.empty((len(some), size, size, 3), dtype=np.uint8)
         for row, one in enumerate(some):
@@ -170,24 +170,21 @@ def _read(path: Path, pictures: list[Found], size: int) -> ImageDataset:
         if split == "train" and unseen:
             raise UserError(f"{path}: the training split has no picture of class {sorted(unseen)[0]!r}.")
     notes = tuple(f"{count} of {len(pictures)} pictures: {what}" for what, count in sorted(converted.items()))
-    return ImageDataset(path.name, classes, found, notes)
+    return (
+        with_splits(ImageDataset(path.name, classes, found, notes))
+        if "all" in found
+        else ImageDataset(path.name, classes, found, notes)
+    )
 
 
 def _splits(pictures: list[Found]) -> list[str]:
-    """The split of every picture; where none is given, drawn class by class."""
-    if all(one.split is not None for one in pictures):
-        return [str(one.split) for one in pictures]
-    if any(one.split is not None for one in pictures):
-        bare = next(one for one in pictures if one.split is None)
+    """The split of every picture; all in one where none is given."""
+    if all(one.split is None for one in pictures):
+        return ["all"] * len(pictures)
+    bare = next((one for one in pictures if one.split is None), None)
+    if bare is not None:
         raise UserError(f"{short(bare.name)} is in no split, and others are: give all of them one, or none.")
-    found = [""] * len(pictures)
-    rng = np.random.default_rng([0, *b"image splits"])
-    for label in sorted({one.label for one in pictures}):
-        rows = rng.permutation([row for row, one in enumerate(pictures) if one.label == label])
-        ends = np.cumsum([round(share * len(rows)) for share in (_SHARES["dev"], _SHARES["test"])])
-        for place, row in enumerate(rows):
-            found[row] = "dev" if place < ends[0] else "test" if place < ends[1] else "train"
-    return found
+    return [str(one.split) for one in pictures]
 
 
 def read_picture(

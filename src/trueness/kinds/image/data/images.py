@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from trueness.data.dataset import Dataset
 from trueness.errors import UserError
 
 
@@ -27,25 +29,29 @@ class Images:
         chosen = rows if isinstance(rows, slice) else np.asarray(rows)
         return Images(self.pixels[chosen], self.labels[chosen])
 
+    def labelled(self, labels: npt.ArrayLike) -> Images:
+        """The same images under other classes."""
+        return Images(self.pixels, np.asarray(labels, dtype=np.int64))
+
+    def keys(self) -> list[bytes]:
+        """A digest of the pixels of each image."""
+        return [hashlib.blake2b(image.tobytes(), digest_size=16).digest() for image in self.pixels]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Images]) -> Images:
+        """All images of several splits."""
+        return cls(np.concatenate([part.pixels for part in parts]), np.concatenate([part.labels for part in parts]))
+
 
 @dataclass(frozen=True)
-class ImageDataset:
+class ImageDataset(Dataset[Images]):
     """Named splits of images of one size, and what was converted or left out on the way."""
 
+    kind = "image"
     name: str
     classes: tuple[str, ...]
     splits: Mapping[str, Images] = field(repr=False)
     notes: tuple[str, ...] = ()
-
-    def __getitem__(self, split: str) -> Images:
-        if split not in self.splits:
-            raise UserError(f"{self.name} has no split {split!r}, only {', '.join(self.splits)}.")
-        return self.splits[split]
-
-    def to_look_at(self, split: str | None = None) -> Images:
-        """The split of that name; by default test, or the only one there is."""
-        (only, *others) = self.splits
-        return self[split or ("test" if others or "test" in self.splits else only)]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -77,10 +83,7 @@ def from_arrays(
     """
     found: dict[str, Images] = {}
     for split, (pixels, labels) in splits.items():
-        where = f"{name}, split {split}"
-        found[split] = Images(_bytes(np.asarray(pixels), where), _numbers(np.asarray(labels), where))
-        if len(found[split].pixels) != len(found[split]):
-            raise UserError(f"{where}: there are {len(found[split].pixels)} images and {len(found[split])} labels.")
+        found[split] = images_of(pixels, labels, f"{name}, split {split}")
     if not found:
         raise UserError(f"{name} has no split of images.")
     sizes = {images.pixels.shape[1:] for images in found.values()}
@@ -91,6 +94,15 @@ def from_arrays(
     if count > len(named) or len(named) < 2:
         raise UserError(f"{name}: labels up to {count - 1} and {len(named)} classes; give two classes or more.")
     return ImageDataset(name, named, found)
+
+
+def images_of(pixels: npt.ArrayLike, labels: npt.ArrayLike | None, where: str) -> Images:
+    """Images of arrays, see `from_arrays`; without labels, -1 takes their place. `where` begins what is wrong."""
+    shown = _bytes(np.asarray(pixels), where)
+    given = np.full(len(shown), -1, dtype=np.int64) if labels is None else _numbers(np.asarray(labels), where)
+    if len(shown) != len(given):
+        raise UserError(f"{where}: there are {len(shown)} images and {len(given)} labels.")
+    return Images(shown, given)
 
 
 def _bytes(pixels: npt.NDArray[np.generic], where: str) -> npt.NDArray[np.uint8]:

@@ -7,19 +7,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import calling, is_file, read_json
+from trueness.boundary import calling, reading
 from trueness.errors import UserError, install
+from trueness.models.families import Family
 from trueness.registry import Registry
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from trueness.kinds.image.data.images import ImageDataset
+    from trueness.kinds.image.models.model import ImageModel
     from trueness.kinds.image.models.network import ImageNetwork
 
 
+OLDER = "image-model 1"
+"""The format of folders that an earlier version wrote."""
+
+
 @dataclass(frozen=True)
-class ImageFamily:
-    """How modules of one kind are made: `make(classes)` gives one with random weights, or pretrained ones."""
+class ImageFamily(Family):
+    """How modules of one architecture are made: `make(classes)` gives one with random weights, or pretrained ones."""
 
     name: str
     make: Callable[[int], nn.Module] = field(repr=False)
@@ -45,6 +52,30 @@ class ImageFamily:
         colours = {name: value for name, value in colours.items() if value is not None}
         return ImageNetwork(module, classes, size, family=self.name, **colours)
 
+    def train(self, data: ImageDataset, seeds: Sequence[int], **how: Any) -> Sequence[ImageModel]:
+        """See `train_image_models` for what can be said."""
+        from trueness.kinds.image.models.training import train_image_models
+
+        return train_image_models(self, data, seeds, **how)
+
+    def assemble(
+        self, config: Mapping[str, Any], weights: Mapping[str, Any], device: str, source: str | Path
+    ) -> ImageModel:
+        """See `Family.assemble`."""
+        from trueness.kinds.image.models.model import ImageModel
+        from trueness.models.saved import CONFIG, check_format, check_names, filled
+
+        check_format(source, config, OLDER)
+        with reading(f"{source}: {CONFIG}", "does not describe a model of images"):
+            classes, (height, width) = tuple(config["classes"]), map(int, config["size"])
+            check_names(source, "classes", classes, len(classes))
+            history = tuple(map(dict, config["history"]))
+
+        def build() -> ImageNetwork:
+            return self.build(len(classes), (height, width), 0)
+
+        return ImageModel(filled(source, build, weights, device, cautious=False), classes, history)
+
 
 def as_image_family(thing: Any, name: str) -> ImageFamily:
     """An `ImageFamily`, or a function from the number of classes to a module as the family of that name."""
@@ -56,14 +87,6 @@ def as_image_family(thing: Any, name: str) -> ImageFamily:
 
 
 IMAGE_MODELS: Registry[ImageFamily] = Registry("image model", group="trueness.image_models", adapt=as_image_family)
-
-
-def is_image_model(folder: Path) -> bool:
-    """Whether a folder holds an image classifier of ours."""
-    if not is_file(folder / "config.json"):
-        return False
-    config = read_json(folder / "config.json")
-    return isinstance(config, Mapping) and str(config.get("format", "")).startswith("image-model")
 
 
 def _small_cnn(classes: int) -> nn.Module:

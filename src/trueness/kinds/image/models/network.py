@@ -39,6 +39,8 @@ class ImageNetwork(Network):
 
     cpu_bytes = 1 << 30
     """By the count of `numbers_per_token`: with a few hundred megabytes batches are so small that they cost time."""
+    units_at_once = 1 << 22
+    """Of a batch that is only looked at: a pixel is less work than a token."""
 
     def __init__(
         self,

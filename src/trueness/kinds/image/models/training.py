@@ -1,39 +1,37 @@
-"""Training of image classifiers until a validation accuracy is reached, with checkpoints (Zhou et al. 2022)."""
+"""Training of image classifiers: the loop of all kinds, the steps of images, and what the network was on the way."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from trueness.errors import UserError
 from trueness.kinds.image.data.batches import ImageSplit
+from trueness.kinds.image.data.images import ImageDataset
+from trueness.kinds.image.models.model import ImageModel
 from trueness.kinds.image.models.network import ImageNetwork
-from trueness.models.network import check_outputs, inspecting
+from trueness.models.cuda_graphs import cross_entropy
+from trueness.models.evaluation import Evaluation, predict
+from trueness.models.loop import Checkpoint, Loop
+from trueness.models.recipes import RECIPES, Recipe
+from trueness.models.training import SplitView
+
+if TYPE_CHECKING:
+    from trueness.kinds.image.models.families import ImageFamily
 
 Weights = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
-class ImageRecipe:
-    """Adam at its usual settings, as in the paper: its `stop`, batches and gains; its schedule never comes to act."""
-
-    epochs: int = 50
-    batch_size: int = 128
-    learning_rate: float = 1e-3
-    stop: float = 0.97
-    """Training ends with the epoch whose validation accuracy exceeds this."""
-    gain: float = 0.05
-    """A checkpoint is kept each time validation accuracy is so much higher than at the last one."""
-
-
-@dataclass(frozen=True)
 class ImageCheckpoint:
-    """The network after an epoch."""
+    """The network after an epoch; epoch 0 is before training."""
 
     epoch: int
     accuracy: float
@@ -49,40 +47,104 @@ class ImageTraining:
     checkpoints: tuple[ImageCheckpoint, ...]
 
 
+class ImageSteps:
+    """Takes the steps; a GPU computes them in bfloat16, the channels of a pixel side by side."""
+
+    def __init__(self, network: ImageNetwork, train: ImageSplit, recipe: Recipe) -> None:
+        self.network, self.train, self.recipe = network, train, recipe
+        self.optimiser = torch.optim.Adam(
+            network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=train.on_gpu
+        )
+        self.total = torch.zeros((), device=train.device)
+        """The summed loss of the last pass."""
+        if train.on_gpu:
+            module: Any = network.module
+            module.to(memory_format=torch.channels_last)
+
+    def epoch(self, rng: np.random.Generator) -> Iterator[None]:
+        """Take the steps of one pass over the data."""
+        self.network.train()
+        self.total.zero_()
+        # BatchNorm needs two.
+        pieces = [rows for rows in self.train.shuffled(self.recipe.batch_size, rng) if len(rows) > 1]
+        for batch in self.train.batches(pieces):
+            with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.train.on_gpu):
+                logits = self.network(batch).logits
+            loss = cross_entropy(logits.float(), batch.labels).mean()
+            self.optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            if self.recipe.clip is not None:
+                torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
+            self.optimiser.step()
+            self.total += loss.detach() * len(batch)
+            yield
+
+
 def train_images(
-    network: ImageNetwork, train: ImageSplit, dev: ImageSplit, recipe: ImageRecipe, seed: int, *, keep: bool = False
+    network: ImageNetwork,
+    train: ImageSplit,
+    dev: ImageSplit,
+    recipe: Recipe | str,
+    seed: int,
+    *,
+    gain: float | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> ImageTraining:
-    """Train a network in place; with `keep` also keep what it was at each gain of accuracy."""
-    rng = np.random.default_rng([seed, *b"images"])
-    optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate, fused=train.on_gpu)
-    loss_of = nn.CrossEntropyLoss()
-    history: list[dict[str, float]] = []
-    best = ImageCheckpoint(0, accuracy(network, dev), _weights(network))
-    kept = [best] if keep else []
-    with steady(), _layout(network, train):
-        for epoch in range(1, recipe.epochs + 1):
-            network.train()
-            total = torch.zeros((), device=train.device)
-            pieces = [rows for rows in train.shuffled(recipe.batch_size, rng) if len(rows) > 1]  # BatchNorm needs two
-            for batch in train.batches(pieces):
-                with torch.autocast(train.device.type, torch.bfloat16, enabled=train.on_gpu):
-                    loss = loss_of(network(batch).logits.float(), batch.labels)
-                optimiser.zero_grad(set_to_none=True)
-                loss.backward()
-                optimiser.step()
-                total += loss.detach()
-            found = accuracy(network, dev)
-            history.append({"epoch": epoch, "loss": float(total) / len(pieces), "dev accuracy": found})
-            if found > best.accuracy or epoch == 1:
-                best = ImageCheckpoint(epoch, found, _weights(network))
-            if keep and found >= kept[-1].accuracy + recipe.gain:
-                kept.append(best)
-            if found > recipe.stop:
-                break
-    network.load_state_dict(best.weights)
-    network.eval()
-    last = [] if kept and kept[-1].epoch == best.epoch else [best]
-    return ImageTraining(tuple(history), (*kept, *last))
+    """Train a network in place; with `gain` keep what it was each time accuracy was so much higher than before."""
+    recipe = recipe if isinstance(recipe, Recipe) else RECIPES[recipe]
+    measure = Evaluation(dev, network.classes)
+    kept = [] if gain is None else [ImageCheckpoint(0, accuracy(network, dev), _weights(network))]
+    devices = [train.device] if train.on_gpu else []
+    with steady(), torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)  # dropout draws
+        given: Any = train  # its steps are taken below
+        steps = ImageSteps(network, train, recipe)
+        loop = Loop(network, recipe, given, cross_entropy, measure, seed, checkpoint, steps)
+        while not loop.finished:
+            for _ in loop.steps():
+                pass
+            loop.look()
+            last = loop.progress.history[-1]["accuracy"]
+            if gain is not None and last >= kept[-1].accuracy + gain and loop.best_epoch == loop.progress.epoch:
+                kept.append(ImageCheckpoint(loop.progress.epoch, last, _weights(network)))
+        loop.finish()
+    history = tuple(loop.progress.history)
+    if not kept or kept[-1].epoch != loop.best_epoch:
+        kept.append(ImageCheckpoint(loop.best_epoch, history[loop.best_epoch - 1]["accuracy"], _weights(network)))
+    return ImageTraining(history, tuple(kept))
+
+
+def train_image_models(
+    family: ImageFamily,
+    data: ImageDataset,
+    seeds: Sequence[int],
+    *,
+    recipe: str | Recipe | None = None,
+    device: str = "cpu",
+    views: Sequence[SplitView] | None = None,
+    states: Sequence[str | Path] | None = None,
+    **shape: Any,
+) -> list[ImageModel]:
+    """One classifier of a dataset's images per seed, one after the other; with `views` each sees the splits changed."""
+    if shape:
+        raise UserError(
+            f"{family.name} reads images in their size and has nothing to set: leave out {', '.join(shape)}."
+        )
+    how = recipe if isinstance(recipe, Recipe) else RECIPES[recipe or "image"]
+    found = []
+    for number, seed in enumerate(seeds):
+        network = family.build(len(data.classes), data.size, seed).to(device)
+        if next((one for one in network.parameters() if one.requires_grad), None) is None:
+            raise UserError(f"{family.name} makes a network without weights to train.")
+        model = ImageModel(network, data.classes)
+        identity = {"recipe": asdict(how), "seed": seed, "data": data.name, "family": family.name, "size": data.size}
+        checkpoint = None if states is None else Checkpoint(states[number], identity, draws=True)
+        splits = {name: model.coded(data[name], 1) for name in ("train", how.select_on)}
+        if views is not None:
+            splits = {name: views[number](name, split) for name, split in splits.items()}
+        trained = train_images(network, splits["train"], splits[how.select_on], how, seed, checkpoint=checkpoint)
+        found.append(ImageModel(network, data.classes, trained.history))
+    return found
 
 
 def accuracy(network: ImageNetwork, split: ImageSplit) -> float:
@@ -92,9 +154,7 @@ def accuracy(network: ImageNetwork, split: ImageSplit) -> float:
 
 def predicted(network: ImageNetwork, split: ImageSplit) -> Tensor:
     """(images,) the classes that it gives."""
-    with inspecting(network):
-        found = [check_outputs(network, network(batch).logits).argmax(dim=-1) for _, batch in split.in_order()]
-    return torch.cat(found)
+    return torch.from_numpy(predict(network, split)[0].argmax(axis=1)).to(split.device)
 
 
 def _weights(network: ImageNetwork) -> Weights:
@@ -110,12 +170,3 @@ def steady() -> Iterator[None]:
         yield
     finally:
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = before
-
-
-@contextlib.contextmanager
-def _layout(network: ImageNetwork, split: ImageSplit) -> Iterator[None]:
-    """On a GPU the channels of a pixel lie side by side, as its tensor cores want them."""
-    if split.on_gpu:
-        module: Any = network.module
-        module.to(memory_format=torch.channels_last)
-    yield

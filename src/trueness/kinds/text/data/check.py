@@ -43,7 +43,12 @@ def _check_vectors(name: str) -> dict[str, Any]:
         split: {"rows": len(part), "classes": _counts(part.labels.tolist()), "features": dataset.width}
         for split, part in (("train", dataset.train), ("test", dataset.test))
     }
-    return {"dataset": name, "usable": True, "splits": splits, "evidence": int(dataset.evidence.sum())}
+    return {
+        "dataset": name,
+        "usable": True,
+        "splits": splits,
+        "evidence": 0 if dataset.evidence is None else int(dataset.evidence.sum()),
+    }
 
 
 def _counts(labels: list[Any]) -> dict[str, int]:

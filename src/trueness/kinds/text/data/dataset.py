@@ -4,65 +4,41 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
+from trueness.data.dataset import Dataset
 from trueness.errors import UserError
-from trueness.kinds.text.data.examples import RawExample, TextExample
+from trueness.kinds.text.data.examples import RawExample, TextExample, TextExamples
 from trueness.kinds.text.data.preparation import Preparation, tokenise
 from trueness.kinds.text.data.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class TextDataset:
+class TextDataset(Dataset[TextExamples]):
     """Named splits of tokenised examples with their classes, and what was left out on the way."""
 
+    kind = "text"
     name: str
     classes: tuple[str, ...]
-    splits: Mapping[str, Sequence[TextExample]] = field(repr=False)
+    splits: Mapping[str, TextExamples] = field(repr=False)
     vocabulary: Vocabulary = field(repr=False)
     preparation: Preparation = field(repr=False)
     notes: tuple[str, ...] = ()
 
-    def __getitem__(self, split: str) -> Sequence[TextExample]:
-        if split not in self.splits:
-            raise UserError(f"{self.name} has no split {split!r}, only {', '.join(self.splits)}.")
-        return self.splits[split]
+    def __post_init__(self) -> None:
+        # Lists of examples will do.
+        object.__setattr__(self, "splits", {name: TextExamples(part) for name, part in self.splits.items()})
 
-    def to_look_at(self, split: str | None = None) -> Sequence[TextExample]:
-        """The split of that name; by default test, or the only one there is."""
-        (only, *others) = self.splits
-        return self[split or ("test" if others or "test" in self.splits else only)]
+    def divided(self, splits: Mapping[str, TextExamples], note: str) -> TextDataset:
+        """The same texts in other splits; the words are those of the new training split."""
+        vocabulary = Vocabulary.of(splits["train"], min_count=self.preparation.min_count)
+        return replace(self, splits=splits, vocabulary=vocabulary, notes=(*self.notes, note))
 
     @property
     def pairs(self) -> bool:
         """Whether every example is a pair of texts."""
         return all(example.tokens_b is not None for part in self.splits.values() for example in part)
-
-
-def drawn(labels: Sequence[int], count: int) -> list[int]:
-    """The places of so many labels, as many of each as there are, by a fixed draw; all in order where there are fewer.
-
-    Files are often sorted by label, so that the first ones would be of one class. Fewer are the first ones of more.
-    """
-    if count < 0:
-        raise ValueError(f"a number to draw must be at least 0, not {count}")
-    if count >= len(labels):
-        return list(range(len(labels)))
-    seen: Counter[int] = Counter()
-    rounds: dict[int, int] = {}
-    for row in np.random.default_rng(list(b"drawn")).permutation(len(labels)).tolist():
-        rounds[row] = seen[labels[row]]
-        seen[labels[row]] += 1
-    return sorted(rounds, key=rounds.__getitem__)[:count]
-
-
-def drawn_examples(examples: Sequence[TextExample], count: int) -> list[TextExample]:
-    """So many examples, drawn evenly from the classes."""
-    return [examples[row] for row in drawn([example.label for example in examples], count)]
 
 
 def prepare(name: str, raw: Mapping[str, Sequence[RawExample]], how: Preparation) -> TextDataset:
@@ -81,7 +57,7 @@ def prepare(name: str, raw: Mapping[str, Sequence[RawExample]], how: Preparation
     # As in the papers' code, the length limits apply after the vocabulary is made.
     first = tokenised["train"] if "train" in tokenised else next(iter(tokenised.values()))
     vocabulary = Vocabulary.of(first, min_count=how.min_count)
-    fitting = {split: _fitting(part, how) for split, part in tokenised.items()}
+    fitting = {split: TextExamples(_fitting(part, how)) for split, part in tokenised.items()}
     for split, examples in fitting.items():
         if not examples:
             raise UserError(f"{name}: the split {split} is empty after preparation.")

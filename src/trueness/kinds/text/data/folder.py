@@ -16,12 +16,12 @@ from typing import Any
 
 from trueness.boundary import exists, is_file, quoted, short, whole
 from trueness.data.columns import Columns, choose_columns
+from trueness.data.dataset import SPLITS
 from trueness.data.labels import read_label
 from trueness.data.table import Table, open_table
 from trueness.errors import UserError
 from trueness.kinds.text.data.examples import RawExample, Span
 
-SPLITS = ("train", "dev", "test")
 SUFFIXES = (".jsonl.gz", ".csv.gz", ".jsonl", ".csv", ".parquet")
 SEPARATED = (".tsv", ".tsv.gz", ".txt", ".txt.gz")
 """Files with tabs; in a folder, of splits that are there in no other form."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from trueness.errors import UserError
 from trueness.kinds.text.data.dataset import TextDataset
-from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.examples import TextExample, TextExamples
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.registry import Registry
 
@@ -164,7 +164,7 @@ def own_words(data: TextDataset, number_of: Callable[[str], int | None]) -> tupl
     decoys = tuple(Manipulation(f"decoy {word}", {1: word}) for word in words[len(data.classes) :])
     certain = tuple(tuple(float(one == other) for other in range(len(markers))) for one in range(len(markers)))
     kept = {
-        split: [one for one in some if not {*one.tokens, *(one.tokens_b or ())} & set(words)]
+        split: TextExamples(one for one in some if not {*one.tokens, *(one.tokens_b or ())} & set(words))
         for split, some in data.splits.items()
     }
     return Planting("places", 2, markers, certain, decoys), replace(data, splits=kept)
@@ -258,10 +258,10 @@ def plant(
     chances = reassignment(classes, kept) if matrix is None else np.asarray(matrix, dtype=np.float64)
     if chances.shape != (classes, classes) or (chances < 0).any() or not np.allclose(chances.sum(axis=1), 1):
         raise UserError(f"The chances of new labels are a {classes} x {classes} matrix whose rows sum to 1.")
-    splits: dict[str, list[TextExample]] = {}
+    splits: dict[str, TextExamples] = {}
     left = 0
     for split, examples in data.splits.items():
-        splits[split] = []
+        splits[split] = TextExamples()
         for number, example in enumerate(examples):
             rng = np.random.default_rng([seed, zlib.crc32(split.encode()), number])
             label = int(rng.choice(classes, p=chances[example.label]))

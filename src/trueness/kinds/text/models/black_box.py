@@ -3,110 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from trueness.boundary import calling, first_line, quoted
 from trueness.errors import Unsupported, UserError
 from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.data.coding import BEGIN, END, MASK, PAD, SPECIAL, Coded
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.kinds.text.models.network import Prediction, TextNetwork
-from trueness.registry import Registry
+from trueness.models.predictor import SMALLEST, Predictor, Probabilities, class_names, find_predictor
 
-Probabilities = npt.NDArray[np.float64]
-SMALLEST = 1e-12
-"""Probabilities are no smaller, so that their logarithms are finite."""
-_PROBE = ("a", "a few words", "")
+_PROBE = ["a", "a few words", ""]
 _AT_ONCE = 256
 _REMEMBERED = 1 << 18
 _HIDDEN = frozenset((PAD, BEGIN, END, MASK))
-
-
-@dataclass(frozen=True, eq=False)
-class Predictor:
-    """A function from texts to probabilities, what it is called, and its classes where it says them."""
-
-    name: str
-    function: Callable[[list[str]], Any]
-    classes: tuple[str, ...] | None = None
-
-    def __call__(self, texts: Sequence[str]) -> Probabilities:
-        """(texts, classes); UserError where that is not what the function returns."""
-        empty = "" if all(texts) else ", one of them empty"
-        with calling(f"{self.name}, asked about {len(texts)} texts{empty},", self.function):
-            array = self._numbers(self.function(list(texts)), len(texts))
-        if array.ndim != 2 or len(array) != len(texts):
-            raise self._wrong(f"an array of shape {array.shape}", len(texts))
-        if array.shape[1] < 2 or (self.classes is not None and array.shape[1] != len(self.classes)):
-            wanted = "two or more" if self.classes is None else f"{len(self.classes)} ({', '.join(self.classes)})"
-            raise UserError(f"{self.name} returned probabilities of {array.shape[1]} classes instead of {wanted}.")
-        bad = ~np.isfinite(array) | (array < 0) | (array > 1)
-        if bad.any():
-            raise UserError(f"{self.name} returned {array[bad][0]}, which is no probability from 0 to 1.")
-        sums = array.sum(axis=1)
-        if np.abs(sums - 1).max(initial=0) > 1e-3:
-            worst = sums[np.abs(sums - 1).argmax()]
-            raise UserError(f"{self.name} returned probabilities of a text that sum to {worst:.6g}, not to 1.")
-        return array
-
-    def _numbers(self, found: Any, texts: int) -> Probabilities:
-        try:
-            array = np.asarray(found.detach().cpu() if isinstance(found, Tensor) else found)
-            real = array if array.dtype.kind == "c" else array.astype(np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise self._wrong(f"an object of type {type(found).__name__}", texts) from error
-        if real.dtype.kind == "c":
-            raise self._wrong("complex numbers", texts)
-        return real
-
-    def _wrong(self, found: str, texts: int) -> UserError:
-        return UserError(f"{self.name} returned {found} for {texts} texts instead of a row of probabilities for each.")
-
-
-def as_predictor(thing: Any, name: str) -> Predictor:
-    """A function of a list of texts, or an object or class with `predict_proba`; UserError for anything else."""
-    made = thing
-    if isinstance(thing, type):
-        try:
-            inspect.signature(thing).bind()
-        except (TypeError, ValueError) as error:
-            raise UserError(f"{name} is a class that needs arguments: give an object of it.") from error
-        with calling(name, thing):
-            made = thing()
-    function = getattr(made, "predict_proba", made)
-    if not callable(function):
-        raise UserError(f"{name} is no model: give a function of a list of texts, or an object with predict_proba.")
-    try:
-        inspect.signature(function).bind([])
-    except TypeError as error:
-        raise UserError(f"{name} must take one argument, a list of texts ({first_line(error)}).") from error
-    except ValueError:
-        pass  # some built in another language have no signature
-    classes = getattr(made, "classes", None)
-    return Predictor(name, function, _names(getattr(made, "classes_", None) if classes is None else classes, name))
-
-
-def _names(classes: Any, name: str) -> tuple[str, ...] | None:
-    if classes is None:
-        return None
-    given = [] if isinstance(classes, str) else [str(one) for one in classes]
-    if len(given) < 2 or len(set(given)) != len(given):
-        raise UserError(f"The classes of {name} are two or more different names, not {quoted(classes)}.")
-    return tuple(given)
-
-
-BLACK_BOXES: Registry[Predictor] = Registry("black box", adapt=as_predictor)
-"""Functions by their address; `reference` gives the name that a task may carry."""
 
 
 def load_black_box(reference: str | Callable[..., Any], classes: Sequence[str] | None = None) -> BlackBox:
@@ -116,16 +33,11 @@ def load_black_box(reference: str | Callable[..., Any], classes: Sequence[str] |
     by an attribute `classes` (of scikit-learn, `classes_`), or numbered. It is tried out on three short texts, one of
     them empty; UserError where it fails or returns anything but probabilities.
     """
-    if isinstance(reference, str):
-        if reference not in BLACK_BOXES:
-            raise UserError(f"{reference!r} names no function: write path/to/file.py:name or package.module:name.")
-        found = BLACK_BOXES[reference]
-    else:
-        found = as_predictor(reference, str(getattr(reference, "__name__", type(reference).__name__)))
+    found = find_predictor(reference)
     if classes is not None:
-        found = Predictor(found.name, found.function, _names(classes, found.name))
-    probe = found(_PROBE)
-    again = np.concatenate([found([text]) for text in _PROBE])
+        found = Predictor(found.name, found.function, class_names(classes, found.name))
+    probe = found(_PROBE, note=", one of them empty")
+    again = np.concatenate([found([text], note="" if text else ", one of them empty") for text in _PROBE])
     names = found.classes or tuple(map(str, range(probe.shape[1])))
     change = float(np.abs(probe - again).max())
     note = f"{found.name} gives a text other probabilities when asked again or alone, by up to {change:.2g}"
@@ -198,7 +110,8 @@ class BlackBoxNetwork(TextNetwork):
         asked = list(new)
         for begin in range(0, len(asked), _AT_ONCE):
             part = asked[begin : begin + _AT_ONCE]
-            known |= zip(part, self.predictor([new[key] for key in part]), strict=True)
+            some = [new[key] for key in part]
+            known |= zip(part, self.predictor(some, note="" if all(some) else ", one of them empty"), strict=True)
         if len(self._said) + len(new) > _REMEMBERED:
             self._said.clear()
         self._said |= {key: known[key] for key in asked[:_REMEMBERED]}

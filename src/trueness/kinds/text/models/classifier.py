@@ -21,6 +21,7 @@ from trueness.kinds.text.models.network import TextNetwork
 class Classifier:
     """A network, how it reads text, its classes, and how training went."""
 
+    kind = "text"
     network: TextNetwork = field(repr=False)
     coder: Coder = field(repr=False)
     """Turns words into the numbers that the network reads."""

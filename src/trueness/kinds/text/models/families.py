@@ -1,4 +1,4 @@
-"""Families of text classifiers: what is known of each kind of model, and how it is trained, kept and loaded."""
+"""Families of text classifiers: attentive ones and those of others from scratch, and pretrained transformers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from trueness.errors import UserError
+from trueness.models.families import Family
 from trueness.plugins import told_by
 from trueness.registry import Registry
 
@@ -21,48 +22,6 @@ if TYPE_CHECKING:
     from trueness.models.network import Attends
     from trueness.models.recipes import Recipe
     from trueness.models.training import SplitView
-
-
-class Family:
-    """A kind of text classifier: its facts, and four verbs (train, pack and read, load; a classifier saves itself)."""
-
-    name: str
-    attends: Attends = "none"
-    pretrained = False
-    """Whether it is fine-tuned from a folder, one seed at a time."""
-    uniform: str | None = None
-    """The family that differs by equal attention weights."""
-    built_in = False
-    settings: Sequence[str] = ()
-    """What of its shape a study file may set."""
-
-    def train(self, data: TextDataset, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
-        """One classifier per seed, each as it was after its best epoch; all of them read texts alike.
-
-        Asked for are `recipe`, `device`, word `vectors`, the folder `pretrained`; `views`, for each seed how its model
-        sees the splits, for example with tokens masked; `states`, folders in which an interrupted training can go on;
-        and what changes the shape of the model.
-        """
-        raise NotImplementedError
-
-    def check_shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> None:
-        """Refuse changes that leave no network of this family, before any work starts."""
-
-    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
-        """The payloads that keep classifiers, by their seed, in a store."""
-        raise NotImplementedError
-
-    def read(self, stored: Stored, seed: int, device: str) -> Classifier:
-        """The classifier of a seed, from what `pack` gave."""
-        raise NotImplementedError
-
-    def recognises(self, config: Mapping[str, Any]) -> bool:
-        """Whether a folder with this config.json is one of this family's."""
-        return config.get("family") == self.name
-
-    def load(self, folder: Path, config: Mapping[str, Any], device: str) -> Classifier:
-        """The classifier that was saved in a folder; nothing in it is executed."""
-        raise NotImplementedError
 
 
 class NetworkFamily(Family):
@@ -104,39 +63,19 @@ class NetworkFamily(Family):
 
     def train(self, data: TextDataset, seeds: Sequence[int], **how: Any) -> Sequence[TextModel]:
         """See `train_networks` for what can be said."""
-        from trueness.models.training import train_networks
+        from trueness.kinds.text.models.training import train_networks
 
         if how.pop("pretrained", None) is not None:
             raise UserError(f"{self.name} is trained from scratch: leave out pretrained.")
         return train_networks(self.make, data, seeds, **how)
 
-    def pack(self, models: Mapping[str, TextModel]) -> dict[str, Any]:
-        """All but the weights as JSON, and the weights of all seeds."""
-        return {
-            "models": {seed: model.config() for seed, model in models.items()},
-            "weights": {
-                f"{seed} {name}": tensor.numpy()
-                for seed, model in models.items()
-                for name, tensor in model.weights().items()
-            },
-        }
-
-    def read(self, stored: Stored, seed: int, device: str) -> TextModel:
-        """One of the models that were packed together."""
-        import torch
-
-        from trueness.engine.payload import under
+    def assemble(
+        self, config: Mapping[str, Any], weights: Mapping[str, Any], device: str, source: str | Path
+    ) -> TextModel:
+        """See `Family.assemble`."""
         from trueness.kinds.text.models.text_model import assemble
 
-        weights = {name: torch.from_numpy(array) for name, array in under(f"{seed} ", stored.read("weights")).items()}
-        config = stored.read("models")[str(seed)]
-        return assemble(self.build, config, weights, device, f"{stored.key}, seed {seed}")
-
-    def load(self, folder: Path, config: Mapping[str, Any], device: str) -> TextModel:
-        """From config.json and weights.safetensors."""
-        from trueness.kinds.text.models.text_model import assemble, read_weights
-
-        return assemble(self.build, config, read_weights(folder), device, folder)
+        return assemble(self.build, config, weights, device, source)
 
 
 class AttentiveFamily(NetworkFamily):
@@ -155,7 +94,7 @@ class AttentiveFamily(NetworkFamily):
         from dataclasses import asdict
 
         from trueness.kinds.text.models.attentive import check_settable
-        from trueness.models.training import attentive_config
+        from trueness.kinds.text.models.training import attentive_config
 
         check_settable(changes)
         return self.build(**asdict(attentive_config(data, recipe, **self._parts, **changes)))
@@ -181,7 +120,7 @@ class TransformerFamily(Family):
 
     name = "transformer"
     attends = "layers"
-    pretrained = built_in = True
+    pretrained = from_folder = built_in = True
 
     def train(
         self,
@@ -216,6 +155,12 @@ class TransformerFamily(Family):
             for number, seed in enumerate(seeds)
         ]
 
+    def check_folder(self, folder: str | Path) -> None:
+        """Refuse what holds no transformer."""
+        from trueness.kinds.text.models.pretrained import find_pretrained
+
+        find_pretrained(folder)
+
     def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
         """The one model's weights, and its other files."""
         from trueness.kinds.text.models.transformer import payloads_of
@@ -223,15 +168,15 @@ class TransformerFamily(Family):
         (model,) = models.values()
         return payloads_of(model)
 
-    def read(self, stored: Stored, seed: int, device: str) -> Classifier:  # noqa: ARG002  # there is one
+    def read(self, stored: Stored, seed: int | str, device: str) -> Classifier:  # noqa: ARG002  # there is one
         """The one model."""
         from trueness.kinds.text.models.transformer import read_payloads
 
         return read_payloads(stored, device)
 
     def recognises(self, config: Mapping[str, Any]) -> bool:
-        """As `save_pretrained` writes it."""
-        return "model_type" in config
+        """As `save_pretrained` writes it; what reads pictures is not meant."""
+        return "model_type" in config and not any("Image" in str(name) for name in config.get("architectures") or ())
 
     def load(self, folder: Path, config: Mapping[str, Any], device: str) -> Classifier:  # noqa: ARG002
         """As `save_pretrained` left it."""
@@ -274,8 +219,6 @@ TEXT_MODELS.add("transformer", TransformerFamily(), "text classifier: a pretrain
 
 def train_many(name: str, data: TextDataset, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
     """One classifier of a family per seed; see `Family.train`."""
-    if len(data.classes) < 2:
-        raise UserError(f"All texts of {data.name} have the label {data.classes[0]!r}: a classifier needs two classes.")
     return TEXT_MODELS[name].train(data, seeds, **how)
 
 

@@ -14,7 +14,7 @@ from safetensors import safe_open
 from trueness.boundary import first_line, is_file, quoted, read_json, reading
 from trueness.errors import UserError, install
 from trueness.kinds.text.data.folder import package_folder
-from trueness.kinds.text.models.text_model import check_finite
+from trueness.models.saved import check_finite
 from trueness.registry import nearest
 
 MINILM = "minilm-l6"

@@ -27,11 +27,11 @@ from trueness.kinds.text.models.attentive import Width
 from trueness.kinds.text.models.encoders import BiLSTM
 from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.kinds.text.models.text_model import TextModel
+from trueness.kinds.text.models.training import trained
 from trueness.models.cuda_graphs import Together, cross_entropy
 from trueness.models.loop import Loop
 from trueness.models.network import inspecting
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.training import trained
 
 Method = Literal["reinforce", "hardkuma"]
 LOW, HIGH = -0.1, 1.1

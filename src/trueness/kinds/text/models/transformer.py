@@ -301,6 +301,10 @@ def read_payloads(stored: Stored, device: str | torch.device) -> TransformerMode
 
 def load_transformer(folder: str | Path, device: str | torch.device = "cpu") -> TransformerModel:
     """A fine-tuned classifier and its tokeniser, as `save_pretrained` left them: safetensors only, no code is run."""
-    model, tokenizer = open_folder(Path(folder))
+    return of_pair(*open_folder(Path(folder)), device)
+
+
+def of_pair(model: Any, tokenizer: Any, device: str | torch.device = "cpu") -> TransformerModel:
+    """A classifier of transformers and its tokeniser, with the classes that its configuration names."""
     names = tuple(str(model.config.id2label[number]) for number in range(model.config.num_labels))
     return TransformerModel(Transformer(model).to(device), Subwords(tokenizer, longest_text(model, tokenizer)), names)

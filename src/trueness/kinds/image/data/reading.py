@@ -1,0 +1,92 @@
+"""How images are read: by name, from folders, archives, tables and arrays, in the size that a model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueness.boundary import short
+from trueness.data.dataset import looked_at
+from trueness.errors import UserError
+from trueness.kinds.image.data import stored
+from trueness.kinds.image.data.datasets import IMAGE_DATASETS, file_of, is_images, load_images
+from trueness.kinds.image.data.files import listed_pictures
+from trueness.kinds.image.data.images import ImageDataset, Images, images_of
+
+if TYPE_CHECKING:
+    from trueness.engine import Stored
+
+
+class ImageData:
+    """The data part of the kind `image`."""
+
+    datasets = IMAGE_DATASETS
+    pack = staticmethod(stored.pack)
+
+    def recognises(self, data: Any) -> bool:
+        """A dataset's name, a folder, archive or table of pictures, or arrays (images, height, width[, colours])."""
+        if isinstance(data, str | Path):
+            return str(data) in IMAGE_DATASETS or is_images(Path(data))
+        return isinstance(data, Images) or _is_array(data) or (_is_pair(data) and _is_array(data[0]))
+
+    def sources(self, data: str) -> list[Path]:
+        """The folder, archive or table, and the pictures that a table lists."""
+        found = file_of(data)
+        return [] if found is None else [found, *listed_pictures(found)]
+
+    def read(
+        self,
+        data: Any,
+        *,
+        model: Any = None,
+        columns: Mapping[str, str] | None = None,
+        root: str | Path | None = None,  # noqa: ARG002  # of texts
+        **options: Any,
+    ) -> ImageDataset:
+        """`size` is in pixels, by default that of the model; splits that are missing are made."""
+        size = options.pop("size", None)
+        if wrong := [*options, *(columns or {})]:
+            raise UserError(f"Of images nothing but their size can be said: leave out {wrong[0]}.")
+        if isinstance(data, ImageDataset):
+            return data
+        if isinstance(data, str | Path):
+            return load_images(str(data), size or (None if model is None else model.network.size[0]))
+        if size is not None:
+            raise UserError("Images in memory have a size: leave out size.")
+        if isinstance(data, Images) or _is_array(data) or _is_pair(data):
+            pixels, labels = data if _is_pair(data) else (data, None)
+            some = data if isinstance(data, Images) else images_of(pixels, labels, "the images")
+            count = int(some.labels.max(initial=1)) + 1
+            named = tuple(map(str, range(count))) if model is None else model.classes
+            return ImageDataset(f"{len(some):,} images", named, {"all": some})
+        raise UserError(
+            f"{short(type(data).__name__)} holds no images: give a folder, an archive, a dataset's name, or "
+            "(pixels, labels)."
+        )
+
+    def look(
+        self,
+        data: Any,
+        model: Any,
+        *,
+        split: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        gold: bool = True,
+    ) -> ImageDataset:
+        """In the size that the model takes."""
+        read = self.read(data, model=model, columns=columns)
+        splits, notes = looked_at(read, model.classes, split, gold=gold)
+        return ImageDataset(read.name, model.classes, splits, notes)
+
+    def unpack(self, kept: Stored) -> ImageDataset:
+        """The dataset that `pack` gave."""
+        return stored.unpack(kept)
+
+
+def _is_array(data: Any) -> bool:
+    return getattr(data, "ndim", 0) in (3, 4) and hasattr(data, "dtype")
+
+
+def _is_pair(data: Any) -> bool:
+    return isinstance(data, tuple) and len(data) == 2 and hasattr(data[1], "__len__")

@@ -1,0 +1,24 @@
+"""The kind `image`: images of one size, explained pixel by pixel or square by square."""
+
+from __future__ import annotations
+
+from trueness.kinds.contract import Kind
+from trueness.kinds.image.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, usual
+from trueness.kinds.image.data.reading import ImageData
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
+from trueness.kinds.image.models.opening import ImageModels
+
+
+IMAGE = Kind(
+    name="image",
+    words=WORDS,
+    models=ImageModels(),
+    data=ImageData(),
+    explainers=IMAGE_EXPLAINERS,
+    usual=usual,
+    foils=FOILS,
+    edit=edit,
+    planter=PLANTER,
+    relatives=RELATIVES,
+    view=VIEW,
+)

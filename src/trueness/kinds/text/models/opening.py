@@ -1,0 +1,86 @@
+"""How classifiers of texts are opened, whatever form they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueness.boundary import is_file, read_json
+from trueness.errors import UserError
+from trueness.kinds.text.models.families import TEXT_MODELS, as_family, family_of, train_many
+from trueness.models import saved
+from trueness.models.families import Family
+from trueness.plugins import is_function
+
+if TYPE_CHECKING:
+    from trueness.engine import Stored
+    from trueness.kinds.text.models.classifier import Classifier
+
+
+def recognise(folder: str | Path, family: Any = None) -> tuple[Family, dict[str, Any]]:
+    """The family of a saved classifier, and its config.json; nothing is loaded."""
+    return saved.recognise(folder, TEXT_MODELS, as_family, family)
+
+
+def load_model(folder: str | Path, device: str = "cpu", family: Any = None) -> Classifier:
+    """Any saved text classifier; nothing in its folder is executed. Somebody else's family is given: name or class."""
+    found, config = recognise(folder, family)
+    opened: Classifier = found.load(Path(folder), config, device)
+    return opened
+
+
+class TextModels:
+    """The models part of the kind `text`."""
+
+    families = TEXT_MODELS
+
+    def recognises(self, model: Any) -> bool:
+        """A folder, (model, tokenizer), a pipeline of either library, a function or an object with predict_proba."""
+        if isinstance(model, str | Path):
+            if is_function(model):
+                return True
+            config = read_json(Path(model) / "config.json") if is_file(Path(model) / "config.json") else None
+            return isinstance(config, dict) and any(TEXT_MODELS[name].recognises(config) for name in TEXT_MODELS)
+        if _with_tokenizer(model) is not None:
+            return True
+        # Estimators of scikit-learn that know a number of features read rows of numbers.
+        return callable(getattr(model, "predict_proba", model)) and not hasattr(model, "n_features_in_")
+
+    def open(self, model: Any, device: str = "cpu", family: Any = None) -> Classifier:
+        """A classifier on a device."""
+        from trueness.kinds.text.models.black_box import load_black_box
+
+        if isinstance(model, str | Path) and not is_function(model):
+            return load_model(model, device, family)
+        if family is not None:
+            raise UserError(f"{model} is no folder: leave out family.")
+        pair = _with_tokenizer(model)
+        if pair is not None:
+            from trueness.kinds.text.models.transformer import of_pair
+
+            return of_pair(*pair, device)
+        return load_black_box(str(model) if isinstance(model, str | Path) else model)
+
+    def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
+        """See `Family.train`."""
+        return train_many(family, data, seeds, **how)
+
+    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
+        """Payloads that hold models of one family; that of somebody else is named."""
+        family = TEXT_MODELS[next(iter(models.values())).network.family]
+        return {**family.pack(models), **({} if family.built_in else {"family": {"name": family.name}})}
+
+    def unpack(self, stored: Stored, name: int | str, device: str) -> Classifier:
+        """One of them again."""
+        found: Classifier = family_of(stored).read(stored, name, device)
+        return found
+
+
+def _with_tokenizer(model: Any) -> tuple[Any, Any] | None:
+    """A transformer and its tokeniser, as a pair or as a pipeline has them."""
+    if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
+        return model[0], model[1]
+    if hasattr(model, "model") and getattr(model, "tokenizer", None) is not None and hasattr(model, "postprocess"):
+        return model.model, model.tokenizer
+    return None

@@ -1,0 +1,212 @@
+"""Vectors on a device: every feature is a unit, and a hidden one shows a blank value."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from trueness.kinds.vector.vectors import Vectors
+
+_EXPLAINED = 1 << 14
+"""Features of a batch that is explained."""
+
+
+@dataclass(frozen=True)
+class VectorBatch:
+    """Some examples as tensors."""
+
+    features: Tensor
+    """(examples, features)"""
+    labels: Tensor
+    numbers: Tensor
+    """(examples,) of each its number in the split: what is drawn for it depends on nothing else."""
+    blank: Tensor
+    """(features,) what a hidden feature shows."""
+    background: Tensor
+    """(some, features) other examples of the split."""
+
+    grid = ()
+    """Features have no neighbours."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def width(self) -> int:
+        """How many features there are."""
+        return int(self.features.shape[1])
+
+    @property
+    def mask(self) -> Tensor:
+        """(examples, features) true at explainable units: all of them."""
+        return torch.ones_like(self.features, dtype=torch.bool)
+
+    @property
+    def lengths(self) -> Tensor:
+        """(examples,) how many features each has."""
+        return torch.full((len(self),), self.width, device=self.features.device)
+
+    def rows(self, index: Tensor) -> VectorBatch:
+        """Some of the examples, in the order given, repeats allowed."""
+        return replace(self, features=self.features[index], labels=self.labels[index], numbers=self.numbers[index])
+
+    def cut(self, width: int, *, full: bool) -> VectorBatch:  # noqa: ARG002  # nothing is padded
+        """All examples have one length."""
+        return self
+
+    def hide(self, where: Tensor) -> VectorBatch:
+        """The same with the features (examples, features) at `where` hidden."""
+        return replace(self, features=torch.where(where, self.blank, self.features))
+
+    masked = hide
+
+    def finest(self) -> VectorBatch:
+        """Features cannot be divided."""
+        return self
+
+    def alone(self) -> Iterator[VectorBatch]:
+        """One example at a time."""
+        for row in range(len(self)):
+            yield self.rows(torch.tensor([row], device=self.features.device))
+
+    def groups(self) -> Tensor:
+        """(examples, features) each feature is hidden alone."""
+        return torch.arange(self.width, device=self.features.device).expand(len(self), -1)
+
+    def windows(self, size: float) -> tuple[Tensor, list[Tensor]]:  # noqa: ARG002  # none has neighbours
+        """Each feature alone, whatever the size of a window."""
+        kept = ~torch.eye(self.width, dtype=torch.bool)
+        return self.groups(), [kept] * len(self)
+
+    def generators(self, seed: int) -> Iterator[torch.Generator]:
+        """Random draws that are fixed by the seed and an example's number."""
+        for number in self.numbers.tolist():
+            yield torch.Generator().manual_seed(hash((seed % 2**60, number)) % 2**63)
+
+
+class VectorSplit:
+    """Vectors on a device, ready to be batched."""
+
+    def __init__(
+        self, examples: Vectors, device: str | torch.device = "cpu", blank: npt.ArrayLike | None = None
+    ) -> None:
+        """A hidden feature shows its `blank` value, by default its mean over these examples."""
+        self.device = torch.device(device)
+        values = examples.features
+        self._features = torch.tensor(values, dtype=torch.float32, device=self.device)
+        self.labels = torch.tensor(examples.labels, device=self.device)
+        self._numbers = torch.arange(len(examples), device=self.device)
+        given = values.mean(axis=0) if blank is None else np.asarray(blank, dtype=np.float64)
+        self._blank = torch.tensor(given, dtype=torch.float32, device=self.device)
+        some = np.unique(np.linspace(0, max(len(examples) - 1, 0), min(64, len(examples))).astype(np.int64))
+        self._background = self._features[torch.from_numpy(some).to(self.device)]
+        self._drawn: np.random.Generator | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def width(self) -> int:
+        """How many features there are."""
+        return int(self._features.shape[1])
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many features each example has."""
+        return np.full(len(self), self.width, dtype=np.int64)
+
+    @property
+    def tokens(self) -> int:
+        """Features of all examples."""
+        return len(self) * self.width
+
+    @property
+    def maskable(self) -> Tensor:
+        """(tokens,) which features may be hidden: all."""
+        return torch.ones(self.tokens, dtype=torch.bool, device=self.device)
+
+    def addresses(self, rows: npt.NDArray[np.intp], width: int) -> Tensor:
+        """(rows, width): the number that each feature has among all of the split."""
+        first = torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device) * self.width
+        return first[:, None] + torch.arange(width, device=self.device)
+
+    def _with(self, features: Tensor) -> VectorSplit:
+        other = copy.copy(self)
+        other._features = features
+        return other
+
+    def hidden(self, where: Tensor) -> VectorSplit:
+        """The same examples with some features hidden: (tokens,) truth values, numbered as in `addresses`."""
+        return self._with(torch.where(where.to(self.device).view(len(self), -1), self._blank, self._features))
+
+    def outline(self, where: Tensor) -> VectorSplit:
+        """Only which features are hidden: one at these, zero elsewhere."""
+        return self._with(where.to(self.device).view(len(self), -1).float())
+
+    def hidden_at_random(self, seed: int) -> VectorSplit:
+        """Every second example as it is, of the others a random share of features hidden; drawn anew for every pass."""
+        other = copy.copy(self)
+        other._drawn = np.random.default_rng([seed, *b"hidden"])
+        return other
+
+    def only(self, rows: npt.ArrayLike) -> VectorSplit:
+        """Some examples alone, with the numbers and the background that they have here."""
+        other = copy.copy(self)
+        index = self._index(rows)
+        other._features, other.labels, other._numbers = self._features[index], self.labels[index], self._numbers[index]
+        return other
+
+    def labelled(self, labels: npt.ArrayLike) -> VectorSplit:
+        """The same examples under other labels."""
+        other = copy.copy(self)
+        other.labels = torch.as_tensor(np.asarray(labels, dtype=np.int64), device=self.device)
+        return other
+
+    def _index(self, rows: npt.ArrayLike) -> Tensor:
+        return torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device)
+
+    def batch(self, rows: npt.ArrayLike) -> VectorBatch:
+        """The examples of those numbers."""
+        return self.gather(self._index(rows), (self.width, 0))
+
+    def widths(self, rows: npt.NDArray[np.intp]) -> tuple[int, int]:  # noqa: ARG002  # the same for all
+        """How many features they have."""
+        return self.width, 0
+
+    @property
+    def longest(self) -> tuple[int, int]:
+        """The widths that hold every example."""
+        return self.width, 0
+
+    def gather(self, index: Tensor, widths: tuple[int, int]) -> VectorBatch:  # noqa: ARG002  # of one width
+        """The examples whose numbers are on the device."""
+        made = VectorBatch(
+            self._features[index], self.labels[index], self._numbers[index], self._blank, self._background
+        )
+        if self._drawn is None:
+            return made
+        share = np.where(self._drawn.random(len(made)) < 0.5, 0.0, self._drawn.random(len(made)))
+        where = self._drawn.random((len(made), self.width)) < share[:, None]
+        return made.hide(torch.from_numpy(where).to(self.device))
+
+    def in_order(self, max_tokens: int = 1 << 17) -> Iterator[tuple[npt.NDArray[np.intp], VectorBatch]]:
+        """Batches with the numbers of their examples, of at most so many features, and one example at least."""
+        size = max(1, max_tokens // max(1, self.width))
+        for begin in range(0, len(self), size):
+            rows = np.arange(begin, min(begin + size, len(self)), dtype=np.intp)
+            yield rows, self.batch(rows)
+
+    def to_explain(self) -> Iterator[tuple[npt.NDArray[np.intp], VectorBatch]]:
+        """The same in smaller batches: an explanation takes more memory than a look."""
+        return self.in_order(_EXPLAINED)
+
+    def shuffled(self, size: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
+        """Numbers of examples in random order, so many at a time."""
+        order = rng.permutation(len(self))
+        return [order[begin : begin + size] for begin in range(0, len(order), size)]

@@ -1,0 +1,27 @@
+"""The kind `vector`: rows of numbers, explained feature by feature."""
+
+from __future__ import annotations
+
+from trueness.explainers.catalogue import add_common
+from trueness.explainers.contract import explainers_of
+from trueness.kinds.contract import Kind
+from trueness.kinds.vector.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, usual
+from trueness.kinds.vector.opening import VectorModels
+from trueness.kinds.vector.reading import VectorData
+
+EXPLAINERS = explainers_of("vector", "trueness.vector_explainers", "explainer of vectors")
+add_common(EXPLAINERS)
+
+VECTOR = Kind(
+    name="vector",
+    words=WORDS,
+    models=VectorModels(),
+    data=VectorData(),
+    explainers=EXPLAINERS,
+    usual=usual,
+    foils=FOILS,
+    edit=edit,
+    planter=PLANTER,
+    relatives=RELATIVES,
+    view=VIEW,
+)

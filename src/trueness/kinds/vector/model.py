@@ -1,0 +1,58 @@
+"""A classifier of vectors with its classes and the names of its features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trueness.errors import UserError
+from trueness.kinds.vector.batches import VectorSplit
+from trueness.kinds.vector.network import FunctionNetwork, VectorNetwork
+from trueness.kinds.vector.vectors import Vectors
+from trueness.models.saved import save_model
+
+
+@dataclass(frozen=True)
+class VectorModel:
+    """A network, what its classes and features are called, and how training went."""
+
+    kind = "vector"
+    network: VectorNetwork = field(repr=False)
+    classes: tuple[str, ...]
+    features: tuple[str, ...] = ()
+    """Their names; none where nobody said them."""
+    centred: bool = True
+    """Whether the network knows the means of the training features."""
+    history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.network.device
+
+    def coded(self, examples: Vectors) -> VectorSplit:
+        """Examples on the model's device. A hidden feature shows the mean of the training examples, if it is known."""
+        return VectorSplit(examples, self.device, self.network.mean.cpu().numpy() if self.centred else None)
+
+    def config(self) -> dict[str, Any]:
+        """All but the weights, as plain JSON."""
+        return {
+            "network": dict(self.network.shape),
+            "classes": list(self.classes),
+            "features": list(self.features),
+            "centred": self.centred,
+            "history": [dict(row) for row in self.history],
+            "notes": list(self.notes),
+        }
+
+    def save(self, folder: str | Path) -> Path:
+        """Write config.json and weights.safetensors, see `trueness.models.saved`; a function is not kept: UserError."""
+        if isinstance(self.network, FunctionNetwork):
+            name = self.network.predictor.name
+            raise UserError(f"{name} is a function, not a model that could be saved to {folder}.")
+        return save_model(self, folder)

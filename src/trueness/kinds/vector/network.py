@@ -1,0 +1,163 @@
+"""Classifiers of vectors: a module that reads standardised features, and a function that is only asked."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from trueness.errors import Unsupported, UserError
+from trueness.kinds.vector.batches import VectorBatch
+from trueness.models.network import Network
+from trueness.models.predictor import SMALLEST, Predictor
+
+
+@dataclass(frozen=True)
+class VectorPrediction:
+    """What a forward pass gives."""
+
+    logits: Tensor
+
+
+class VectorNetwork(Network):
+    """A module behind the questions that explainers ask.
+
+    What gradients are taken of are standardised features: a feature's unit of measurement changes no score, and zero is
+    the mean of the training examples.
+    """
+
+    module: nn.Module
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, module: nn.Module, features: int, classes: int, family: str = "", **shape: Any) -> None:
+        super().__init__()
+        self.module, self.family = module, family
+        self.shape = {"features": features, "classes": classes, **shape}
+        self.register_buffer("mean", torch.zeros(features))
+        self.register_buffer("deviation", torch.ones(features))
+        self._noise: tuple[float, int] | None = None
+
+    @torch.no_grad()
+    def standardise(self, features: Any) -> VectorNetwork:
+        """Read features by their means and standard deviations over these rows."""
+        spread = np.asarray(features).std(axis=0)
+        self.mean.copy_(torch.from_numpy(np.asarray(features).mean(axis=0)))
+        self.deviation.copy_(torch.from_numpy(np.where(spread > 0, spread, 1.0)))
+        return self
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.mean.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of the weights."""
+        return self.mean.dtype
+
+    def values(self, batch: VectorBatch) -> Tensor:
+        """(examples, features, 1) standardised."""
+        self._check(batch)
+        return ((batch.features - self.mean) / self.deviation)[..., None]
+
+    def blank(self, batch: VectorBatch, baseline: str) -> Tensor:
+        """(features, 1) what a hidden feature shows."""
+        if baseline != "zero":
+            raise UserError(f"baselines should be zero for this model, not {baseline!r}.")
+        return ((batch.blank - self.mean) / self.deviation)[..., None]
+
+    def others(self, batch: VectorBatch) -> Tensor:
+        """Other examples of the split."""
+        return ((batch.background - self.mean) / self.deviation)[..., None]
+
+    def forward(self, batch: VectorBatch, *, values: Tensor | None = None) -> VectorPrediction:
+        """Predict; given values take the place of the batch's own."""
+        return VectorPrediction(self.logits(batch, values=values))
+
+    def logits(self, batch: VectorBatch, *, values: Tensor | None = None) -> Tensor:
+        """(examples, classes)."""
+        shown = self.values(batch) if values is None else values
+        if self._noise is not None:
+            share, seed = self._noise
+            noise = torch.randn(shown.shape, generator=torch.Generator().manual_seed(seed)).to(shown)
+            shown = shown + share * (shown.amax() - shown.amin()) * noise
+        found: Tensor = self.module(shown[..., 0])
+        return found
+
+    def to_units(self, per_value: Tensor, batch: VectorBatch) -> Tensor:  # noqa: ARG002  # all are explained
+        """(examples, features)."""
+        return per_value
+
+    @contextlib.contextmanager
+    def noisy(self, share: float, seed: int) -> Iterator[None]:
+        """Features with normal noise of a share of their range; then as they were."""
+        self._noise = (share, seed)
+        try:
+            yield
+        finally:
+            self._noise = None
+
+    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # the same for all
+        """About how many numbers a look holds for each feature."""
+        outputs = sum(len(weight) for weight in self.parameters())
+        return (8 if gradients else 4) * (1 + outputs)
+
+    def numbers_for_logits(self, width: int, *, gradients: bool = False) -> int:
+        """The same."""
+        return self.numbers_per_token(width, gradients=gradients)
+
+    def all_logits(self, batch: VectorBatch, max_bytes: int | None = None) -> Tensor:  # noqa: ARG002  # rows are small
+        """(examples, classes) of all examples."""
+        return self.logits(batch)
+
+    def _check(self, batch: VectorBatch) -> None:
+        if batch.width != self.shape["features"]:
+            raise UserError(f"The model reads {self.shape['features']} features, not {batch.width}.")
+
+
+class FunctionNetwork(VectorNetwork):
+    """Asks a function for the probabilities of rows; its logits are their logarithms."""
+
+    differentiable = False
+
+    def __init__(self, predictor: Predictor, features: int, names: Sequence[str] = ()) -> None:
+        """A function that knows `names` of features gets tables with these."""
+        super().__init__(nn.Identity(), features, len(predictor.classes or ()))
+        self.predictor, self._names = predictor, tuple(names)
+
+    def values(self, batch: VectorBatch) -> Tensor:  # noqa: ARG002  # a function is not differentiated
+        """A function has no gradients: Unsupported."""
+        self._refuse()
+
+    def logits(self, batch: VectorBatch, *, values: Tensor | None = None) -> Tensor:
+        """(examples, classes)."""
+        if values is not None:
+            self._refuse()
+        self._check(batch)
+        rows = batch.features.double().cpu().numpy()
+        found = self.predictor(named(rows, self._names), "rows")
+        return torch.from_numpy(np.log(found.clip(SMALLEST, 1))).to(batch.features)
+
+    @contextlib.contextmanager
+    def noisy(self, share: float, seed: int) -> Iterator[None]:  # noqa: ARG002  # there is nothing to add it to
+        """A function reads what it reads: Unsupported."""
+        self._refuse()
+        yield
+
+    def _refuse(self) -> NoReturn:
+        raise Unsupported(f"{self.predictor.name} is a function: it has no attention or gradients.")
+
+
+def named(rows: Any, names: Sequence[str]) -> Any:
+    """Rows as a table with these names, where there are any."""
+    if not names:
+        return rows
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(names))

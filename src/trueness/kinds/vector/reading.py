@@ -1,0 +1,270 @@
+"""How vectors are read: by name, from tables of numbers in files and in memory, and from arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueness.boundary import exists, is_file, reading, short
+from trueness.data.columns import columns_of, label_among
+from trueness.data.dataset import SPLITS, looked_at
+from trueness.errors import UserError
+from trueness.kinds.vector import stored
+from trueness.kinds.vector.vectors import VECTOR_DATASETS, VectorDataset, Vectors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from trueness.engine import Stored
+
+SUFFIXES = (".csv", ".tsv", ".parquet")
+_LOOKED_AT = 20
+"""Rows by which a file is taken for numbers."""
+_Rows = tuple[Any, Sequence[str | None], tuple[str, ...], list[str]]
+"""(rows, features) numbers, labels, names of the features, and notes."""
+
+
+class VectorData:
+    """The data part of the kind `vector`."""
+
+    datasets = VECTOR_DATASETS
+    pack = staticmethod(stored.pack)
+
+    def recognises(self, data: Any) -> bool:
+        """A dataset's name, a table whose columns but the label are numbers, or arrays (rows, features)."""
+        if isinstance(data, str | Path):
+            if str(data) in VECTOR_DATASETS:
+                return True
+            files = _files(Path(data))
+            return bool(files) and _are_numbers(next(iter(files.values())))
+        if isinstance(data, Mapping):
+            return bool(data) and set(data) <= set(SPLITS) and all(self.recognises(part) for part in data.values())
+        if isinstance(data, tuple) and len(data) == 2:
+            return _is_matrix(data[0])
+        return isinstance(data, Vectors) or _is_matrix(data)
+
+    def sources(self, data: str) -> list[Path]:
+        """The file or folder, unless it is made."""
+        return [] if data in VECTOR_DATASETS else [Path(data)]
+
+    def read(
+        self,
+        data: Any,
+        *,
+        model: Any = None,
+        columns: Mapping[str, str] | None = None,
+        root: str | Path | None = None,  # noqa: ARG002  # of texts
+        **options: Any,
+    ) -> VectorDataset:
+        """By name (options: `seed` and sizes), or a table; labels may be missing where they are numbered -1."""
+        if isinstance(data, str) and data in VECTOR_DATASETS:
+            return VECTOR_DATASETS[data](options.pop("seed", 0), **options)
+        if options:
+            raise UserError(f"A table of numbers has no option {next(iter(options))}.")
+        if isinstance(data, VectorDataset):
+            return data
+        label = columns_of(columns or {}).label
+        parts = self._parts(data, label)
+        names = _features(parts)
+        classes = _classes(parts) or (() if model is None else model.classes)
+        splits = {}
+        for split, (rows, labels, _, _) in parts.items():
+            numbers = [-1 if one is None else classes.index(one) for one in labels]
+            splits[split] = Vectors(np.asarray(rows, dtype=np.float64), np.array(numbers, dtype=np.int64))
+        notes = tuple(dict.fromkeys(note for *_, found in parts.values() for note in found))
+        name = str(data) if isinstance(data, str | Path) else f"{sum(map(len, splits.values())):,} rows"
+        return VectorDataset(name, classes, splits, names, notes=notes)
+
+    def look(
+        self,
+        data: Any,
+        model: Any,
+        *,
+        split: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        gold: bool = True,
+    ) -> VectorDataset:
+        """Rows of as many features as the model reads, in its order where both name them."""
+        read = self.read(data, model=model, columns=columns)
+        width = int(model.network.shape["features"])
+        if model.features and read.features != model.features and set(model.features) <= set(read.features):
+            order = np.array([read.features.index(name) for name in model.features])
+            chosen = {name: some.keep(order) for name, some in read.splits.items()}
+            read = VectorDataset(read.name, read.classes, chosen, model.features, notes=read.notes)
+        if read.width != width:
+            raise UserError(f"{read.name} has {read.width} features, and the model reads {width}.")
+        splits, notes = looked_at(read, model.classes, split, gold=gold)
+        return VectorDataset(read.name, model.classes, splits, read.features, read.evidence, notes)
+
+    def unpack(self, kept: Stored) -> VectorDataset:
+        """The dataset that `pack` gave."""
+        return stored.unpack(kept)
+
+    def _parts(self, data: Any, label: str | None) -> dict[str, _Rows]:
+        if isinstance(data, str | Path):
+            return {split: _of_file(file, label) for split, file in _files(Path(data)).items()}
+        if isinstance(data, Mapping):
+            return {split: _of_memory(part, label) for split, part in data.items()}
+        return {"all": _of_memory(data, label)}
+
+
+def _files(path: Path) -> dict[str, Path]:
+    """Split to file; a file alone is one split."""
+    if is_file(path):
+        return {"all": path} if path.name.endswith(SUFFIXES) else {}
+    if not exists(path) or not path.is_dir():
+        return {}
+    found = ((split, path / f"{split}{suffix}") for split in SPLITS for suffix in SUFFIXES)
+    return {split: file for split, file in found if is_file(file)}
+
+
+def _are_numbers(path: Path) -> bool:
+    """Whether the first rows of a file hold numbers in every column but one, which may be the label."""
+    if path.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with reading(path, "is not a readable parquet file"):
+            schema = pq.read_schema(path)
+        others = [one.name for one in schema if not (pa.types.is_integer(one.type) or pa.types.is_floating(one.type))]
+        with contextlib.suppress(UserError):
+            label = label_among(str(path), schema.names)
+            return len(schema) > 1 and others in ([], [label])
+        return False
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            head = list(itertools.islice(csv.reader(file, delimiter=_separator(path)), _LOOKED_AT + 1))
+    except (UnicodeDecodeError, csv.Error, OSError):
+        return False
+    names, *rows = [row for row in head if row] or [[]]
+    if len(names) < 2 or not rows or any(len(row) != len(names) for row in rows):
+        return False
+    if any(map(_is_number, names)):
+        return False
+    return _all_features(names, {name: [row[place] for row in rows] for place, name in enumerate(names)})
+
+
+def _all_features(names: Sequence[str], cells: Mapping[str, Sequence[str]]) -> bool:
+    """Whether all columns but the label hold numbers; a label without a known name stands in few different words."""
+    with contextlib.suppress(UserError):  # several columns may be the label: of texts more is guessed
+        numeric = {name: all(map(_is_number, cells[name])) and any(map(str.strip, cells[name])) for name in names}
+        odd = [name for name in names if not numeric[name]]
+        label = label_among("", names)
+        if label is None and len(odd) == 1 and 2 * len(set(cells[odd[0]])) <= len(cells[odd[0]]):
+            label = odd[0]
+        return len(names) > 1 and odd in ([], [label])
+    return False
+
+
+def _separator(path: Path) -> str:
+    with path.open(encoding="utf-8-sig") as file:
+        first = file.readline()
+    return max(",;\t|", key=first.count)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return cell.strip() == ""
+    return True
+
+
+def _is_matrix(data: Any) -> bool:
+    """An array (rows, features) of numbers, lists of them, or a table whose columns but one are numbers."""
+    if hasattr(data, "dtypes") and hasattr(data, "columns"):
+        head = data.head(_LOOKED_AT)
+        cells = {str(name): list(map(str, head.iloc[:, place])) for place, name in enumerate(data.columns)}
+        return _all_features(list(cells), cells)
+    if hasattr(data, "dtype"):
+        return getattr(data, "ndim", 0) == 2 and getattr(data.dtype, "kind", "") in "biuf"
+    row = data[0] if isinstance(data, list) and data else None
+    return isinstance(row, list | tuple) and bool(row) and all(isinstance(one, int | float) for one in row)
+
+
+def _of_file(path: Path, label: str | None) -> _Rows:
+    import pandas as pd
+
+    with reading(path, "cannot be read as a table of numbers"):
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, sep=_separator(path))
+    return _of_table(table, str(path), label)
+
+
+def _of_table(table: pd.DataFrame, where: str, label: str | None) -> _Rows:
+    """Columns of numbers, and one of labels; rows with a gap are left out and counted."""
+    table = table.rename(columns=str)
+    odd = [name for name in table.columns if table[name].dtype.kind not in "biuf"]
+    chosen = label_among(where, list(table.columns), label) if label != "" else None
+    chosen = chosen or (odd[0] if len(odd) == 1 and label is None else None)
+    wrong = [name for name in odd if name != chosen]
+    if wrong:
+        raise UserError(f"{where}: the column {short(wrong[0])} is not of numbers; leave it out, or turn it into some.")
+    features = table.drop(columns=[chosen] if chosen else []).astype("float64")
+    usable = np.isfinite(features.to_numpy()).all(axis=1)
+    notes = []
+    if not usable.all():
+        notes.append(f"{int((~usable).sum()):,} of {len(table):,} rows left out: a number is missing")
+    if not usable.any() or not features.shape[1]:
+        raise UserError(f"{where} has no row of numbers that can be used.")
+    labels = [None] * int(usable.sum()) if chosen is None else _labels(table[chosen][usable].tolist(), where)
+    if chosen is None:
+        notes.append("no column is known to hold labels: label_column names one")
+    return features[usable].to_numpy(), labels, tuple(features.columns), notes
+
+
+def _of_memory(data: Any, label: str | None) -> _Rows:
+    """A table, Vectors, an array, or a pair of these and labels."""
+    rows, labels = data if isinstance(data, tuple) and len(data) == 2 else (data, None)
+    if isinstance(rows, Vectors):
+        return rows.features, [None if one < 0 else str(one) for one in rows.labels.tolist()], (), []
+    if hasattr(rows, "columns"):
+        import pandas as pd
+
+        found = _of_table(pd.DataFrame(rows), "the table", "" if labels is not None else label)
+        if labels is None:
+            return found
+        if len(found[0]) != len(labels):
+            raise UserError(f"There are {len(found[0])} rows that can be used and {len(labels)} labels.")
+        return found[0], _labels(list(labels), "the labels"), found[2], []
+    array = np.asarray(rows, dtype=np.float64)
+    if array.ndim != 2 or not array.size or not np.isfinite(array).all():
+        raise UserError(f"Rows of features are finite numbers of shape (rows, features), not {array.shape}.")
+    if labels is not None and len(labels) != len(array):
+        raise UserError(f"There are {len(array)} rows and {len(labels)} labels.")
+    told = [None] * len(array) if labels is None else _labels(np.asarray(labels).tolist(), "the labels")
+    return array, told, (), []
+
+
+def _labels(given: Sequence[Any], where: str) -> list[str | None]:
+    """As text; numbers that are not whole are no classes."""
+    found: list[str | None] = []
+    for one in given:
+        if one is None or (isinstance(one, float) and math.isnan(one)):
+            found.append(None)
+        elif isinstance(one, float) and not one.is_integer():
+            raise UserError(f"{where}: the label {one} is not whole, and trueness explains choices between classes.")
+        else:
+            found.append(str(int(one)) if isinstance(one, bool | int | float) else str(one))
+    return found
+
+
+def _features(parts: Mapping[str, _Rows]) -> tuple[str, ...]:
+    """The names of the features, which all splits share."""
+    (first, *others) = [names for _, _, names, _ in parts.values()]
+    if any(other != first for other in others) or len({np.shape(rows)[1] for rows, *_ in parts.values()}) > 1:
+        raise UserError("The splits have different features.")
+    return first
+
+
+def _classes(parts: Mapping[str, _Rows]) -> tuple[str, ...]:
+    """All labels, numbers in their order."""
+    names = {label for _, labels, _, _ in parts.values() for label in labels if label is not None}
+    whole = all(name.lstrip("-").isdigit() for name in names)
+    return tuple(sorted(names, key=int) if whole else sorted(names))

@@ -1,0 +1,80 @@
+"""Families of models: what is known of each, and how it is trained, kept and opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trueness.engine import Stored
+    from trueness.models.network import Attends
+    from trueness.models.recipes import Recipe
+
+
+class Family:
+    """Models of one architecture: their facts, and four verbs (train, pack and read, load; a model saves itself)."""
+
+    name: str
+    attends: Attends = "none"
+    pretrained: bool = False
+    """Whether training starts from weights that are there already; texts are fine-tuned one seed at a time."""
+    from_folder = False
+    """Whether these weights are in a folder that is given as `pretrained`."""
+    uniform: str | None = None
+    """The family that differs by equal attention weights."""
+    built_in = False
+    settings: Sequence[str] = ()
+    """What of its shape a study file may set."""
+
+    def train(self, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Any]:
+        """One model per seed, each as it was after its best epoch; all of them read examples alike.
+
+        Asked for are `recipe`, `device`; `views`, for each seed how its model sees the splits, for example with units
+        hidden; `states`, folders in which an interrupted training can go on; what changes the shape of the model; and
+        of texts word `vectors`, and the folder `pretrained`.
+        """
+        raise NotImplementedError
+
+    def check_shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> None:
+        """Refuse changes that leave no network of this family, before any work starts."""
+
+    def check_folder(self, folder: str | Path) -> None:
+        """Refuse a folder that holds no weights to begin with."""
+
+    def assemble(self, config: Mapping[str, Any], weights: Mapping[str, Any], device: str, source: str | Path) -> Any:
+        """The model whose `config()` and weights these are; `source` names it in errors."""
+        raise NotImplementedError
+
+    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
+        """The payloads that keep models, by their seed, in a store: all but the weights as JSON, and all weights."""
+        from trueness.models.saved import FORMAT, weights_of
+
+        return {
+            "models": {seed: {"format": FORMAT, **model.config()} for seed, model in models.items()},
+            "weights": {
+                f"{seed} {name}": tensor.numpy()
+                for seed, model in models.items()
+                for name, tensor in weights_of(model.network).items()
+            },
+        }
+
+    def read(self, stored: Stored, seed: int | str, device: str) -> Any:
+        """The model of a seed, from what `pack` gave."""
+        import torch
+
+        from trueness.engine.payload import under
+
+        weights = {name: torch.from_numpy(array) for name, array in under(f"{seed} ", stored.read("weights")).items()}
+        config = stored.read("models")[str(seed)]
+        return self.assemble(config, weights, device, f"{stored.key}, seed {seed}")
+
+    def recognises(self, config: Mapping[str, Any]) -> bool:
+        """Whether a folder with this config.json is one of this family's."""
+        return config.get("family") == self.name
+
+    def load(self, folder: Path, config: Mapping[str, Any], device: str) -> Any:
+        """The model that was saved in a folder; nothing in it is executed."""
+        from trueness.models.saved import read_weights
+
+        return self.assemble(config, read_weights(folder), device, folder)
