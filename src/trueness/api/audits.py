@@ -19,11 +19,13 @@ from trueness.api.audited import QUESTION, AuditPlan, AuditRun, check_done, read
 from trueness.api.executors import Here, open_executor
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
+from trueness.audits import tasks
 from trueness.audits.judging import FEWEST
 from trueness.audits.probe import probe
 from trueness.audits.sizes import OLD_NAMES
 from trueness.audits.study import AuditStudy, plan, read_task
-from trueness.audits.subject import MEMORY, family_of, given, kept_data, kept_model, subject
+from trueness.audits.subject import family_of, kept_model, named, subject
+from trueness.audits.tasks import LOOKED
 from trueness.audits.trials import INFORMATIVE
 from trueness.audits.verdict import Judged
 from trueness.boundary import because, quoted
@@ -143,7 +145,8 @@ def audit(
     kind = kind_of(on_trial, data)
     family = family_of(on_trial, family, data)
     chosen = _chosen(kind, on_trial, explainers, family)
-    source = kept_data(data, on_trial, family, columns or {})
+    looked = None if isinstance(data, str | Path) else _looked(kind, on_trial, family, data, columns or {})
+    source = str(data) if looked is None else named(looked, kind)
     common: dict[str, Any] = {
         "kind": "audit",
         "name": "audit",
@@ -156,12 +159,14 @@ def audit(
         "columns": dict(columns or {}),
     }
     request = _Request(kind, on_trial, common, chosen, _checked_sizes(common, chosen, asked), seconds, planned)
+    read = _read(request, looked, place)
     with contextlib.ExitStack() as stack:
         pool = stack.enter_context(open_executor(executor, workers, devices))
         stored = Store.open(store, create=True, durable=durable)
         watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], listener))
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
-        read = _read(request, stored, pool)
+        check_done(engine.run([read], stored, Here()))
+        LOOKED.clear()
         study, left_out = _recorded(stored, request, read) or _sized(stored, pool, request, read, slots)
         if seconds is not None and study.train_models:
             study, left_out = _cheap_first(study, left_out, stored, pool, watched)
@@ -221,24 +226,32 @@ def _chosen(kind: Kind, model: Path | str, explainers: Any, family: str | None) 
     return list(dict.fromkeys(found))
 
 
-def _read(request: _Request, store: Store, pool: Executor) -> Task:
-    """The task that read the data, once it is done; what was given as an object is read here."""
+def _looked(kind: Kind, model: Path | str, family: str | None, data: Any, columns: Mapping[str, str]) -> Any:
+    """The data as the model reads them; UserError where no audit could be made of them."""
+    opened = kind.models.open(model, "cpu", family)
+    found, words = tasks.looked(kind, data, opened, columns), kind.words
+    first, *_ = found.splits.values()
+    if len(first) < FEWEST:
+        few = f"{found.name} has {len(first)} {words.examples}: an audit needs {FEWEST} at least"
+        raise UserError(f"{few}{because(found.notes)}.")
+    if len(opened.classes) < 2:
+        raise UserError(f"{model} has one class: there is nothing to explain between classes.")
+    labels = set(first.labels.tolist())
+    if len(labels) == 1 and min(labels) >= 0:
+        same = f"All {words.examples} of {found.name} have the label {opened.classes[labels.pop()]!r}"
+        raise UserError(f'{same}: give {words.examples} of two classes, or leave the labels out (label_column="").')
+    return found
+
+
+def _read(request: _Request, looked: Any, place: Path) -> Task:
+    """The task that reads the data. They are read here, before there is a store, unless they were read before."""
     study = AuditStudy(**{**request.common, **request.sizes, "explainers": request.explainers})
     (source,) = study.datasets
     read = read_task(study, request.model, source)
-    try:
-        check_done(engine.run([read], store, Here() if source.startswith(MEMORY) else pool))
-    finally:
-        given.pop(source.removeprefix(MEMORY), None)
-    about, words = store.get(read.key).read("told"), request.kind.words
-    if about["rows"] < FEWEST:
-        few = f"{about['data']} has {about['rows']} {words.examples}: an audit needs {FEWEST} at least"
-        raise UserError(f"{few}{because(about['notes'])}.")
-    if len(about["classes"]) < 2:
-        raise UserError(f"{request.model} has one class: there is nothing to explain between classes.")
-    if about["one label"]:
-        same = f"All {words.examples} of {about['data']} have the same label"
-        raise UserError(f'{same}: give {words.examples} of two classes, or leave the labels out (label_column="").')
+    if not (place.is_dir() and any(place.iterdir()) and Store.open(place).has(read.key)):
+        if looked is None:
+            looked = _looked(request.kind, request.model, study.family, source, study.columns)
+        LOOKED[source] = looked
     return read
 
 
@@ -275,8 +288,10 @@ def _sized(
     costs, about = store.get(measured.key).read("costs"), store.get(read.key).read("told")
     refused = {name: why for name, why in costs["refused"].items() if name in request.explainers}
     able = [name for name in request.explainers if name not in refused]
-    if not able:
-        raise UserError(f"None of the explainers works for this model: {'; '.join(refused.values())}")
+    broken = costs["broken"]
+    if not set(able) - set(broken):
+        why = "; ".join(dict.fromkeys([*refused.values(), *broken.values()]))
+        raise UserError(f"None of the explainers works for this model: {why}")
     like = None if kind.relatives is None else kind.relatives.like(model, family)
     costs["trains"] = like is not None
     costs["retrains"] = like is not None and kind.relatives is not None and kind.relatives.retraining(like) is not None

@@ -60,7 +60,7 @@ def assemble(
     by_name = {name: _of_explainer(inputs, number, explainers, kind) for number, name in enumerate(explainers)}
     refused, broken = _failures(by_name, inputs["planted found"], foils)
     able = [name for name in explainers if name not in refused and name not in broken]
-    if not able:
+    if not set(able) - set(foils):
         raise UserError(f"None of the explainers works for this model: {_listed({**refused, **broken})}")
     said = {name: by_name[name]["explained"] for name in able}
     removed = {name: Removal(**by_name[name]["removed"].read("removal")) for name in able}

@@ -32,7 +32,7 @@ def probe(
 
     begin = perf_counter()
     classifier, registry = opened(kind, model, family), KINDS[kind].explainers
-    costs: dict[str, Any] = {"open": perf_counter() - begin, "refused": {}, "explainers": {}, "random": []}
+    costs: dict[str, Any] = {"open": perf_counter() - begin, "refused": {}, "broken": {}, "explainers": {}, "random": []}
     network = classifier.network
     first, *_ = unpacked(kind, inputs["read"]).splits.values()
     some = first.pick(range(min(4 * examples, len(first))))
@@ -67,8 +67,8 @@ def probe(
             costs["random"] += [str(name)] if registry[name].facts.random else []
         except Unsupported as error:
             costs["refused"][str(name)] = str(error)
-        except UserError:
+        except UserError as error:
             if not isinstance(name, Reference):
                 raise
-            costs["explainers"][str(name)] = 0.0  # the audit tells what is wrong with it
+            costs["broken"][str(name)], costs["explainers"][str(name)] = str(error), 0.0
     return {"costs": costs}

@@ -115,7 +115,7 @@ def plan(study: AuditStudy) -> Task:
 def read_task(study: AuditStudy, model: Path | str, dataset: str) -> Task:
     """The task that reads the examples of one audit."""
     kind, family = _kind(model, dataset), family_of(model, study.family, dataset)
-    given = dataset.removeprefix(MEMORY) if dataset.startswith(MEMORY) else None
+    given = dataset if dataset.startswith(MEMORY) else None
     sources = [] if given is not None else KINDS[kind].data.sources(dataset)
     most = max(LARGEST, study.examples, study.training_examples)
     there = {"name": None if given is not None or Path(dataset).exists() else dataset, "given": given}

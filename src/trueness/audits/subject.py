@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from trueness import plugins
-from trueness.audits.tasks import GIVEN as given
 from trueness.engine import Store
 from trueness.engine.encoding import digest, path_digest
 from trueness.errors import UserError
 from trueness.kinds import kind_of, open_model
+from trueness.kinds.contract import Kind
 from trueness.models.predictor import BLACK_BOXES
 
 MEMORY = "memory:"
@@ -78,18 +78,10 @@ def _address_of(predictor: Any, model: Any) -> str:
     return BLACK_BOXES.reference(name)
 
 
-def kept_data(data: Any, model: Path | str, family: str | None, columns: Mapping[str, str]) -> str:
-    """How a task names the data: a path or name; an object by its digest, under which it is kept in this process."""
-    if isinstance(data, str | Path):
-        return str(data)
-    kind, how = kind_of(model, data), dict(columns)
-    split = how.pop("split", None)
-    found = kind.data.look(data, kind.models.open(model, "cpu", family), split=split, columns=how)
-    bare: Any = found
-    packed = kind.data.pack(dataclasses.replace(bare, name="", notes=()))  # the same, whatever they come in
-    name = digest({payload: _plain(value) for payload, value in packed.items()})
-    given[name] = data
-    return f"{MEMORY}{name}"
+def named(found: Any, kind: Kind) -> str:
+    """What a task calls data that were given as an object: by a digest of what they hold."""
+    bare: Any = dataclasses.replace(found, name="", notes=())  # the same, whatever they come in
+    return MEMORY + digest({payload: _plain(value) for payload, value in kind.data.pack(bare).items()})
 
 
 def _plain(payload: Any) -> Any:

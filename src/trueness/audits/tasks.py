@@ -10,13 +10,14 @@ from typing import Any
 from trueness.audits.reading import attempted, audited_examples, opened, probabilities
 from trueness.engine import Stored, task
 from trueness.kinds import KINDS
+from trueness.kinds.contract import Kind, Model
 
 HARMLESS = 0.02
 """An edit that moves the probability of the predicted class no more than this is harmless."""
 
 
-GIVEN: dict[str, Any] = {}
-"""Data that were given as objects, by their digest: they are read in the process that has them."""
+LOOKED: dict[str, Any] = {}
+"""Datasets that this process has looked at already, by their name or path, or the digest of what was an object."""
 
 
 @task("audit/read", version=1)
@@ -38,30 +39,32 @@ def read(
 
     import numpy as np
 
-    classifier, how = opened(kind, model, family), dict(columns)
-    split = how.pop("split", None)
-    source = name or sources[0] if given is None else GIVEN[given]
-    data = KINDS[kind].data.look(source, classifier, split=split, columns=how)
+    classifier, source = opened(kind, model, family), given or name or str(sources[0])
+    data = LOOKED.get(source) or looked(KINDS[kind], source, classifier, columns)
     first, *others = data.splits.values()
-    labels = first.labels
     order = np.random.default_rng([seed, *b"audit"]).permutation(len(first))[:most]
     splits = {"explained": first.pick(order)}
     if others:
         rest = type(first).joined(others)
         rows = np.random.default_rng([seed, *b"others"]).permutation(len(rest))[:most]
         splits["others"] = rest.pick(rows)
-    known = labels[labels >= 0]
     about = {
         "data": data.name,
         "classes": list(classifier.classes),
         "notes": list(data.notes),
         "rows": len(first),
         "pool": sum(map(len, splits.values())),
-        "one label": len(known) == len(labels) and len(np.unique(known)) == 1,
         "warnings": [note.rstrip(".") for note in getattr(classifier, "notes", ())],
     }
     made: Any = data
     return {**KINDS[kind].data.pack(dataclasses.replace(made, splits=splits)), "told": about}
+
+
+def looked(kind: Kind, data: Any, model: Model, columns: Mapping[str, str]) -> Any:
+    """A dataset as the model reads it: first the split that is explained, then others, if any."""
+    how = dict(columns)
+    split = how.pop("split", None)
+    return kind.data.look(data, model, split=split, columns=how)
 
 
 @task("audit/asked", version=1)
