@@ -296,7 +296,7 @@ def _sized(
     costs["trains"] = like is not None
     costs["retrains"] = like is not None and kind.relatives is not None and kind.relatives.retraining(like) is not None
     costs["passes"] = (0.0, 0.0) if kind.relatives is None else kind.relatives.passes
-    asked = {"budget": request.budget, "asked": request.sizes, "words": kind.words}
+    asked: dict[str, Any] = {"budget": request.budget, "asked": request.sizes, "words": kind.words}
     found = sizing.choose(costs, about["rows"], about["pool"], slots, **asked)
     if request.planned is not None:
         request.planned(

@@ -31,7 +31,7 @@ def _check(gate: Gate, audit: Audit, baseline: Audit | None) -> None:
     tried = dict.fromkeys(trial.name for one in audit.explainers for trial in one.trials)
     asked = {trial for floors in gate.floor.values() for trial in floors}
     left_out = {trial for trial in asked if _left_out(audit, trial)}
-    names = [one.explainer for one in (*audit.explainers, *audit.broken)]
+    names = [*(one.explainer for one in audit.explainers), *(one.explainer for one in audit.broken)]
     check_names(gate, names, [*tried, *left_out])
     place = gate.place("baseline", "no_worse")
     if gate.no_worse and baseline is None:

@@ -89,7 +89,7 @@ def example(one: Example, audit: Audit) -> dict[str, Any]:
     names = [name for name in by_name if name in one.scores] + [name for name in one.scores if name not in by_name]
     rows = [Scored(name, one.scores[name], name in one.signed) for name in names]
     judged = [by_name.get(name) for name in names]
-    about = {"judged": judged, "foil": [known is not None and known.foil for known in judged]}
+    about: dict[str, Any] = {"judged": judged, "foil": [known is not None and known.foil for known in judged]}
     if not one.image:
         return {"of": one, **laid_out(one.units, rows, **about)}
     maps = [{"name": row.name, "paths": _map(row, one.grid)} for row in rows]
@@ -122,7 +122,7 @@ def page(audit: Audit, assets: str = "") -> str:
     columns = [_column(name, judged, told) for name in names]
     cited = list(dict.fromkeys(paper for name in names if name in told for paper in told[name].papers))
     levels = sorted({check.level for one in judged for trial in one.trials for check in trial.checks})
-    return templates.get_template("audit.html").render(
+    made: str = templates.get_template("audit.html").render(
         audit=audit,
         speak=audit.words,
         symbols=SYMBOLS,
@@ -152,6 +152,7 @@ def page(audit: Audit, assets: str = "") -> str:
         assets=assets,
         cells=Markup(json.dumps(_cells(audit)).replace("<", "\\u003c")),
     )
+    return made
 
 
 def _cells(audit: Audit) -> dict[str, Any]:

@@ -118,8 +118,8 @@ def read_task(study: AuditStudy, model: Path | str, dataset: str) -> Task:
     given = dataset if dataset.startswith(MEMORY) else None
     sources = [] if given is not None else KINDS[kind].data.sources(dataset)
     most = max(LARGEST, study.examples, study.training_examples)
-    there = {"name": None if given is not None or Path(dataset).exists() else dataset, "given": given}
-    asked = {"columns": study.columns, "most": most, "seed": study.seeds[0]}
+    there: dict[str, Any] = {"name": None if given is not None or Path(dataset).exists() else dataset, "given": given}
+    asked: dict[str, Any] = {"columns": study.columns, "most": most, "seed": study.seeds[0]}
     return tasks.read(kind=kind, model=model, family=family, sources=list(sources), **there, **asked)
 
 
@@ -237,11 +237,11 @@ class _Plan:
                     inputs = {**self.about, "explained": said, "relative": trained}
                     done = trained_tasks.compared(inputs, **asked)
                 made.add(purpose, done, explainer=name)
-        how = self.kind.relatives.retraining(like) if study.retrained_models and self.kind.relatives else None
-        if how is not None:
+        again = self.kind.relatives.retraining(like) if study.retrained_models and self.kind.relatives else None
+        if again is not None:
             methods = [name for name in self.names if name not in self.foils]
-            seeds, model = list(range(study.retrained_models)), how.pop("model")
-            made.add("retrained", retraining(data["predicted"], model, seeds, methods, RETRAINED, **how))
+            seeds, family = list(range(study.retrained_models)), again.pop("model")
+            made.add("retrained", retraining(data["predicted"], family, seeds, methods, RETRAINED, **again))
 
 
 @task("audit/verdict", version=9, light=True)

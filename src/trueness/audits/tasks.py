@@ -86,7 +86,8 @@ def asked(
         after = probabilities(classifier, change(some)[0])
         moved = np.abs(after[rows, predicted] - before[rows, predicted])
         harmless = (moved <= HARMLESS) & (after.argmax(axis=1) == predicted)
-    odd = {} if KINDS[kind].oddities is None else KINDS[kind].oddities(classifier, some)
+    reading = KINDS[kind].oddities
+    odd = {} if reading is None else reading(classifier, some)
     notes = [f"{number} of {len(some)} {words.examples} {what}" for what, number in odd.items() if number]
     known = some.labels >= 0
     accuracy = float((predicted == some.labels)[known].mean()) if known.any() else None
@@ -266,7 +267,8 @@ def bounded(
     found: dict[str, list[float]] = {name: [] for name in kept}
     exact = 0
     for row in rows:
-        drops = Drops(classifier.network, split.batch([row]), "gold")
+        reader: Any = classifier.network
+        drops = Drops(reader, split.batch([row]), "gold")
         ends = attainable(drops)
         exact += ends.exact
         for name, one in kept.items():

@@ -68,7 +68,7 @@ def planted_found(
     model = KINDS[kind].models.unpack(inputs["model"], "0", current_device())
     test, about = unpacked(kind, inputs["dataset"])["test"], inputs["dataset"].read("planted")
     predicted = predictions(model.network, model.coded(test))
-    facts = {**usage(int((predicted == test.labels).sum()), len(test), about["bound"]), "broken": {}}
+    facts: dict[str, Any] = {**usage(int((predicted == test.labels).sum()), len(test), about["bound"]), "broken": {}}
     facts["evidence"] = about["evidence"]
     if not facts["proven"]:
         return {"facts": facts}

@@ -200,7 +200,7 @@ def of_kind(trial: str, findings: Sequence[Finding], notes: tuple[str, ...] = ()
     for one in findings:
         true = np.where(np.isfinite(one.values), one.values > 0, np.nan)
         test = share_against(true, one.threshold) if one.shares else mean_against(one.values, one.threshold)
-        ends = {"null": one.null, "least": one.least, "best": one.best, "asked": len(one.values)}
+        ends: dict[str, Any] = {"null": one.null, "least": one.least, "best": one.best, "asked": len(one.values)}
         checks.append(Measured(one.name, one.measure, test, size="shuffled_examples", **ends))
     return Line(trial, checks, notes=notes)
 

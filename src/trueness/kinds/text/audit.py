@@ -177,6 +177,7 @@ class TextRelatives:
             pretrained = like["pretrained"]
             if purpose == "stranger" and pretrained is not None:  # it would remember what the audited model learned
                 pretrained = _forgotten(pretrained, device, Path(folder) / "model")
+            trained: Classifier
             (trained,) = TEXT_MODELS[like["family"]].train(dataset, [seed], pretrained=pretrained, **how)
         return trained
 
