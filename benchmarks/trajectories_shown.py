@@ -116,11 +116,54 @@ def _within(rows: pd.DataFrame) -> float:
     return float(np.median(each))
 
 
+TITLES = {
+    "sst": "SST",
+    "20news": "20 Newsgroups",
+    "babi-1": "bAbI 1",
+    "snli": "SNLI",
+    "agnews": "AG News",
+    "imdb": "IMDB",
+}
+
+
+def figure(rows: pd.DataFrame, complete: Sequence[str]) -> dict[str, Any]:
+    """Tau with gradients by epoch, a line for each encoder and attention, a panel for each complete corpus."""
+    some = rows[rows["corpus"].isin(complete)]
+    mean = some.groupby(["corpus", "encoder", "attention", "epoch"], sort=False)["tau_gradient"].mean().reset_index()
+    mean["panel"] = mean["corpus"].map(TITLES)
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "data": {"values": mean.to_dict("records")},
+        "facet": {"field": "panel", "type": "nominal", "title": None, "sort": [TITLES[name] for name in complete]},
+        "columns": 2,
+        "spec": {
+            "width": 300,
+            "height": 170,
+            "mark": {"type": "line", "point": True},
+            "encoding": {
+                "x": {
+                    "field": "epoch",
+                    "type": "quantitative",
+                    "scale": {"type": "log", "base": 2},
+                    "axis": {"values": [*EPOCHS]},
+                    "title": "epochs of training",
+                },
+                "y": {"field": "tau_gradient", "type": "quantitative", "title": "tau of attention with gradients"},
+                "color": {"field": "encoder", "type": "nominal", "sort": [*ENCODERS]},
+                "strokeDash": {"field": "attention", "type": "nominal"},
+            },
+        },
+        "config": {"font": "sans-serif", "background": "white"},
+    }
+
+
 def main() -> None:
     """Write summary.json beside the data."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
+    parser.add_argument("--figure", type=Path)
+    asked = parser.parse_args()
+    folder = asked.folder
     rows = pd.read_csv(folder / "trajectories.csv")
     late = tuple(epoch for epoch in EPOCHS if epoch >= 8)
     corpora = {str(name): part for name, part in rows.groupby("corpus", sort=False)}
@@ -146,6 +189,10 @@ def main() -> None:
         within[name] = _within(part)
     found["secondary 3: cells within 0.05 of the best accuracy"] = good
     found["secondary 4: correlation of log formed and tau over epochs, median"] = within
+    if asked.figure:
+        import vl_convert
+
+        asked.figure.write_bytes(vl_convert.vegalite_to_png(figure(rows, list(complete)), scale=2))
     (folder / "summary.json").write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
 

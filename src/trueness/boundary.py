@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from trueness.errors import NO_MEMORY, UserError, no_room
+from trueness.process_state import kept
 
 _SHOWN = 200
 LARGEST_JSON = 256 << 20
@@ -69,7 +70,7 @@ def interrupt(number: int, frame: types.FrameType | None) -> None:  # noqa: ARG0
 
 def foreign(error: BaseException) -> bool:
     """Whether the code that was running raised it, and no person by Ctrl-C: sys.exit() too, and panics of libraries."""
-    if isinstance(error, Interrupt | GeneratorExit):
+    if isinstance(error, Interrupt):
         return False
     if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
         return True
@@ -82,7 +83,7 @@ def calling(name: str, code: Any) -> Iterator[None]:
 
     A lack of memory passes: it is nobody's mistake, and may be met by trying again. So does Ctrl-C.
     """
-    with _told(lambda error: f"{name} failed{_line_in(_file_of(code), error)}: {_raised(error)}."):
+    with _told(lambda error: f"{name} failed{_line_in(_file_of(code), error)}: {_raised(error)}.", importing=False):
         yield
 
 
@@ -96,18 +97,19 @@ def importing(name: str, file: str = "", way: Callable[[BaseException], str] = l
             end = "; put what it does as a script behind if __name__ == '__main__'"
         return f"{name} cannot be imported ({_raised(error)}{_line_in(file or _first_file(error), error)}){end}."
 
-    with _told(sentence):
+    with _told(sentence, importing=True):
         yield
 
 
 @contextlib.contextmanager
-def _told(sentence: Callable[[BaseException], str]) -> Iterator[None]:
+def _told(sentence: Callable[[BaseException], str], *, importing: bool) -> Iterator[None]:
     theirs = threading.current_thread() is threading.main_thread()
     theirs = theirs and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if theirs:
         signal.signal(signal.SIGINT, interrupt)
     try:
-        yield
+        with kept(importing=importing):
+            yield
     except UserError:
         raise
     except BaseException as error:
@@ -146,6 +148,18 @@ def _line_in(file: str, error: BaseException) -> str:
     """The last line of a file that an error went through."""
     lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
     return f", {Path(file).name} line {lines[-1]}" if lines else ""
+
+
+def check_folder(folder: Path, largest_text: int = LARGEST_JSON) -> None:
+    """Refuse a folder of a model that holds pipes or devices, or text beyond all measure; links to files are fine."""
+    with reading(folder):
+        for item in sorted(folder.iterdir()):
+            with contextlib.suppress(FileNotFoundError):  # a link that leads nowhere is no file
+                about = item.stat()
+                if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
+                    raise UserError(f"{item} is no ordinary file: a model has no pipes and devices; take it away.")
+                if item.suffix in (".json", ".txt", ".jinja", ".model") and about.st_size > largest_text:
+                    raise UserError(f"{item} is larger than {largest_text >> 20} MiB, as no such file is.")
 
 
 @contextlib.contextmanager

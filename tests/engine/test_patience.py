@@ -201,7 +201,10 @@ def test_a_task_whose_worker_died_is_tried_once_more(store, clock):
     (failure,) = summary.failures
     assert heard == [failure]
     assert failure.task is target
-    assert (failure.error, failure.log) == ("its worker process died twice (killed, or out of memory)", "")
+    assert (failure.error, failure.log) == (
+        "its worker process died twice (killed, out of memory, or ended by code that it ran)",
+        "",
+    )
     assert len(executor.asked) == 2
 
 

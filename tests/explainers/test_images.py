@@ -1,32 +1,20 @@
-"""Explainers of images against Captum, against slow versions, and on models whose right explanation is known."""
-
-from dataclasses import replace
+"""Explainers of images against Captum, and on models whose right explanation is known."""
 
 import numpy as np
 import pytest
 import torch
 from captum import attr
 from torch import nn
-from trueness.kinds.image.explainers.gradients import ImageGradientShap, ImageIntegratedGradients, ImageSmoothGradient
-from trueness.kinds.image.explainers.masking import ImageLime, ImageOcclusion
 
-from trueness.data.draws import normal, uniform
+from tests.explainers.subjects import SIDE, images, subject
 from trueness.errors import Unsupported, UserError
+from trueness.explainers.masked_copies import Occlusion
+from trueness.explainers.paths import IntegratedGradients
 from trueness.kinds.image.data.batches import ImageSplit
-from trueness.kinds.image.data.images import Images
 from trueness.kinds.image.data.superpixels import quickshift
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
-from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.image.models.network import ImageNetwork
 from trueness.stats import attribution_share
-
-SIDE = 16
-
-
-def images(count=5, side=SIDE):
-    rng = np.random.default_rng(0)
-    small = rng.integers(0, 256, (count, side // 4, side // 4, 3), dtype=np.uint8)
-    return Images(small.repeat(4, axis=1).repeat(4, axis=2), (np.arange(count) % 2).astype(np.int64))
 
 
 class Tensors(nn.Module):
@@ -42,14 +30,8 @@ class Tensors(nn.Module):
 
 @pytest.fixture(scope="module")
 def trial():
-    network = IMAGE_MODELS["small-cnn"].build(3, (SIDE, SIDE), 0).eval()
-    with torch.no_grad():
-        for part in network.modules():
-            if isinstance(part, nn.GroupNorm):
-                part.bias.copy_(torch.linspace(-0.2, 0.4, len(part.bias)))
-    split = ImageSplit(images())
-    batch = split.batch(range(5))
-    return network, batch, Tensors(network), network(batch).logits.argmax(dim=-1)
+    one = subject("pixels")
+    return one.model, one.batch, Tensors(one.model), one.chosen
 
 
 def scores(name, trial, target="predicted"):
@@ -67,10 +49,8 @@ def test_gradients_are_captums(trial):
     _, batch, model, target = trial
     assert close(scores("gradient", trial), attr.Saliency(model).attribute(batch.pixels, target=target).sum(dim=1))
     blank = batch.blank.view(1, 3, 1, 1).expand_as(batch.pixels)
-    whole = attr.IntegratedGradients(model).attribute(
-        batch.pixels, blank, target=target, n_steps=8, method="riemann_middle"
-    )
-    assert close(scores(ImageIntegratedGradients(8), trial), whole.sum(dim=1))
+    whole = attr.IntegratedGradients(model).attribute(batch.pixels, blank, target=target, n_steps=8)
+    assert close(scores(IntegratedGradients(8), trial), whole.sum(dim=1))
     times = attr.InputXGradient(model).attribute(batch.pixels, target=target) / batch.pixels * (batch.pixels - blank)
     good = (batch.pixels > 0).all(dim=1)
     assert close(scores("input-x-gradient", trial)[good], times.sum(dim=1)[good])
@@ -114,69 +94,36 @@ def test_grad_cam_of_a_module_without_convolutions_looks_at_its_last_maps():
 def test_occlusion_is_captums(trial):
     _, batch, model, target = trial
     blank = batch.blank.view(1, 3, 1, 1).expand_as(batch.pixels)
-    theirs = attr.Occlusion(model).attribute(batch.pixels, (3, 4, 4), (3, 2, 2), baselines=blank, target=target)
-    assert close(scores(ImageOcclusion(0.25), trial), theirs[:, 0])
-    assert ImageOcclusion(0.25).squares(16, 16).any(dim=0).all()
+    for ours, forward in (("probability", lambda pixels: model(pixels).softmax(dim=-1)), ("logit", model)):
+        theirs = attr.Occlusion(forward).attribute(batch.pixels, (3, 4, 4), (3, 2, 2), baselines=blank, target=target)
+        assert close(scores(Occlusion(sliding_window_shapes=0.25, output=ours), trial), theirs[:, 0])
 
 
-def test_smoothed_gradients_are_means_over_noisy_copies(trial):
-    _, batch, model, target = trial
-    for absolute in (False, True):
-        found = scores(ImageSmoothGradient(n_samples=3, absolute=absolute), trial)
-        for row in range(len(batch)):
-            image = batch.pixels[row : row + 1]
-            size = 0.15 * (image.max() - image.min())
-            total = torch.zeros_like(image)
-            for copy in range(3):
-                drawn = normal(0, torch.tensor([int(batch.numbers[row]) * 3 + copy]), image.numel()).view_as(image)
-                shown = (image + size * drawn).requires_grad_()
-                (slope,) = torch.autograd.grad(model(shown)[0, target[row]], shown)
-                total += (slope.abs() if absolute else slope) / 3
-            assert close(found[row], total.abs().sum(dim=1)[0])
+@pytest.mark.parametrize("size", [0.125, 0.3, 5, 40])
+def test_windows_cover_all_pixels_and_lie_at_the_edges(size):
+    batch = ImageSplit(images(1)).batch([0])
+    groups, (keep,) = batch.windows(size)
+    hidden = ~keep[:, groups[0]].view(len(keep), SIDE, SIDE)
+    side = min(SIDE, max(1, round(size * SIDE) if size < 1 else size))
+    assert hidden.any(dim=0).all()
+    assert set(hidden.sum(dim=(1, 2)).tolist()) == {side * side}
+    corners = {(0, 0), (0, SIDE - 1), (SIDE - 1, 0), (SIDE - 1, SIDE - 1)}
+    assert all(hidden[:, row, column].any() for row, column in corners)
 
 
-def test_gradient_shap_is_the_mean_over_ways_from_other_images(trial):
-    _, batch, model, target = trial
-    found = scores(ImageGradientShap(n_samples=4), trial)
-    for row in range(len(batch)):
-        image = batch.pixels[row : row + 1]
-        drawn = uniform(0, batch.numbers[row : row + 1], 8).view(4, 2)
-        total = torch.zeros_like(image)
-        for begin, share in drawn.tolist():
-            other = batch.background[int(begin * len(batch.background))][None]
-            shown = (other + share * (image - other)).requires_grad_()
-            (slope,) = torch.autograd.grad(model(shown)[0, target[row]], shown)
-            total += slope * (image - other) / 4
-        assert close(found[row], total.sum(dim=1)[0])
-
-
-def test_lime_is_a_weighted_ridge_regression(trial):
-    """Against scikit-learn, image by image, with the draws and superpixels at hand."""
-    from sklearn.linear_model import Ridge
-    from sklearn.metrics import pairwise_distances
-
-    _, batch, model, target = trial
-    for fill in ("mean", "black"):
-        found = scores(ImageLime(60, fill=fill), trial)
-        segments = quickshift(batch.pixels, kernel_size=1.0, ratio=0.05)
-        for row in range(len(batch)):
-            count = int(segments[row].max()) + 1
-            shown = (uniform(0, batch.numbers[row] * 60 + torch.arange(60), count) < 0.5).numpy()
-            shown[0] = True
-            image = batch.pixels[row].permute(1, 2, 0).numpy()
-            copies = np.repeat(image[None], 60, axis=0)
-            for number in range(count):
-                where = (segments[row] == number).numpy()
-                copies[np.ix_(~shown[:, number])[0][:, None], *np.nonzero(where)] = (
-                    image[where].mean(axis=0) if fill == "mean" else 0.0
-                )
-            pixels = torch.from_numpy(copies).permute(0, 3, 1, 2)
-            said = model(pixels).softmax(dim=-1)[:, target[row]].detach().double().numpy()
-            away = pairwise_distances(shown.astype(float), np.ones((1, count)), metric="cosine").ravel()
-            weight = np.sqrt(np.exp(-(away**2) / 0.25**2))
-            fitted = Ridge(alpha=1).fit(shown.astype(float), said, sample_weight=weight)
-            theirs = torch.from_numpy(fitted.coef_)[segments[row]].float()
-            assert torch.allclose(found[row], theirs, atol=1e-5)
+def test_a_hidden_superpixel_has_its_mean_colour_or_is_black():
+    one = subject("images")
+    fine = one.batch.finest()
+    groups = fine.groups()
+    for hiding in ("mean", "black"):
+        shown = one.model.shown(fine, hiding, groups)
+        for row in range(len(fine)):
+            where = groups[row] == 1
+            hidden = shown.hide(torch.zeros_like(fine.mask) | where).pixels[row].flatten(1)
+            before = fine.pixels[row].flatten(1)
+            wanted = before[:, where].mean(dim=1) if hiding == "mean" else torch.zeros(3)
+            assert torch.allclose(hidden[:, where], wanted[:, None].expand(-1, int(where.sum())), atol=1e-6)
+            assert torch.equal(hidden[:, ~where], before[:, ~where])
 
 
 def test_superpixels_are_those_of_scikit_image():
@@ -215,22 +162,6 @@ def test_the_one_pixel_that_matters_is_found(name):
         assert torch.allclose(found.sum(dim=(1, 2)), found[:, 2, 3])
 
 
-def test_all_explainers_keep_the_contract_and_say_the_same_in_any_company(trial):
-    network, batch, *_ = trial
-    before = {name: value.clone() for name, value in network.state_dict().items()}
-    few = {"lime": "lime[n_samples=20]", "smooth-gradient": "smooth-gradient[n_samples=3]"}
-    for name in IMAGE_EXPLAINERS:
-        method = IMAGE_EXPLAINERS[few.get(name, name)]
-        method = replace(method, n_samples=4) if hasattr(method, "n_samples") else method
-        found = method.attribute(network, batch, "gold")
-        assert found.shape == batch.mask.shape
-        assert method.facts.signed or (found >= 0).all(), name
-        alone = method.attribute(network, batch.rows(torch.tensor([3])), "gold")
-        assert torch.allclose(found[3], alone[0], atol=1e-5 * float(found.abs().max())), name
-        assert torch.equal(method.attribute(network, batch, "gold"), found), name
-    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
-
-
 def test_an_explanation_of_the_region_has_share_one_and_a_constant_one_its_size():
     region = np.zeros((2, 64), dtype=bool)
     region[:, :16] = True
@@ -246,7 +177,7 @@ def test_cells_of_pixels_sum_their_scores(trial):
     assert torch.allclose(one, method.attribute(network, coarse), atol=1e-5)
     where = torch.zeros_like(coarse.mask)
     where[:, 5] = True
-    hidden = coarse.masked(where).pixels
+    hidden = coarse.hide(where).pixels
     assert torch.equal(hidden[0, :, 4, 4], coarse.blank)
     assert torch.equal(hidden[:, :, :4], coarse.pixels[:, :, :4])
     with pytest.raises(UserError, match="cannot be cut"):

@@ -9,6 +9,7 @@ from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
 from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.kinds.text.explainers.published import LimeCourt2022
 from trueness.kinds.text.models.pairs import BothTexts, JoinedPairs
 
 
@@ -57,7 +58,7 @@ def test_equal_places_of_both_texts_are_one_feature_only_where_asked():
     both, some = BothTexts(build("cnn", "additive", "concat")), [TextExample(("w1", "w2", "w3"), 0, ("w4", "w5"))]
     batch = joined_of(some)
     own = Lime(n_samples=200).attribute(both, batch)[0][batch.mask[0]]
-    shared = Lime(n_samples=200, restart=True).attribute(both, batch)[0][batch.mask[0]]
+    shared = LimeCourt2022(n_samples=200, width=0.25, hiding="usual").attribute(both, batch)[0][batch.mask[0]]
     assert len(set(own.tolist())) == 5
     assert shared[0] == shared[3]
     assert shared[1] == shared[4]
@@ -68,7 +69,7 @@ def test_shapley_values_of_both_texts_sum_to_the_difference():
     both, batch = BothTexts(build("bilstm", "additive", "concat")), joined_of(examples())
     scores = KernelShap(output="logit").attribute(both, batch, 1)
     with torch.no_grad():
-        hidden = both(batch.masked(batch.mask)).logits[:, 1]
+        hidden = both(batch.hide(batch.mask)).logits[:, 1]
         assert torch.allclose(scores.sum(-1), both(batch).logits[:, 1] - hidden, atol=1e-6)
 
 

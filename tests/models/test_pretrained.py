@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import trueness as tn
 from tests.models.transformers import FAMILIES, model, tokenizer
 from trueness.errors import UserError
 from trueness.kinds.text.models.pretrained import open_folder
-from trueness.kinds.text.models.transformer import load_transformer
+from trueness.kinds.text.models.transformer_files import load_transformer
 
 
 def saved(made, path):
@@ -100,20 +101,14 @@ def test_the_tokeniser_of_another_model_is_refused(tmp_path):
         load_transformer(saved(made, tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("family", "shape", "message"),
-    [
-        ("gpt2", {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 64}, "no token sees what comes after it"),
-        ("bart", {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1}, "does not run on embeddings"),
-    ],
-)
-def test_models_of_other_kinds_are_refused(family, shape, message, tmp_path):
+def test_a_first_token_that_sees_only_itself_is_refused(tmp_path):
     import transformers
 
-    config = transformers.AutoConfig.for_model(family, vocab_size=17, num_labels=3, pad_token_id=0, **shape)
-    made = transformers.AutoModelForSequenceClassification.from_config(config)
-    with pytest.raises(UserError, match=message):
-        load_transformer(saved(made, tmp_path))
+    made = model("bert").float()
+    config = type(made.config)(**{**made.config.to_dict(), "is_decoder": True})
+    decoder = transformers.AutoModelForSequenceClassification.from_config(config, attn_implementation="eager")
+    with pytest.raises(UserError, match="no token sees what comes after it"):
+        load_transformer(saved(decoder, tmp_path))
 
 
 CODE = """
@@ -171,12 +166,15 @@ def test_weights_that_are_not_finite_are_refused(value, tmp_path):
     [
         ({"num_labels": 10**9, "id2label": None, "label2id": None}, "num_labels is 1e"),
         ({"hidden_size": 500_000}, "describes .* weights, but the folder holds"),
-        ({"num_hidden_layers": 500_000}, "says 500000 layers"),
+        ({"num_hidden_layers": 500_000}, "num_hidden_layers is 500000, but there are"),
         ({"vocab_size": 2**40}, "vocab_size is 1.09951e"),
         ({"hidden_size": "many"}, "cannot be read as a transformer"),
         ({"model_type": ["bert"]}, "cannot be read as a transformer"),
         ({"hidden_act": "nonsense"}, "cannot be read as a transformer"),
         ({"num_attention_heads": 0}, "cannot be read as a transformer"),
+        ({"decoder_layers": 999_999}, "decoder_layers is 999999, but there are"),
+        ({"num_hidden_groups": 900_000}, "num_hidden_groups is 900000, but there are"),
+        ({"num_labels": 999_999, "id2label": None, "label2id": None}, "num_labels is of more classes than any tensor"),
     ],
 )
 def test_a_hostile_configuration_is_told_and_takes_no_memory(change, message, tmp_path):
@@ -195,6 +193,96 @@ def test_files_of_other_content_are_told(name, content, tmp_path):
     folder = saved(model("bert").float(), tmp_path)
     (folder / name).write_bytes(content)
     with pytest.raises(UserError, match=str(folder)):
+        load_transformer(folder)
+
+
+@pytest.mark.parametrize("limit", [-5, 0, "x", float("nan"), [512], True])
+def test_a_tokeniser_that_leaves_no_room_for_a_text_is_refused(limit, tmp_path):
+    folder = saved(model("bert").float(), tmp_path)
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "model_max_length": limit}))
+    with pytest.raises(UserError, match=r"model_max_length is .*no room|cannot be read as a transformer"):
+        load_transformer(folder)
+
+
+def changed_tokeniser(folder, **parts):
+    plain = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps({**plain, **parts}))
+
+
+def template(*items):
+    special = {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}
+    return {"type": "TemplateProcessing", "single": items, "pair": items, "special_tokens": {"[CLS]": special}}
+
+
+CLS, TEXT = {"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"post_processor": template(*[CLS] * 40, TEXT)}, "adds 40 tokens to a text, and 64 are read"),
+        ({"post_processor": template(*[CLS] * 900, TEXT)}, "tokens to a text|cannot be read as a transformer"),
+        ({"normalizer": {"type": "Replace", "pattern": {"Regex": "."}, "content": ""}}, "leaves nothing of a text"),
+    ],
+)
+def test_a_tokeniser_that_leaves_no_text_is_refused(parts, message, tmp_path):
+    folder = saved(model("bert").float(), tmp_path)
+    changed_tokeniser(folder, **parts)
+    with pytest.raises(UserError, match=message):
+        load_transformer(folder)
+
+
+class PanicException(BaseException):
+    """As libraries written in Rust end."""
+
+
+def test_a_panic_over_a_text_is_a_sentence(tmp_path, monkeypatch):
+    loaded = load_transformer(saved(model("bert").float(), tmp_path))
+
+    def panic(*_, **__):
+        raise PanicException("index out of bounds")
+
+    monkeypatch.setattr(type(loaded.coder.tokenizer), "__call__", panic)
+    with pytest.raises(UserError, match=r"cannot be read by the model's tokeniser \(index out of bounds\)"):
+        loaded.coder.code(loaded.read(["a good film"])[0])
+
+
+@pytest.mark.parametrize("name", ["../other/model.safetensors", "/etc/passwd", 7, None, "weights.bin"])
+def test_an_index_that_names_files_elsewhere_is_refused(name, tmp_path):
+    folder = saved(model("bert").float(), tmp_path)
+    index = {"metadata": {}, "weight_map": {"bert.embeddings.word_embeddings.weight": name}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(UserError, match="which is no safetensors file of its folder"):
+        load_transformer(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json", "vocab.txt"])
+@pytest.mark.parametrize("load", [load_transformer, tn.load_model])
+def test_pipes_and_devices_in_a_folder_are_refused(name, load, tmp_path):
+    folder = saved(model("bert").float(), tmp_path)
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        (folder / name).unlink(missing_ok=True)
+        make(folder / name)
+        with pytest.raises(UserError, match=f"{name} is no ordinary file|no config.json"):
+            load(folder)
+
+
+def test_a_folder_of_links_to_files_is_read(tmp_path):
+    """As the cache of the hub is made."""
+    folder, linked = saved(model("bert").float(), tmp_path / "real"), tmp_path / "linked"
+    linked.mkdir()
+    for item in folder.iterdir():
+        (linked / item.name).symlink_to(item)
+    (tmp_path / "given").symlink_to(linked)
+    assert load_transformer(tmp_path / "given").classes
+
+
+def test_settings_of_hundreds_of_megabytes_are_not_read(tmp_path):
+    folder = saved(model("bert").float(), tmp_path)
+    with (folder / "config.json").open("r+b") as file:
+        file.truncate(200 << 20)
+    with pytest.raises(UserError, match="is larger than 16 MiB"):
         load_transformer(folder)
 
 

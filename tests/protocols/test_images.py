@@ -59,13 +59,13 @@ def test_images_sorted_by_class_are_drawn(model, squares):
 
 
 def test_agreement_and_hiding_cost_on_images(model, squares):
-    names = ["gradient", "integrated-gradients[n_steps=10]", "random"]
+    names = ["gradient", "integrated-gradients[n_steps=10]", "random[seed=1]"]
     agreed = tn.agreement(model, squares, names, instances=20)
     assert {score.dataset for score in agreed.scores} == {"squares"}
     found = tn.faithfulness(model, squares, [*names, "occlusion"], instances=30)
     cost = {score.method: score for score in found.scores if score.quantity == "cost of hiding"}
     assert cost["occlusion"].value > 0.2
-    assert cost["random"].low < 0 < cost["random"].high
+    assert cost["random[seed=1]"].low < 0 < cost["random[seed=1]"].high
     with pytest.raises(UserError, match="needs a dataset of images"):
         tn.agreement(model, ["a text", "another"])
 

@@ -46,6 +46,6 @@ class Here(Executor):
         done: Future[Any] = Future()
         try:
             done.set_result(function(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001  # whatever a worker raises is told by its future
+        except Exception as error:  # whatever a worker raises is told by its future
             done.set_exception(error)
         return done

@@ -215,7 +215,7 @@ def _flat(stored: Stored) -> Bools:
 
 
 def _changes(stored: Stored) -> dict[str, Any]:
-    """(draws, examples) by how much all weights at once change the explanation, of one draw (examples,); and the output."""
+    """(draws, examples) by how much all weights at once change explanations, of one draw (examples,); and outputs."""
     if not stored.holds("records"):
         return {"change": np.zeros(0), "moved": 0.0}
     table = stored.read("records")

@@ -25,13 +25,13 @@ from trueness.audits.gate_outcome import GateOutcome
 from trueness.audits.verdict import Audit, Decision, Judged
 from trueness.version import __version__
 
-_MARKS = re.compile(r"[\\`*_\[\]{}<>|~#&!$]|:(?=//)")
+_MARKS = re.compile(r"[\\`*_\[\]{}<>|~#&!$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 _LONGEST = 50_000
 """Characters of the details: GitHub refuses comments of more than 65,536."""
 
 
 def escape(text: str) -> str:
-    """Text that no reader of Markdown takes for a mark, a tag, a cell's end or a call of a person."""
+    """Text that no reader of Markdown takes for a mark, a tag, a cell's end, an address or a call of a person."""
     return _MARKS.sub(lambda found: f"&#{ord(found[0])};", clean(text)).replace("@", "@&#8203;")
 
 
@@ -62,8 +62,8 @@ def model_card(audit: Audit) -> str:
         "## Explanations",
         "",
         f"trueness {__version__} put {len(audit.explainers) - len(foils)} explainers of this model on trial, with "
-        f"{audit.size} {audit.words.examples} of {_code(shown.data)}. An audit gives evidence about this model on these "
-        f"{audit.words.examples}; it certifies nothing.",
+        f"{audit.size} {audit.words.examples} of {_code(shown.data)}. An audit gives evidence about this model on "
+        f"these {audit.words.examples}; it certifies nothing.",
         "",
         *_verdicts(shown),
         "",

@@ -109,4 +109,10 @@ def _csv_rows(audit: Audit) -> Iterator[dict[str, Any]]:
             for check in checks:
                 named = {"check": check.pop("name", None), "check_answer": check.pop("answer", None)}
                 row = {**about, **named, **check}
-                yield {key: clean(item) if isinstance(item, str) else item for key, item in row.items()}
+                yield {key: _csv_cell(item) if isinstance(item, str) else item for key, item in row.items()}
+
+
+def _csv_cell(text: str) -> str:
+    """Text that no spreadsheet takes for a formula."""
+    text = clean(text)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

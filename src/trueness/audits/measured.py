@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from trueness.kinds.contract import Words
-from trueness.stats.marks import Against
+from trueness.stats.thresholds import ThresholdTest
 from trueness.stats.undefined import Bools, Floats
 
 
@@ -20,7 +20,7 @@ class Measured:
 
     name: str
     measure: str
-    found: Against | None
+    found: ThresholdTest | None
     null: float | None = None
     best: float | None = None
     least: float = -math.inf
@@ -31,12 +31,8 @@ class Measured:
     """The settings that say how many."""
     asked: int = 0
     """How many examples were looked at; the number may rest on fewer."""
-    fewest: int = 30
-    """Below so many nothing is decided."""
     reason: str = ""
     """Why there is no number, where there is none."""
-    few: tuple[float, int] | None = None
-    """Where there is no number since few examples carry it: about how many, of how many."""
 
 
 @dataclass(frozen=True)

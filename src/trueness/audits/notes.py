@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trueness.audits.trials import ALIKE, COST, best_found
+from trueness.audits.trials import best_found, picture
 from trueness.engine import Stored
 from trueness.kinds.contract import Words
 from trueness.protocols.faithfulness import Removal
 from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import FAITHFULNESS
 from trueness.protocols.similarity import similarity
-from trueness.stats.marks import ratio_against
+from trueness.stats.thresholds import Ratio, ratio_of
 
 
 def companion(stored: Sequence[Stored], words: Words) -> tuple[bool, tuple[str, ...]]:
@@ -41,13 +41,13 @@ def alike_twin(stored: Stored | None, words: Words) -> tuple[str, ...]:
         return ()
     found = stored.read("compared")
     same = found["same"]
-    alike = ratio_against(found["similarity"][same], found["ceiling"][same], ALIKE)
+    alike = ratio_of(picture(found["similarity"][same]), picture(found["ceiling"][same]), least=0.0)
     if alike is None:
         return ()
-    ends = f"{alike.value:.2f} ({alike.low:.2f} to {alike.high:.2f})"
     return (
         f"Correlation with the explanation of a model trained from another seed to say the same, on {alike.n} "
-        f"{words.examples} where it does: {ends} of that under another draw. It is no mark: such a model may have other reasons.",
+        f"{words.examples} where it does: {_ends(alike)} of that under another draw. It decides nothing: such a model may have other "
+        "reasons.",
     )
 
 
@@ -92,17 +92,17 @@ def layers(stored: Stored) -> tuple[str, ...]:
 
 def softly_hidden(removed: Mapping[str, Removal], name: str, words: Words) -> tuple[str, ...]:
     """What hiding costs where units are hidden at random by their scores, of the best found."""
-    found = ratio_against(
-        removed[name].soft_cost,
-        best_found([one.soft_cost for one in removed.values()])[: len(removed[name].cost)],
-        COST,
-    )
+    best = best_found([one.soft_cost for one in removed.values()])[: len(removed[name].cost)]
+    found = ratio_of(removed[name].soft_cost, best)
     if found is None:
         return ()
-    ends = f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
-    return (
-        f"{words.units.capitalize()} hidden at random, the more often the higher their score: {ends} of the best found.",
-    )
+    how = f"{words.units.capitalize()} hidden at random, the more often the higher their score"
+    return (f"{how}: {_ends(found)} of the best found.",)
+
+
+def _ends(found: Ratio) -> str:
+    """A ratio with its interval, 95 %."""
+    return f"{found.value:.2f} ({found.lower(0.025):.2f} to {found.upper(0.025):.2f})"
 
 
 def between_bounds(stored: Sequence[Stored], name: str, words: Words) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trueness.audits.described import Described, described
 from trueness.audits.drawing import (
     BAR,
     Bar,
@@ -21,7 +22,6 @@ from trueness.audits.drawing import (
     numbers_of,
     panels,
 )
-from trueness.audits.described import Described, described
 from trueness.audits.leaderboard import scores_of
 from trueness.audits.verdict import Answer, Audit, Check, Decision, Example, Judged, Trial
 from trueness.engine import disk, write_atomically

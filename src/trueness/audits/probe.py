@@ -32,7 +32,13 @@ def probe(
 
     begin = perf_counter()
     classifier, registry = opened(kind, model, family), KINDS[kind].explainers
-    costs: dict[str, Any] = {"open": perf_counter() - begin, "refused": {}, "broken": {}, "explainers": {}, "random": []}
+    costs: dict[str, Any] = {
+        "open": perf_counter() - begin,
+        "refused": {},
+        "broken": {},
+        "explainers": {},
+        "random": [],
+    }
     network = classifier.network
     first, *_ = unpacked(kind, inputs["read"]).splits.values()
     some = first.pick(range(min(4 * examples, len(first))))

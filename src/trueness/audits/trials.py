@@ -1,7 +1,7 @@
-"""The trials of an audit: from what was measured on a model to checks, each a number beside its mark.
+"""The trials of an audit: from what was measured on a model to checks, each a number beside its threshold.
 
-The marks are here and nowhere else. Each says how far above an explanation that knows nothing an explanation has to be
-before it may be shown to a person; `docs/audit.md` gives the reasons.
+The thresholds are here and nowhere else. Each says how far above an explanation that knows nothing an explanation has
+to be before it may be shown to a person; `docs/audit.md` gives the reasons.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from trueness.audits.measured import Line, Measured, Measurements
 from trueness.kinds.contract import Finding
-from trueness.stats.marks import SMALL, Against, crossed_against, mean_against, ratio_against, share_against
+from trueness.stats.thresholds import Evidence, ThresholdTest, crossed_of, mean_of, ratio_of
 from trueness.stats.undefined import Floats
 
 DEPENDS, PLANTED, REMOVAL, REPEATS, INFORMATIVE = TRIALS = (
@@ -44,8 +44,8 @@ MOST = 0.75
 """Of the examples: explained alike alone and in a batch."""
 APART = 0.05
 """Of the distance between a random order and the best order found: what tells a method from a foil."""
-CROWDED = 1 - 2 * APART
-"""A foil that reaches more of the best order found counts for so much: a method within `APART` of it passes."""
+GUESSED = 0.5
+"""AUROC of an explanation that knows nothing: of a planted model's mean, the least that is expected."""
 MOVED = 0.01
 """Total variation of the model's own output under random weights, below which these tell nothing."""
 LEARNED = 0.5
@@ -66,10 +66,9 @@ def depends(facts: Measurements) -> Line:
     checks = [_shuffled(about, facts, f"shuffled_examples{again}")]
     if facts.stranger is not None:
         about = f"{fall} was trained on labels dealt out at random"
-        found = mean_against(facts.stranger, CHANGE)
-        checks.append(
-            Measured("random labels", about, found, 0.0, size=f"relative_examples{again}", asked=len(facts.stranger))
-        )
+        found = _beside(mean_of(_fall(facts.stranger), -1.0), CHANGE)
+        size = f"relative_examples{again}"
+        checks.append(Measured("random labels", about, found, 0.0, size=size, asked=len(facts.stranger)))
     return Line(DEPENDS, checks, notes=facts.notes.get(DEPENDS, ()))
 
 
@@ -77,19 +76,35 @@ def _shuffled(about: str, facts: Measurements, examples: str) -> Measured:
     """Draws of weights may disagree: where there are several beside one another, they count as the examples do."""
     change = facts.change
     if change.ndim == 1:
-        found = mean_against(change, CHANGE)
+        found = _beside(mean_of(_fall(change), -1.0), CHANGE)
         return Measured("all weights at once", about, found, null=0.0, size=examples, asked=len(change))
-    found = crossed_against(change, CHANGE)
-    size = "shuffles" if found is not None and found.by_models > 0.5 else examples
+    crossed = crossed_of(_fall(change), -1.0)
+    found = _beside(crossed, CHANGE)
+    size = "shuffles" if crossed is not None and crossed.by_units > 0.5 else examples
     unit = f"{facts.words.examples}, and {len(change)} random orders of the weights"
     return Measured("all weights at once", about, found, null=0.0, unit=unit, size=size, asked=change.shape[1])
+
+
+def picture(correlations: Floats) -> Floats:
+    """How much of a picture comes back: of one that is upside down nothing does."""
+    found: Floats = np.clip(correlations, 0.0, 1.0)
+    return found
+
+
+def _fall(change: Floats) -> Floats:
+    """A correlation that turns negative has fallen by more than 1, which counts as 1."""
+    return np.clip(change, -1.0, 1.0)
+
+
+def _beside(evidence: Evidence | None, threshold: float) -> ThresholdTest | None:
+    return None if evidence is None else ThresholdTest(evidence, threshold)
 
 
 def planted(facts: Measurements, missing: str = "", *, required: bool = True, trained: int = 0) -> Line:
     """Does it find evidence that models of this architecture had to use?"""
     if facts.detection is None:
         return Line(PLANTED, missing=missing or "it was not held", required=required)
-    found = crossed_against(facts.detection, FOUND)
+    found = _beside(crossed_of(facts.detection, unit_least=GUESSED), FOUND)
     models, words = len(facts.detection), facts.words  # models that used the evidence
     check = Measured(
         f"planted {words.units}",
@@ -116,11 +131,11 @@ def removal(facts: Measurements, best: Floats) -> Line:
         Measured(
             ON_MODEL,
             f"what hiding important {units} first costs, as a share {share}",
-            ratio_against(facts.cost, best[: len(facts.cost)], COST),
+            _beside(ratio_of(facts.cost, best[: len(facts.cost)]), COST),
             null=0.0,
             best=1.0,
             asked=len(facts.cost),
-            **_carried(best[: len(facts.cost)], "this model", facts),
+            reason=_nothing("this model", facts),
         )
     ]
     if facts.companion is not None and facts.companion_best is not None:
@@ -129,25 +144,20 @@ def removal(facts: Measurements, best: Floats) -> Line:
                 ON_COMPANION,
                 f"what hiding important {units} first costs the companion (a model trained with {units} hidden), as a "
                 f"share {share}",
-                ratio_against(facts.companion, facts.companion_best, COST),
+                _beside(ratio_of(facts.companion, facts.companion_best), COST),
                 null=0.0,
                 best=1.0,
                 size="companion_examples",
                 asked=len(facts.companion),
-                **_carried(facts.companion_best, "the companion", facts),
+                reason=_nothing("the companion", facts),
             )
         )
     return Line(REMOVAL, checks, notes=facts.notes.get(REMOVAL, ()))
 
 
-def _carried(best: Floats, model: str, facts: Measurements) -> dict[str, Any]:
-    """Why nothing can be a share of what the best order costs: that is nothing, or few examples carry it."""
-    units, examples = facts.words.units, facts.words.examples
-    if best.sum() <= SMALL * len(best):
-        return {"reason": f"hiding {units} hardly changes what {model} says, in whatever order"}
-    carriers = float(best.sum() ** 2 / (best**2).sum())
-    about = f"about {carriers:.0f} of {len(best)} {examples} carry nearly all of what hiding {units} costs {model}"
-    return {"reason": f"{about}, too few to decide anything", "few": (carriers, len(best))}
+def _nothing(model: str, facts: Measurements) -> str:
+    """Why nothing can be a share of what the best order costs."""
+    return f"hiding {facts.words.units} hardly changes what {model} says, in whatever order"
 
 
 def repeats(facts: Measurements) -> Line:
@@ -156,7 +166,7 @@ def repeats(facts: Measurements) -> Line:
     checks = []
     if facts.random:
         about = f"{again} when the method draws anew"
-        found = mean_against(facts.ceiling, ALIKE)
+        found = _beside(mean_of(picture(facts.ceiling)), ALIKE)
         checks.append(
             Measured("another draw", about, found, 0.0, 1.0, size="repeat_examples", asked=len(facts.ceiling))
         )
@@ -164,7 +174,7 @@ def repeats(facts: Measurements) -> Line:
         Measured(
             "after a harmless edit",
             f"{again} when {facts.words.edit}, as a share of that under another draw",
-            ratio_against(facts.edited, facts.ceiling[: len(facts.edited)], ALIKE),
+            _beside(ratio_of(picture(facts.edited), picture(facts.ceiling[: len(facts.edited)]), least=0.0), ALIKE),
             null=0.0,
             best=1.0,
             size="repeat_examples edit_examples",
@@ -174,13 +184,12 @@ def repeats(facts: Measurements) -> Line:
         Measured(
             "alone or in a batch",
             f"share of the {facts.words.examples} that are explained alike alone and in a batch (correlation above {SAME})",
-            share_against(np.where(np.isfinite(facts.alone), facts.alone > SAME, np.nan), MOST),
+            _beside(mean_of(np.where(np.isfinite(facts.alone), facts.alone > SAME, np.nan)), MOST),
             null=0.0,
             least=0.0,
             best=1.0,
             size="alone_examples",
             asked=len(facts.alone),
-            fewest=16,
         ),
     ]
     return Line(REPEATS, checks, notes=facts.notes.get(REPEATS, ()))
@@ -195,18 +204,21 @@ def _unedited(facts: Measurements) -> str:
 
 
 def of_kind(trial: str, findings: Sequence[Finding], notes: tuple[str, ...] = ()) -> Line:
-    """A trial that only this kind of input has, from what its kind measured."""
+    """A trial that only this kind of input has, from what its kind measured: means of what lies between 0 and 1."""
     checks = []
     for one in findings:
-        true = np.where(np.isfinite(one.values), one.values > 0, np.nan)
-        test = share_against(true, one.threshold) if one.shares else mean_against(one.values, one.threshold)
-        ends: dict[str, Any] = {"null": one.null, "least": one.least, "best": one.best, "asked": len(one.values)}
-        checks.append(Measured(one.name, one.measure, test, size="shuffled_examples", **ends))
+        values = np.where(np.isfinite(one.values), one.values > 0, np.nan) if one.shares else one.values
+        found = _beside(mean_of(values), one.threshold)
+        how: dict[str, Any] = {"null": 0.0, "least": 0.0, "best": 1.0, "asked": len(values)}
+        checks.append(Measured(one.name, one.measure, found, size="shuffled_examples", **how))
     return Line(trial, checks, notes=notes)
 
 
 def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[str], best: Mapping[str, Floats]) -> Line:
-    """Is it told apart from the foils that know nothing, or less than they seem to, by any measure?"""
+    """Is it told apart from the foils that know nothing, or less than they seem to, by any measure?
+
+    No verdict depends on it: where a simple list of units ranks as well, a right explanation does not lead.
+    """
     own = facts[name]
     words = own.words
     scales: dict[str, tuple[str, Callable[[Measurements], Floats]]] = {
@@ -222,22 +234,17 @@ def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[st
         n = min(len(read(own)), len(rival))
         rival, most = rival[:n], best[scale][:n]
         about = f"lead over the better of {' and '.join(foils)} by {what}, as a share of the best order found"
-        if name not in foils and most.sum() > SMALL and rival.sum() > CROWDED * most.sum():
-            rival = rival * (CROWDED * most.sum() / rival.sum())
-            about += f", of which a foil counts for {CROWDED:.2f} at most: there is no room for a lead beyond"
-        found = ratio_against(read(own)[:n] - rival, most, APART)
-        checks.append(Measured(what, about, found, null=0.0, asked=n, **_carried(most, "this model", own)))
+        found = _beside(ratio_of(np.clip(read(own)[:n] - rival, -1.0, 1.0), most), APART)
+        checks.append(Measured(what, about, found, null=0.0, asked=n, reason=_nothing("this model", own)))
     beside = [facts[foil].detection for foil in foils if foil in facts]
     known = [values for values in beside if values is not None and np.isfinite(values).any()]
     if own.detection is not None and known:
         rival = max(known, key=lambda values: float(np.nanmean(values)))
-        found = crossed_against(own.detection - rival, APART)
+        found = _beside(crossed_of(own.detection - rival, -1.0), APART)
         about = f"lead over the better of {' and '.join(foils)} in finding planted {words.units} (AUROC)"
-        reason = _unused(len(own.detection))
-        unit = f"{words.examples} and models"
-        how: dict[str, Any] = {"unit": unit, "size": "planted_models", "reason": reason}
-        checks.append(Measured(f"planted {words.units}", about, found, 0.0, **how))
-    return Line(INFORMATIVE, checks, rule="any", notes=own.notes.get(INFORMATIVE, ()))
+        how: dict[str, Any] = {"unit": f"{words.examples} and models", "reason": _unused(len(own.detection))}
+        checks.append(Measured(f"planted {words.units}", about, found, 0.0, size="planted_models", **how))
+    return Line(INFORMATIVE, checks, rule="any", required=False, notes=own.notes.get(INFORMATIVE, ()))
 
 
 def learned(wanted: npt.ArrayLike, said: npt.ArrayLike) -> tuple[bool, float, float]:

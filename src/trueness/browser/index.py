@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -14,7 +13,6 @@ from trueness.errors import UserError
 
 _PATIENCE = 0.1
 """Seconds that a page waits for audits that were not read before; the rest is read while the page is looked at."""
-_State = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -42,50 +40,44 @@ class Index:
 
     def __init__(self, store: Store, *, patient: bool) -> None:
         self.store, self.patient = store, patient
-        self._known: dict[str, tuple[_State | None, Said]] = {}
-        self._starting = threading.Lock()
+        self._known: dict[str, tuple[tuple[int, ...], Said]] = {}
+        self._starting, self._one = threading.Lock(), threading.Lock()
         self._reader: threading.Thread | None = None
 
     def entries(self) -> list[Entry]:
         """All that are there now."""
         runs = runs_of(self.store)
-        states = {key: _state(run) for key, run in runs.items() if run.told("kind") == "audit"}
-        left = [key for key, state in states.items() if key not in self._known or self._known[key][0] != state]
-        until = time.monotonic() + _PATIENCE
-        while left and (self.patient or time.monotonic() < until):
-            key = left.pop(0)
-            self._known[key] = states[key], _said(runs[key])
+        audits = [run for run in runs.values() if run.told("kind") == "audit"]
+        left = [run for run in audits if self._known.get(run.key, ((), None))[0] != run.state]
+        begin = time.monotonic()
+        while left and (self.patient or (self._idle() and time.monotonic() < begin + _PATIENCE)):
+            self._read(left.pop(0))
         if left:
-            self._read_later([runs[key] for key in left])
-        unread = Said(unread=True)
-        return [
-            Entry(run, Said() if key not in states else unread if key in left else self._known[key][1])
-            for key, run in runs.items()
-        ]
+            self._read_later(left)
+        said = {run.key: self._known[run.key][1] for run in audits if run.key in self._known}
+        said |= {run.key: Said(unread=True) for run in left}
+        return [Entry(run, said.get(run.key, Said())) for run in runs.values()]
+
+    def _read(self, run: Run) -> None:
+        with self._one:
+            if self._known.get(run.key, ((), None))[0] == run.state:
+                return  # another thread was first
+            try:
+                with run.opened():
+                    said = Said(run.verdicts)
+            except (UserError, DamagedObjectError) as error:
+                said = Said(fault=str(error).removesuffix("."))
+            self._known[run.key] = run.state, said
+
+    def _idle(self) -> bool:
+        return self._reader is None or not self._reader.is_alive()
 
     def _read_later(self, left: Sequence[Run]) -> None:
         def read() -> None:
             for run in left:
-                self._known[run.key] = _state(run), _said(run)
+                self._read(run)
 
         with self._starting:
-            if self._reader is None or not self._reader.is_alive():
+            if self._idle():
                 self._reader = threading.Thread(target=read, daemon=True)
                 self._reader.start()
-
-
-def _said(run: Run) -> Said:
-    try:
-        with run.opened():
-            return Said(run.verdicts)
-    except (UserError, DamagedObjectError) as error:
-        return Said(fault=str(error).removesuffix("."))
-
-
-def _state(run: Run) -> _State | None:
-    """What changes when another object is put in the place of one."""
-    try:
-        about = os.lstat(run.store.objects / run.key)
-    except OSError:
-        return None
-    return about.st_ino, about.st_mtime_ns, about.st_ctime_ns

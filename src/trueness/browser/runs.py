@@ -10,7 +10,6 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from trueness.audits.leaderboard import audits_of
@@ -36,6 +35,8 @@ class Run:
     store: Store
     key: str
     record: Mapping[str, Any]
+    state: tuple[int, ...] = ()
+    """Of its object: another where another one was put in its place."""
 
     def told(self, name: str) -> str:
         """A field of the study as it was recorded; nothing where it is missing."""
@@ -123,14 +124,16 @@ def runs_of(store: Store) -> dict[str, Run]:
     found: dict[str, Run] = {}
     for record in store.runs():
         key = str(record["result"])
-        if KEY.fullmatch(key) and _is_folder(store.objects / key):
+        if KEY.fullmatch(key) and (state := _state(f"{store.objects}/{key}")):
             found.pop(key, None)
-            found[key] = Run(store, key, record)
+            found[key] = Run(store, key, record, state)
     return dict(reversed(found.items()))
 
 
-def _is_folder(path: Path) -> bool:
+def _state(path: str) -> tuple[int, ...]:
+    """Of a folder; nothing of what is none, or a link."""
     try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
+        about = os.lstat(path)
     except OSError:
-        return False
+        return ()
+    return (about.st_ino, about.st_mtime_ns, about.st_ctime_ns) if stat.S_ISDIR(about.st_mode) else ()

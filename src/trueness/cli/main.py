@@ -39,6 +39,7 @@ _SERVERS = {"serve", "rate"}
 """Commands that call no code of the user and end by a signal."""
 _LIBRARIES = {"typer", "click", "rich"}
 """What ends the program by itself: when a command is done, or nobody reads on."""
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 UNEXPECTED = 70
 """The exit status of an error of the program itself, as in sysexits.h."""
 
@@ -120,7 +121,7 @@ def _run(given: list[str]) -> None:
     debug = "--debug" in given[:1]
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the shell closed it: what is printed goes nowhere
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # for good
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # until the end
     warnings.formatwarning = warning_line
     try:
         _check_arguments(given)
@@ -134,8 +135,8 @@ def _run(given: list[str]) -> None:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
             _stop(f"{error.filename}: {error.strerror}.", 2, debug)
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            _stop("The disk, or what standard output goes to, is full; free some space.", 2, debug)
+        if sys.stdout.closed or (isinstance(error, OSError) and error.errno in _NO_ROOM):
+            _stop(f"The disk, or standard output, takes no more ({first_line(error)}).", 2, debug)
         if isinstance(error, MemoryError) or no_room(error) or NO_MEMORY in str(error):
             _stop("The memory does not suffice; take fewer examples, a smaller model or fewer workers.", 2, debug)
         _stop(_unexpected(error, given), UNEXPECTED, debug)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -21,17 +19,6 @@ def uniform(seed: int, numbers: Tensor, count: int, stream: int = 0, first: int 
     places = torch.arange(first, first + count, device=numbers.device) * _STEP
     mixed = _mixed(begin[:, None] + places[None])
     return _shifted(mixed, 64 - _BITS, mixed).float().mul_(2.0**-_BITS)
-
-
-def normal(seed: int, numbers: Tensor, count: int, stream: int = 0) -> Tensor:
-    """(numbers, count) standard normal ones, from pairs of uniform ones (Box and Muller)."""
-    half = (count + 1) // 2
-    drawn = uniform(seed, numbers, 2 * half, stream)
-    one, two = drawn[:, :half], drawn[:, half:]
-    size, angle = one.neg_().log1p_().mul_(-2).sqrt_(), two.mul_(2 * math.pi)
-    drawn = torch.cat([angle.cos(), angle.sin()], dim=1)
-    drawn.view(len(drawn), 2, half).mul_(size[:, None])
-    return drawn[:, :count]
 
 
 def _mixed(values: Tensor) -> Tensor:

@@ -206,7 +206,11 @@ class _Run:
             if self.attempts[task.key] < _ATTEMPTS:
                 self._make_ready(task)
             else:
-                self._fail(Failure(task, "its worker process died twice (killed, or out of memory)", ""))
+                self._fail(
+                    Failure(
+                        task, "its worker process died twice (killed, out of memory, or ended by code that it ran)", ""
+                    )
+                )
             return
         except BaseException as error:  # for example a result that an executor could not carry back
             if not isinstance(error, Exception) and error is not future.exception():

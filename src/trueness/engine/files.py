@@ -45,7 +45,7 @@ def disk(what: str, full: str, refused: str) -> Iterator[None]:
         with handles():
             yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise StoreError(f"The disk that holds {what} is full; {full}.") from error
         if error.errno in _REFUSED:
             raise StoreError(f"{what[0].upper()}{what[1:]} cannot be written ({error.strerror}); {refused}.") from error

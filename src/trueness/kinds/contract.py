@@ -131,6 +131,10 @@ class Data(Protocol):
         """
         ...
 
+    def sources(self, data: str) -> Sequence[Path]:
+        """The files and folders that a dataset of that name or path is read from: what they hold is part of a key."""
+        ...
+
     def pack(self, data: Any) -> dict[str, Any]:
         """Payloads of a task that hold a dataset."""
         ...
@@ -148,14 +152,10 @@ class Finding:
     measure: str
     """What the number is, in plain words."""
     values: Floats
-    """(examples,); not a number where nothing was measured."""
+    """(examples,) from 0 to 1; an explanation that knows nothing gets 0. Not a number where nothing was measured."""
     threshold: float
     shares: bool = False
-    """Whether the share of examples with a value above 0 is judged, and not the mean."""
-    null: float | None = 0.0
-    """What an explanation that knows nothing gets."""
-    least: float = 0.0
-    best: float | None = 1.0
+    """Whether the share of examples with a value above 0 is judged, whatever these are, and not the mean."""
 
 
 @dataclass(frozen=True)
@@ -292,3 +292,7 @@ class Kind:
     """How an example with scores is drawn."""
     oddities: Callable[[Any, Any], Mapping[str, int]] | None = None
     """Of a model and examples: clauses on how it reads them ("are cut off"), and of how many that is true."""
+    plantings: Registry[Any] | None = None
+    """What can be planted, by name."""
+    outlines: Callable[..., Sequence[float]] | None = None
+    """How well labels can be told from which units are hidden; if it is None, models of the same family are trained."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from trueness.data.places import AnySplit
+from trueness.data.inputs import Split as AnySplit
 from trueness.models.network import Network, check_outputs, inspecting
 from trueness.stats import Undefined
 from trueness.stats.classification import accuracy, macro_f1, roc_auc

@@ -31,15 +31,7 @@ class Predictor:
         """(examples, classes); UserError where that is not what the function returns."""
         count = len(examples)
         with calling(f"{self.name}, asked about {count} {what}{note},", self.function):
-            found = self.function(examples)
-        if isinstance(found, list) and found and getattr(found[0], "ndim", 0) == 2:
-            raise UserError(
-                f"{self.name} decides about several labels at once: explain one of them, with a classifier of its own."
-            )
-        try:
-            array = np.asarray(found.detach().cpu() if hasattr(found, "detach") else found, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise self._wrong(f"an object of type {type(found).__name__}", count, what) from error
+            array = self._numbers(self.function(examples), count, what)
         if array.ndim != 2 or len(array) != count:
             raise self._wrong(f"an array of shape {array.shape}", count, what)
         if array.shape[1] < 2 or (self.classes is not None and array.shape[1] != len(self.classes)):
@@ -53,6 +45,20 @@ class Predictor:
             worst = sums[np.abs(sums - 1).argmax()]
             raise UserError(f"{self.name} returned probabilities of one example that sum to {worst:.6g}, not to 1.")
         return array
+
+    def _numbers(self, found: Any, count: int, what: str) -> Probabilities:
+        if isinstance(found, list) and found and getattr(found[0], "ndim", 0) == 2:
+            raise UserError(
+                f"{self.name} decides about several labels at once: explain one of them, with a classifier of its own."
+            )
+        try:
+            array = np.asarray(found.detach().cpu() if hasattr(found, "detach") else found)
+            real = array if array.dtype.kind == "c" else array.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self._wrong(f"an object of type {type(found).__name__}", count, what) from error
+        if real.dtype.kind == "c":
+            raise self._wrong("complex numbers", count, what)
+        return real
 
     def _wrong(self, found: str, count: int, what: str) -> UserError:
         return UserError(f"{self.name} returned {found} for {count} {what} instead of a row of probabilities for each.")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import exists, is_file, quoted, read_json, reading, short
+from trueness.boundary import check_folder, exists, is_file, quoted, read_json, reading, short
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
 from trueness.plugins import is_address
@@ -19,7 +19,6 @@ from trueness.plugins import is_address
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from trueness.models.families import Family
     from trueness.registry import Registry
 
 FORMAT = 1
@@ -45,6 +44,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not is_file(path):
         way = f"; a function in it is named {folder}:NAME" if folder.suffix == ".py" and folder.is_file() else ""
         raise UserError(f"{folder} is not a model: it has no {CONFIG}{way}.")
+    check_folder(folder)
     config = read_json(path)
     if not isinstance(config, dict):
         raise UserError(f"{path} does not describe a model.")
@@ -52,8 +52,8 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def recognise(
-    folder: str | Path, families: Registry[Any], as_family: Callable[[Any, str], Family], family: Any = None
-) -> tuple[Family, dict[str, Any]]:
+    folder: str | Path, families: Registry[Any], as_family: Callable[[Any, str], Any], family: Any = None
+) -> tuple[Any, dict[str, Any]]:
     """The family of a saved model, registered or given, and its config.json; no code is looked for by its name."""
     config = read_config(Path(folder))
     known = [families[name] for name in families]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import threading
+import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -15,6 +16,8 @@ from starlette.responses import Response
 from trueness.browser.site import Page, Site
 
 _KEPT = 128
+_LOCKS = 256
+"""As many pages can be made at a time; each address has one of them, so that nothing is made twice at once."""
 _SMALL = 1000
 """Bytes below which compressing is not worth it."""
 
@@ -24,6 +27,8 @@ class _Ready:
     page: Page
     tag: str
     packed: bytes | None
+    begun: float
+    """When it was begun to be made."""
 
 
 class Pages:
@@ -33,7 +38,7 @@ class Pages:
         self.site = site
         self._kept: OrderedDict[str, _Ready] = OrderedDict()
         self._lock = threading.Lock()
-        self._making: dict[str, threading.Lock] = {}
+        self._making = [threading.Lock() for _ in range(_LOCKS)]
 
     async def answer(self, request: Request) -> Response:
         """The page of a request's address."""
@@ -47,28 +52,24 @@ class Pages:
         return Response(content, ready.page.status, headers, ready.page.media)
 
     def _ready(self, address: str) -> _Ready:
-        with self._lock:
+        asked = time.monotonic()
+        with self._making[hash(address) % _LOCKS]:
             kept = self._kept.get(address)
-            if kept is not None and kept.page.lasting:
-                self._kept.move_to_end(address)
-                return kept
-            making = self._making.setdefault(address, threading.Lock())
-        try:
-            with making:
-                kept = self._kept.get(address)
-                if kept is not None and kept.page.lasting:
-                    return kept
-                page = self.site.page(address)
-                if kept is not None and kept.page is page:
-                    return kept
-                packed = gzip.compress(page.content, 5, mtime=0) if len(page.content) > _SMALL else None
-                ready = _Ready(page, f'"{hashlib.sha256(page.content).hexdigest()[:32]}"', packed)
-                if page.status == 200:
-                    with self._lock:
-                        self._kept[address] = ready
-                        while len(self._kept) > _KEPT:
-                            self._kept.popitem(last=False)
-                return ready
-        finally:
-            with self._lock:
-                self._making.pop(address, None)
+            # What was begun since then was made for somebody else who asked at the same time.
+            if kept is None or not (kept.page.lasting or kept.begun > asked):
+                kept = self._made(address, kept)
+            if kept.page.status == 200:
+                with self._lock:
+                    self._kept[address] = kept
+                    self._kept.move_to_end(address)
+                    while len(self._kept) > _KEPT:
+                        self._kept.popitem(last=False)
+            return kept
+
+    def _made(self, address: str, before: _Ready | None) -> _Ready:
+        begun = time.monotonic()
+        page = self.site.page(address)
+        if before is not None and before.page is page:
+            return replace(before, begun=begun)
+        packed = gzip.compress(page.content, 5, mtime=0) if len(page.content) > _SMALL else None
+        return _Ready(page, f'"{hashlib.sha256(page.content).hexdigest()[:32]}"', packed, begun)

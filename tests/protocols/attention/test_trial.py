@@ -9,11 +9,12 @@ from tests.models.test_training import DATA, QUICK, SMALL, corpus
 from trueness.kinds.text.attention import trial as trials
 from trueness.kinds.text.attention.adversarial_attention import adversarial_attention
 from trueness.kinds.text.attention.ascent import best_adversary
-from trueness.kinds.text.attention.correlation import null_deviation, padded, seed_spread
+from trueness.kinds.text.attention.correlation import padded, seed_spread
 from trueness.kinds.text.attention.search import improved
 from trueness.kinds.text.attention.trial import Settings, attention_trial
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import train
+from trueness.protocols.similarity import null_deviation
 
 HOW = Settings(epsilon=0.05, epsilons=(0.0, 0.2), permutations=10, search_steps=30, examples=3)
 

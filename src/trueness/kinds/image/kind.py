@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from trueness.kinds.contract import Kind
 from trueness.kinds.image.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, usual
+from trueness.kinds.image.data.artefacts import ARTEFACTS
 from trueness.kinds.image.data.reading import ImageData
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.opening import ImageModels
-
 
 IMAGE = Kind(
     name="image",
@@ -21,4 +21,5 @@ IMAGE = Kind(
     planter=PLANTER,
     relatives=RELATIVES,
     view=VIEW,
+    plantings=ARTEFACTS,
 )

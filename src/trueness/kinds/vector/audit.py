@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WORDS = Words("row", "rows", "feature", "features", "every number changes in its sixth digit")
 FOILS = ("random",)
-_HIDING = ("leave-one-out-mask", "lime[n_samples=200]", "kernel-shap[n_samples=200]", "occlusion")
+_HIDING = ("leave-one-out", "lime[n_samples=200]", "kernel-shap[n_samples=200]", "occlusion")
 _LEAST = 10
 """Different values of a feature that evidence can be planted in."""
 

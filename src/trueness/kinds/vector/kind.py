@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from trueness.explainers.catalogue import add_common
+from trueness.explainers.catalogue import add_common, add_later
 from trueness.explainers.contract import explainers_of
 from trueness.kinds.contract import Kind
 from trueness.kinds.vector.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, usual
 from trueness.kinds.vector.opening import VectorModels
 from trueness.kinds.vector.reading import VectorData
 
-EXPLAINERS = explainers_of("vector", "trueness.vector_explainers", "explainer of vectors")
+EXPLAINERS = explainers_of("vector", "trueness.vector_explainers")
 add_common(EXPLAINERS)
+add_later(
+    EXPLAINERS,
+    "coefficient",
+    "trueness.kinds.vector.coefficients:Coefficient",
+    "coefficients of a linear model, the same for every example; rankings use the magnitude",
+)
 
 VECTOR = Kind(
     name="vector",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.boundary import exists, is_file, reading, short
-from trueness.data.columns import columns_of, label_among
+from trueness.data.columns import columns_of, known_text, label_among
 from trueness.data.dataset import SPLITS, looked_at
 from trueness.errors import UserError
 from trueness.kinds.vector import stored
@@ -103,6 +103,10 @@ class VectorData:
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return VectorDataset(read.name, model.classes, splits, read.features, read.evidence, notes)
 
+    def sources(self, data: str) -> list[Path]:
+        """The files; none of what is generated."""
+        return [] if data in VECTOR_DATASETS else list(_files(Path(data)).values())
+
     def unpack(self, kept: Stored) -> VectorDataset:
         """The dataset that `pack` gave."""
         return stored.unpack(kept)
@@ -157,6 +161,8 @@ def _all_features(names: Sequence[str], cells: Mapping[str, Sequence[str]]) -> b
         numeric = {name: all(map(_is_number, cells[name])) and any(map(str.strip, cells[name])) for name in names}
         odd = [name for name in names if not numeric[name]]
         label = label_among("", names)
+        if known_text(names):
+            return False
         if label is None and len(odd) == 1 and 2 * len(set(cells[odd[0]])) <= len(cells[odd[0]]):
             label = odd[0]
         return len(names) > 1 and odd in ([], [label])

@@ -8,20 +8,18 @@ from typing import TypeVar
 
 import pandas as pd
 
-from trueness.kinds.text.attention.correlation import null_deviation
-from trueness.kinds.text.attention.scores import NULL_BAND
-from trueness.kinds.text.attention.summary import NEARLY_ALL
 from trueness.protocols.agreement.cell import DRAW, SEED, AgreementCell
 from trueness.protocols.agreement.measures import TAU, measure_names, own_records, pair_records
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
 from trueness.protocols.scoring import ACCURACY, Cell, Quantity, of_each
+from trueness.protocols.similarity import NULL_BAND, UNRELATED, null_deviation
 from trueness.stats import t_interval
 from trueness.stats.undefined import Bools, Floats
 
 Said = TypeVar("Said", ResultWarning, Abstention)
 
 SATURATED = 0.5
-"""Attention flow that says no more than the first layer's attention for more than this share of tokens is not flow."""
+"""Attention flow that says no more than the first layer's attention for more than this share of units is not flow."""
 
 
 def agreement(
@@ -38,7 +36,7 @@ def agreement(
 ) -> Result:
     """Agreement of every pair of methods on one model, instance by instance.
 
-    `scores` maps a method's name to (instances, tokens), `mask` marks the tokens that count; `again` holds the scores
+    `scores` maps a method's name to (instances, units), `mask` marks the units that count; `again` holds the scores
     of methods that draw at random, with other draws: the ceiling that noise sets. Methods `without_sign` are not asked
     about theirs; those that share `machinery` agree partly by construction. Intervals are Student's over instances:
     they speak of this model, not of the same one trained again.
@@ -87,7 +85,7 @@ def summarise(cells: Sequence[AgreementCell], tables: Mapping[str, pd.DataFrame]
 
 
 def _merged(items: Sequence[Said]) -> list[Said]:
-    """What is said of several places in the same words is said once."""
+    """What is said of several cells in the same words is said once."""
     where: dict[tuple[str, ...], list[Said]] = {}
     for item in items:
         same = tuple(str(value) for name, value in item.model_dump().items() if name != "where")
@@ -148,10 +146,10 @@ def warnings(cell: AgreementCell) -> Iterator[ResultWarning]:
     for (one, other), rows in cell.records.groupby(["first", "second"], sort=False):
         tau = rows[TAU]
         inside = float((tau.abs() <= band[rows.index])[tau.notna()].mean()) if tau.notna().any() else 0.0
-        if inside > NEARLY_ALL:
+        if inside > UNRELATED:
             unrelated.append(f"{one} and {other}")
     if unrelated:
-        text = f"more than {NEARLY_ALL:.0%} of the taus are what unrelated rankings of that length give: "
+        text = f"more than {UNRELATED:.0%} of the taus are what unrelated rankings of that length give: "
         yield cell.warn("within-null-band", text + ", ".join(unrelated))
     if any(share > SATURATED for share in cell.saturation):
         shares = ", ".join(f"{share:.0%}" for share in cell.saturation)

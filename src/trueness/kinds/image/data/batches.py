@@ -94,8 +94,6 @@ class ImageBatch:
         cover = self.blank[:, None, None] if self.cover is None else self.cover
         return replace(self, pixels=torch.where(self.over_pixels(where)[:, None], cover, self.pixels))
 
-    masked = hide
-
     def finest(self) -> ImageBatch:
         """The same explained pixel by pixel."""
         return replace(self, cell=1)

@@ -79,6 +79,11 @@ class ImageData:
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return ImageDataset(read.name, model.classes, splits, notes)
 
+    def sources(self, data: str) -> list[Path]:
+        """The file or folder, and the pictures that a table lists; none of what is generated."""
+        source = file_of(data)
+        return [] if source is None else [source, *listed_pictures(source)]
+
     def unpack(self, kept: Stored) -> ImageDataset:
         """The dataset that `pack` gave."""
         return stored.unpack(kept)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,9 +22,6 @@ from trueness.models.evaluation import Evaluation, predict
 from trueness.models.loop import Checkpoint, Loop
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.training import SplitView
-
-if TYPE_CHECKING:
-    from trueness.kinds.image.models.families import ImageFamily
 
 Weights = dict[str, Tensor]
 
@@ -115,7 +112,7 @@ def train_images(
 
 
 def train_image_models(
-    family: ImageFamily,
+    family: Any,
     data: ImageDataset,
     seeds: Sequence[int],
     *,
@@ -139,7 +136,7 @@ def train_image_models(
         model = ImageModel(network, data.classes)
         identity = {"recipe": asdict(how), "seed": seed, "data": data.name, "family": family.name, "size": data.size}
         checkpoint = None if states is None else Checkpoint(states[number], identity, draws=True)
-        splits = {name: model.coded(data[name], 1) for name in ("train", how.select_on)}
+        splits = {name: model.coded(data[name]) for name in ("train", how.select_on)}
         if views is not None:
             splits = {name: views[number](name, split) for name, split in splits.items()}
         trained = train_images(network, splits["train"], splits[how.select_on], how, seed, checkpoint=checkpoint)

@@ -45,13 +45,6 @@ def correlations(scores: Mapping[str, Floats], mask: Bools) -> dict[str, npt.NDA
     return columns
 
 
-def null_deviation(size: npt.ArrayLike) -> Floats:
-    """Standard deviation of Kendall's tau between unrelated rankings of so many tokens, without ties."""
-    n = np.asarray(size, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(n > 1, np.sqrt(2 * (2 * n + 5) / (9 * n * (n - 1))), np.inf)
-
-
 def seed_spread(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> pd.DataFrame:
     """Per instance: Kendall's tau of each score with itself under the next seed, and the divergence of attention.
 

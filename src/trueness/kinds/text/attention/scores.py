@@ -10,11 +10,11 @@ from trueness.kinds.text.attention.cell import AttentionCell
 from trueness.kinds.text.attention.correlation import PAIRS
 from trueness.protocols.result import Score, Variant
 from trueness.protocols.scoring import Quantity, share
+from trueness.protocols.similarity import NULL_BAND
 from trueness.stats import Interval, Reason, Undefined, t_interval
 from trueness.stats.divergence import LN2
 
 SIGNIFICANT = 0.05
-NULL_BAND = 1.96
 
 TAU = Quantity("Kendall tau", "higher is better", 0.0, 1.0, -1.0, 1.0)
 OVERLAP = Quantity("rank-biased overlap", "higher is better", 0.0, 1.0, -1.0, 1.0)

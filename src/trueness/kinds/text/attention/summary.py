@@ -10,15 +10,14 @@ import numpy as np
 import pandas as pd
 
 from trueness.kinds.text.attention.cell import AttentionCell
-from trueness.kinds.text.attention.correlation import PAIRS, null_deviation
-from trueness.kinds.text.attention.scores import NULL_BAND, SIGNIFICANT, scores
+from trueness.kinds.text.attention.correlation import PAIRS
+from trueness.kinds.text.attention.scores import SIGNIFICANT, scores
 from trueness.protocols.claim_helpers import GAIN
 from trueness.protocols.result import Abstention, Result, ResultWarning
 from trueness.protocols.scoring import of_each
+from trueness.protocols.similarity import NULL_BAND, UNRELATED, null_deviation
 from trueness.stats import Undefined
 
-NEARLY_ALL = 0.9
-"""Of unrelated rankings 95 % lie within the null band."""
 SATURATED = 0.68
 """A divergence above this is as good as ln 2: it no longer tells instances apart."""
 _BINS = {"tau": np.linspace(-1, 1, 41), "divergence": np.linspace(0, 0.7, 36), "change": np.linspace(0, 1, 41)}
@@ -74,7 +73,7 @@ def warnings(cell: AttentionCell) -> Iterator[ResultWarning]:
             f"the instances (median length {cell.records['length'].median():g}), so that it hardly tells them apart",
         )
     inside = float((tau.abs() <= NULL_BAND * cell.records["null_deviation"])[tau.notna()].mean())
-    if inside > NEARLY_ALL:
+    if inside > UNRELATED:
         yield cell.warn(
             "within-null-band",
             f"in {inside:.0%} of the instances tau of attention and gradient lies within the band of unrelated "

@@ -77,8 +77,6 @@ class Batch:
         """The same with the tokens at `where` replaced by the mask token."""
         return replace(self, text=self.text.masked(where))
 
-    masked = hide
-
     def finest(self) -> Batch:
         """A token is what a network reads."""
         return self

@@ -75,6 +75,11 @@ class TextData:
             notes += (meant.note,) if meant.note else ()
         return _of_model(Path(texts.name).name, TextExamples(read).labelled(labels), model, notes)
 
+    def sources(self, data: str) -> list[Path]:
+        """The file or folder; none of what is generated, in a package, or on the hub."""
+        source, _ = find_source(data)
+        return [] if source is None else [source]
+
     def unpack(self, kept: Stored) -> TextDataset:
         """The dataset that `pack` gave."""
         return stored.unpack(kept)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
-from trueness.boundary import first_line, is_file, quoted, read_json, reading
+from trueness.boundary import check_folder, first_line, is_file, quoted, read_json, reading
 from trueness.errors import UserError, install
 from trueness.kinds.text.data.folder import package_folder
 from trueness.models.saved import check_finite
@@ -28,6 +28,11 @@ _SETTINGS = (
     "generation_config.json",
 )
 """Files in which a model may say what is to be run."""
+_INDEX = "model.safetensors.index.json"
+_LARGEST_SETTINGS = 16 << 20
+"""Bytes of a file of settings; those of 20,000 classes need one sixteenth."""
+_SHORTEST = 16
+"""Tokens that a model must read, its own ones included."""
 _LARGEST = 1_000_000
 """A size in a configuration that is taken without a look at the weights."""
 _SPARE = 10_000_000
@@ -109,7 +114,11 @@ def _check_saved(path: Path) -> None:
         raise UserError(f"{path} is not a saved transformer: it has no config.json.")
     if is_file(path / "adapter_config.json"):
         raise UserError(f"{path} is an adapter to another model: merge it with that model and save both as one.")
+    check_folder(path)
+    _check_index(path / _INDEX)
     for file in (path / name for name in _SETTINGS):
+        if is_file(file) and file.stat().st_size > _LARGEST_SETTINGS:
+            raise UserError(f"{file} is larger than {_LARGEST_SETTINGS >> 20} MiB, as no settings are.")
         for key, value in _entries(_read_object(file) if is_file(file) else {}):
             if key == "auto_map":
                 raise UserError(
@@ -118,6 +127,15 @@ def _check_saved(path: Path) -> None:
                 )
             if "attn_implementation" in key and "/" in str(value):
                 raise UserError(f"{file} asks for attention code from elsewhere ({quoted(value)}): take that line out.")
+
+
+def _check_index(file: Path) -> None:
+    """Refuse an index of weights that lie elsewhere: what is read would not be what the folder holds."""
+    if is_file(file):
+        files = _read_object(file).get("weight_map")
+        for name in files.values() if isinstance(files, dict) else [files]:
+            if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+                raise UserError(f"{file} names {quoted(name)}, which is no safetensors file of its folder.")
 
 
 def _read_object(file: Path) -> dict[str, Any]:
@@ -148,13 +166,16 @@ def _check_size(path: Path, files: list[Path], **safely: Any) -> None:
         with safe_open(file, framework="pt") as tensors:
             shapes |= {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118
     held = sum(math.prod(shape) for shape in shapes.values())
+    widest = max((side for shape in shapes.values() for side in shape), default=0)
     for key, value in _entries(_read_object(path / "config.json")):
         if isinstance(value, int | float) and value > max(held, _LARGEST):
             raise UserError(f"{path / 'config.json'}: {key} is {value:g}, but the folder holds {held:,} weights.")
+        many = "layer" in key or "group" in key
+        if many and isinstance(value, int | float) and value > len(shapes):
+            raise UserError(f"{path / 'config.json'}: {key} is {value:g}, but there are {len(shapes)} tensors.")
+        if key in ("num_labels", "id2label") and (len(value) if isinstance(value, dict) else value or 0) > widest:
+            raise UserError(f"{path / 'config.json'}: {key} is of more classes than any tensor has rows ({widest:,}).")
     config = transformers.AutoConfig.from_pretrained(path, **safely)
-    layers = getattr(config, "num_hidden_layers", 0)
-    if not isinstance(layers, int) or layers > len(shapes):
-        raise UserError(f"{path}: config.json says {quoted(layers)} layers, but there are {len(shapes)} tensors.")
     with torch.random.fork_rng(devices=[]), torch.device("meta"):
         make: Any = transformers.AutoModelForSequenceClassification
         empty = make.from_config(config)
@@ -198,8 +219,21 @@ def _check_tokenizer(path: Path, model: Any, tokenizer: Any) -> None:
         raise UserError(
             f"{path}: the tokeniser has {max(numbers) + 1} tokens and the model {known}: they do not belong together."
         )
+    limit, longest = tokenizer.model_max_length, 0
+    if isinstance(limit, int | float) and limit >= _SHORTEST:
+        longest = longest_text(model, tokenizer)
+    if longest < _SHORTEST:
+        raise UserError(
+            f"{path}: model_max_length is {quoted(limit)}, and the model has "
+            f"{getattr(model.config, 'max_position_embeddings', 'other')} positions: that leaves no room for a text."
+        )
     if not tokenizer.is_fast:
         raise UserError(f"{path}: the tokeniser {type(tokenizer).__name__} does not tell which parts make a word.")
+    parts = tokenizer(["good", "film"], is_split_into_words=True).sequence_ids(0)
+    if 0 not in parts:
+        raise UserError(f"{path}: the tokeniser leaves nothing of a text; its template or normaliser is damaged.")
+    if 2 * parts.count(None) > longest:
+        raise UserError(f"{path}: the tokeniser adds {parts.count(None)} tokens to a text, and {longest} are read.")
 
 
 def _check_kind(path: Path, model: Any) -> None:
@@ -210,6 +244,8 @@ def _check_kind(path: Path, model: Any) -> None:
     if model.config.problem_type not in (None, "single_label_classification"):
         kind = str(model.config.problem_type).replace("_", " ")
         raise UserError(f"{name} is for {kind}: only classifiers whose classes exclude one another can be explained.")
+    if reads_numbers(model) or reads_to_the_end(model):
+        return
     some = model.get_input_embeddings().weight[None, :3]
     try:
         with torch.no_grad():
@@ -223,6 +259,16 @@ def _check_kind(path: Path, model: Any) -> None:
         raise UserError(
             f"{name} cannot be explained: no token sees what comes after it, and the last one is classified."
         )
+
+
+def reads_numbers(model: Any) -> bool:
+    """Whether a classifier has an encoder and a decoder: such take numbers of tokens, and no embeddings."""
+    return bool(getattr(model.config, "is_encoder_decoder", False))
+
+
+def reads_to_the_end(model: Any) -> bool:
+    """Whether a classifier looks at the last token, as decoders do, whose head is called so."""
+    return hasattr(model, "score") and not hasattr(model, "classifier")
 
 
 @contextlib.contextmanager
