@@ -14,6 +14,7 @@ import trueness as tn
 from tests.audit import repetitions, tiny
 from tests.audit.small_audits import audit as by_hand
 from tests.audit.small_audits import judged as verdict_by_hand
+from tests.inline import here
 from trueness.api.audits import failed_for_good
 from trueness.audits import sizes
 from trueness.audits.gate import Gate, apply
@@ -274,8 +275,8 @@ def test_sizes_are_read_as_the_study_reads_them(place, tmp_path):
 
 def test_earlier_names_of_sizes_still_work_and_are_told_of(place, tmp_path):
     sizes_now = {name: value for name, value in tiny.SMALLEST.items() if name not in ("examples", "repeat_examples")}
-    with ThreadPoolExecutor(1) as pool, pytest.warns(FutureWarning, match="called (repeat_)?examples now") as told:
-        how = {"store": tmp_path / "store", "executor": pool, "explainers": ["gradient"], **sizes_now}
+    how = {"store": tmp_path / "store", "executor": here(), "explainers": ["gradient"], **sizes_now}
+    with pytest.warns(FutureWarning, match="called (repeat_)?examples now") as told:
         found = tn.audit(place / "model", place / "reviews.csv", texts=40, again=30, **how)
     assert found.size == 40
     assert len([one for one in told if one.category is FutureWarning]) == 2

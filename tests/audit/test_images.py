@@ -131,7 +131,6 @@ def test_what_a_kill_leaves_is_not_computed_again(audited, tmp_path):
     folder, how, found = audited
     shutil.copytree(how["store"], tmp_path / "store")
     store = Store.open(tmp_path / "store")
-    (record, *_) = [one for one in store.runs("audit") if len(one["study"]["explainers"]) == 2]
     gone = {"audit/randomised", "audit/verdict", "audit/summary"}
     for key in list(store.keys()):
         meta = store.meta(key)

@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from trueness.kinds.text.tasks import read_model
 
 import trueness as tn
 from tests.audit import tiny
 from trueness.audits.trials import DEPENDS, REMOVAL, REPEATS, learned
 from trueness.engine import Store
+from trueness.kinds import KINDS
 from trueness.kinds.text.data.stored import unpack
 from trueness.kinds.text.models.opening import load_model
 
@@ -41,6 +41,11 @@ def stored(place, name, **parameters):
     return one
 
 
+def trained(kept):
+    """The model that a task left."""
+    return KINDS["text"].models.unpack(kept, "0", "cpu")
+
+
 def explained(place):
     """The first texts of the audit."""
     return [" ".join(one.tokens) for one in unpack(stored(place, "audit/read"))["explained"][:30]]
@@ -64,7 +69,7 @@ def test_the_companion_is_asked_where_it_has_learned_what_the_model_says(found, 
     (note,) = [one for one in found["leave-one-out"].trial(REMOVAL).notes if "The companion" in one]
     texts = explained(place)
     companion, subject = (
-        read_model(stored(place, "audit/relative", purpose="companion"), 0),
+        trained(stored(place, "audit/relative", purpose="companion")),
         load_model(place / "model"),
     )
     both = [[one.predicted for one in tn.explain(model, texts, "gradient")] for model in (subject, companion)]
@@ -110,7 +115,7 @@ def test_half_of_what_guessing_leaves_wrong_has_to_be_learned(wanted, said, expe
 
 def test_what_is_alike_equals_a_plain_loop(found, place):
     texts = explained(place)
-    twin = read_model(stored(place, "audit/relative", purpose="twin"), 0)
+    twin = trained(stored(place, "audit/relative", purpose="twin"))
     subject = load_model(place / "model")
     literal = []
     for text in texts:
@@ -157,7 +162,7 @@ def test_the_stranger_of_a_transformer_has_forgotten_and_its_twin_has_not(tmp_pa
 
     before = weight(load_model(folder))
     alike = {
-        kin: np.corrcoef(before, weight(read_model(stored(tmp_path, "audit/relative", purpose=kin), 0)))[0, 1]
+        kin: np.corrcoef(before, weight(trained(stored(tmp_path, "audit/relative", purpose=kin))))[0, 1]
         for kin in ("twin", "stranger")
     }
     assert alike["twin"] > 0.9

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from trueness.audits import sizes as sizing
 from trueness.audits import tasks
 from trueness.audits.judging import FEWEST
 from trueness.audits.probe import probe
-from trueness.audits.sizes import OLD_NAMES
 from trueness.audits.study import AuditStudy, plan, read_task
 from trueness.audits.subject import family_of, kept_model, named, subject
 from trueness.audits.tasks import LOOKED
@@ -192,16 +190,12 @@ def explainers_of(
 
 
 def _named_now(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Sizes by their names; those of earlier versions still work, and are told of."""
-    found: dict[str, Any] = {}
-    for name, value in given.items():
-        now = OLD_NAMES.get(name, name)
-        if now != name:
-            warnings.warn(f"The size {name} of an audit is called {now} now.", FutureWarning, stacklevel=3)
-        if now not in AuditSizes.__annotations__:
-            raise UserError(f"An audit has no size {name!r}; {nearest(name, list(AuditSizes.__annotations__))}")
-        several = name == "seeds" and isinstance(value, list | tuple)
-        found[now] = len(value) if several else value
+    """Sizes by the names that they have now; UserError for what is none."""
+    found = sizing.by_new_names(given)
+    known = list(AuditSizes.__annotations__)
+    for name in found:
+        if name not in known:
+            raise UserError(f"An audit has no size {name!r}; {nearest(name, known)}")
     return found
 
 

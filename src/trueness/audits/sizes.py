@@ -1,11 +1,9 @@
-"""How much of everything an audit does: chosen from measured costs and the time there is.
-
-`OLD_NAMES` are what settings were called before; they still work, and are told of.
-"""
+"""How much of everything an audit does: chosen from measured costs and the time there is."""
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -256,3 +254,18 @@ OLD_NAMES = {
     **{"found": "planted_examples", "companion": "companion_examples", "relatives": "relative_examples"},
     **{"retrained": "retrained_models", "bounded": "searched_examples", "shown": "shown_examples"},
 }
+"""What settings were called before: they still work."""
+
+
+def by_new_names(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by their names; those of earlier versions are told of."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        now = OLD_NAMES.get(name, name)
+        if now != name and now in given:
+            now = name  # both names are given, of which the old one means something else
+        if now != name:
+            warnings.warn(f"The setting {name} of an audit is called {now} now.", FutureWarning, stacklevel=4)
+        several = name == "seeds" and now != name and isinstance(value, list | tuple)
+        found[now] = len(value) if several else value
+    return found

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from trueness.audits import tasks, trained_tasks
-from trueness.audits.sizes import LEAST_POOL, RETRAINED
+from trueness.audits.sizes import LEAST_POOL, RETRAINED, by_new_names
 from trueness.audits.subject import MEMORY, family_of, subject
 from trueness.engine import Stored, Task, task
 from trueness.kinds import KINDS, kind_of
@@ -91,6 +91,11 @@ class AuditStudy(Study):
     """Examples in the report."""
     request_digest: str = ""
     """Digest of what was asked for, where the sizes were chosen from a budget."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, given: Any) -> Any:
+        return by_new_names(given) if isinstance(given, Mapping) else given
 
     @field_validator("explainers", "foils")
     @classmethod

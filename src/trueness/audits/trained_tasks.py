@@ -80,7 +80,8 @@ def planted_found(
     split, tables = model.coded(some), []
     ours = [name for name in explainers if not isinstance(name, Reference)]
     # What is somebody else's may fail by itself; ours share the copies that they hide units of.
-    for group in (ours, *([name] for name in explainers if isinstance(name, Reference))):
+    groups: list[list[str]] = [ours, *([name] for name in explainers if isinstance(name, Reference))]
+    for group in groups:
         try:
             found = explain_all(model.network, split, {name: registry[name] for name in group}, refuse=False)
         except UserError as error:

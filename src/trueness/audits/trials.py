@@ -183,7 +183,7 @@ def repeats(facts: Measurements) -> Line:
         ),
         Measured(
             "alone or in a batch",
-            f"share of the {facts.words.examples} that are explained alike alone and in a batch (correlation above {SAME})",
+            f"share of the {facts.words.examples} explained alike alone and in a batch (correlation above {SAME})",
             _beside(mean_of(np.where(np.isfinite(facts.alone), facts.alone > SAME, np.nan)), MOST),
             null=0.0,
             least=0.0,
