@@ -13,6 +13,7 @@ from trueness.data.dataset import drawn_examples
 from trueness.kinds.text.models.families import train
 from trueness.papers.agreement import tasks as agreement
 from trueness.papers.attention_is_not_explanation import study as attention
+from trueness.papers.ground_truth.trial import trial as planted_trial
 from trueness.protocols.ground_truth import trial as ground_truth
 
 SOME = 20
@@ -70,7 +71,7 @@ def test_the_study_of_planted_evidence(model, monkeypatch):
     asked = []
     monkeypatch.setattr(ground_truth, "explain_all", lambda _, split, *__, **___: asked.append(split) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        ground_truth.trial(model, SORTED["test"], ["gradient"], bound=0.5, instances=SOME)
+        planted_trial(model, SORTED["test"], ["gradient"], bound=0.5, instances=SOME)
     assert words_of(asked[0]) == words(DRAWN)
 
 

@@ -16,9 +16,10 @@ from trueness.data.dataset import with_splits
 from trueness.errors import UserError
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.papers.attention_is_not_explanation.adversary import adversary_page, describe_pair
+from trueness.papers.ground_truth.trial import trial
 from trueness.protocols.agreement.explaining import explain_all
-from trueness.protocols.ground_truth.trial import trial
-from trueness.report.heatmap import Explanation, adversary_page, describe_pair, heatmap_page
+from trueness.report.heatmap import Explanation, heatmap_page
 from trueness.report.word_grid import Scored, laid_out
 
 ONE_CLASS = [(f"good film {number}", "pos") for number in range(60)]

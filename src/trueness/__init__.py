@@ -9,7 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from trueness.registry import FILLED_BY
 from trueness.version import __version__
+
+_PAPERS = (
+    "agreement",
+    "attefa",
+    "attention_is_not_explanation",
+    "ground_truth",
+    "ground_truth_images",
+    "recursive_roar",
+    "roar_synthetic",
+)
+FILLED_BY.update(
+    {
+        "trueness.studies": (*(f"trueness.papers.{name}.study" for name in _PAPERS), "trueness.audits"),
+        "trueness.explainers": ("trueness.papers.explainers",),
+        "trueness.vector_datasets": ("trueness.kinds.vector.roar_synthetic",),
+        "trueness.image_explainers": ("trueness.papers.explainers",),
+    }
+)
 
 if TYPE_CHECKING:
     from trueness import explainers, stats
@@ -22,9 +41,10 @@ if TYPE_CHECKING:
     from trueness.kinds.text.data.examples import TextExample
     from trueness.kinds.text.models.classifier import Classifier
     from trueness.kinds.vector.vectors import VectorDataset
+    from trueness.papers.attention_is_not_explanation.adversary import AdversarialAttention
     from trueness.protocols.result import Result
     from trueness.report import Figure, Measurement
-    from trueness.report.heatmap import AdversarialAttention, Explanation
+    from trueness.report.heatmap import Explanation
     from trueness.studies import Study, StudyKind
 else:
 
@@ -50,7 +70,8 @@ _HOME = {
     "trueness.kinds.text.models.classifier": ("Classifier",),
     "trueness.protocols.result": ("Result",),
     "trueness.report": ("Figure", "Measurement"),
-    "trueness.report.heatmap": ("AdversarialAttention", "Explanation"),
+    "trueness.papers.attention_is_not_explanation.adversary": ("AdversarialAttention",),
+    "trueness.report.heatmap": ("Explanation",),
     "trueness.studies": ("Study", "StudyKind"),
 }
 """Of the names that are not functions of `trueness.api`."""
@@ -101,7 +122,6 @@ __all__ = [
     "plan",
     "rating",
     "recursive_roar",
-    "recursive_roar_images",
     "run",
     "stats",
     "train",

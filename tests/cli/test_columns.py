@@ -9,7 +9,7 @@ from tests.command import trueness
 from trueness.cli.options import as_flags
 from trueness.errors import UserError
 from trueness.kinds.text.data.texts import read_texts
-from trueness.studies.text_tasks import dataset_task
+from trueness.kinds.text.tasks import dataset_task
 
 SURVEY = "Frage A,Frage B,Urteil\n" + "".join(
     f"an answer of many words {number},another answer of many words {number},{'gut' if number % 2 else 'schlecht'}\n"

@@ -101,7 +101,7 @@ def test_what_is_hidden_next_is_what_is_important(model, squares):
 def test_recursive_roar_follows_images_and_its_guard_finds_the_leak(squares):
     small = ImageDataset("squares", squares.classes, {name: squares[name] for name in ("train", "test")})
     recipe = "image[epochs=3, batch_size=32, learning_rate=0.02]"
-    found = tn.recursive_roar_images(small, explainers=["edges"], seeds=3, steps=[0.1], recipe=recipe)
+    found = tn.recursive_roar("small-cnn", small, ["edges"], seeds=3, steps=[0.1], recipe=recipe)
     assert set(found.records["method"]) >= {"edges", "random", "nothing hidden", "all hidden"}
     # Edges of the square are hidden in its class alone: the mask tells the label.
     masks = found.records[found.records["method"] == "edges"]["mask-only"]
@@ -209,8 +209,8 @@ def test_maps_of_a_whole_dataset_are_of_what_is_looked_at(squares):
         tn.explain_images(model, [1])
     with pytest.raises(UserError, match="takes a model of images"):
         tn.explain_images("folder", squares)
-    with pytest.raises(UserError, match="needs a dataset of images"):
-        tn.recursive_roar_images(3)
+    with pytest.raises(UserError, match="int"):
+        tn.recursive_roar("small-cnn", 3, ["edges"])
     with pytest.raises(UserError, match="by its address: name it"):
         tn.audit(model, squares, family=len)
     with pytest.raises(UserError, match="not an object of type list"):

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from trueness.api.audits import audit as audit
     from trueness.api.catalogue import list as list  # noqa: A004  # as the command
     from trueness.api.images import explain_images as explain_images
-    from trueness.api.images import recursive_roar_images as recursive_roar_images
     from trueness.api.models import evaluate as evaluate
     from trueness.api.models import fine_tune as fine_tune
     from trueness.api.models import load_dataset as load_dataset
@@ -41,7 +40,7 @@ else:
         "api.audited": ("AuditPlan", "AuditRun"),
         "api.audits": ("AuditSizes", "audit"),
         "api.catalogue": ("list",),
-        "api.images": ("explain_images", "recursive_roar_images"),
+        "api.images": ("explain_images",),
         "api.models": ("evaluate", "fine_tune", "load_dataset", "load_model", "train"),
         "api.plans": ("Plan", "plan"),
         "api.ratings": ("rating",),

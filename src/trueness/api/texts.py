@@ -28,8 +28,9 @@ from trueness.kinds.image.data.images import ImageDataset
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.texts import Texts, read_texts
+from trueness.papers.attention_is_not_explanation.adversary import AdversarialAttention
 from trueness.report import Measurement
-from trueness.report.heatmap import AdversarialAttention, Explanation
+from trueness.report.heatmap import Explanation
 
 if TYPE_CHECKING:
     from torch import Tensor

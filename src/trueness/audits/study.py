@@ -1,4 +1,4 @@
-"""Audits as a kind of study: one model and dataset or many, the same tasks for every kind of input, one verdict each."""
+"""Audits as a kind of study: one model and dataset or many, the same tasks for every kind of input, one verdict."""
 
 from __future__ import annotations
 

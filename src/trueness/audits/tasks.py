@@ -11,6 +11,7 @@ from trueness.audits.reading import attempted, audited_examples, opened, probabi
 from trueness.engine import Stored, task
 from trueness.kinds import KINDS
 from trueness.kinds.contract import Kind, Model
+from trueness.studies.placed import small
 
 HARMLESS = 0.02
 """An edit that moves the probability of the predicted class no more than this is harmless."""
@@ -189,15 +190,9 @@ def randomised(
             if noise_draws:
                 done = randomisation(network, few, method, orders=["all at once"], smooth=noise_draws)
                 frames.append(done.assign(smooth=noise_draws))
-        return {"records": _small(pd.concat(frames, ignore_index=True))}
+        return {"records": small(pd.concat(frames, ignore_index=True))}
 
     return attempted(explainer, work)
-
-
-def _small(records: Any) -> Any:
-    """The same in single precision and with short integers."""
-    kinds = {column: records[column].dtype.kind for column in records}
-    return records.astype({name: {"f": "float32", "i": "int32"}[kind] for name, kind in kinds.items() if kind in "fi"})
 
 
 @task("audit/removed", version=3)

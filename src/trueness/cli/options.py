@@ -25,9 +25,9 @@ _ARGUMENTS = re.compile(r'(?<![\w./\\-])(?:label_column=""|(?:text|text_b|label)
 
 def complete_study(incomplete: str) -> list[str]:
     """Built-in studies that begin so."""
-    from trueness.papers import PAPERS
+    from trueness.studies import builtin_studies
 
-    return [name for paper in PAPERS for name in paper.files() if name.startswith(incomplete)]
+    return [name for name in builtin_studies() if name.startswith(incomplete)]
 
 
 def complete_dataset(incomplete: str) -> list[str]:

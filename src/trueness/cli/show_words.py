@@ -12,7 +12,8 @@ from rich.text import Text
 from trueness.boundary import printable
 from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
-from trueness.report.heatmap import COLOURS, AdversarialAttention, Explanation, describe_pair, pair
+from trueness.papers.attention_is_not_explanation.adversary import AdversarialAttention, describe_pair, pair
+from trueness.report.heatmap import COLOURS, Explanation
 from trueness.report.word_grid import LEVELS, Scored
 
 _MOST_WORDS = 40

@@ -205,7 +205,7 @@ def adversarial_attention_command(
     as_json: options.Json = False,
 ) -> None:
     """Show the attention that differs most from the model's own and still gives the same output."""
-    from trueness.report.heatmap import adversary_page
+    from trueness.papers.attention_is_not_explanation.adversary import adversary_page
 
     _same_number(text, other)
     found = tn.adversarial_attention(tn.load_model(str(model)), text, others=other, epsilon=epsilon)

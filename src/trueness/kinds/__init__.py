@@ -18,6 +18,7 @@ from trueness.registry import Registry
 
 if TYPE_CHECKING:
     from trueness.data.dataset import Dataset
+    from trueness.engine import Stored
 
 
 def as_kind(thing: Any, name: str) -> Kind:
@@ -96,6 +97,11 @@ def kind_of_data(data: Any) -> Kind:
     with contextlib.suppress(UserError):  # a text may be no name of a file
         return next((KINDS[name] for name in others if KINDS[name].data.recognises(data)), KINDS["text"])
     return KINDS["text"]
+
+
+def kind_of_stored(stored: Stored) -> Kind:
+    """The kind of the dataset that a task left."""
+    return next(kind for kind in every_kind() if kind.data.holds(stored))
 
 
 def _says_kind(thing: Any) -> bool:

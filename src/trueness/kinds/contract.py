@@ -139,6 +139,10 @@ class Data(Protocol):
         """Payloads of a task that hold a dataset."""
         ...
 
+    def holds(self, stored: Stored) -> bool:
+        """Whether a task left a dataset of this kind."""
+        ...
+
     def unpack(self, stored: Stored) -> Dataset[Any]:
         """The dataset again."""
         ...

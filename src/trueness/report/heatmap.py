@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from trueness.protocols.result import Result
 from trueness.report.page import render
 from trueness.report.word_grid import LEVELS, Scored, laid_out
 
@@ -80,50 +79,12 @@ def heatmap(heading: str, tokens: Sequence[str], rows: Sequence[Scored]) -> str:
     return f"<p>{'<br>'.join(lines)}</p>"
 
 
-@dataclass(frozen=True, repr=False)
-class AdversarialAttention(Result):
-    """Texts with their observed and the most divergent adversarial attention found; in a notebook: side by side."""
-
-    epsilon: float = 0.01
-    """How much the output may change, as total variation."""
-
-    def _repr_html_(self) -> str:
-        rows = self.records.to_dict(orient="records")
-        return "".join(heatmap(describe_pair(row), row["words"], pair(row)) for row in rows) + super()._repr_html_()
-
-
-def pair(row: Mapping[Any, Any]) -> list[Scored]:
-    """Both attentions as rows of coloured words."""
-    return [Scored("observed", row["attention"], signed=False), Scored("adversarial", row["adversarial"], signed=False)]
-
-
-def describe_pair(row: Mapping[Any, Any]) -> str:
-    """What an adversarial attention does, in words."""
-    share = f"{row['weight']:.0%} on {row['first']!r}, the rest on {row['second']!r}"
-    where = (
-        "on many words"
-        if row["first"] is None
-        else f"all on {row['first']!r}"
-        if row["weight"] == 1 or row["first_position"] == row["second_position"]
-        else share
-    )
-    known = "" if row["exact"] else f", the best found (at most {row['upper']:.3f})"
-    text = (
-        f"predicted {row['predicted']}, probability {row['probability']:.3f}; adversarial attention {where}: "
-        f"probability {row['probability_after']:.3f}, divergence {row['divergence']:.3f} of at most 0.693{known}; "
-        f"{row['deciding']} of {len(row['words'])} words could carry the decision alone"
-    )
-    if len(row["unknown"]):
-        text += f"; unknown to the model: {', '.join(row['unknown'])}"
-    return text + (f"; {row['note']}" if row["note"] else "")
-
-
 def heatmap_page(explanations: Sequence[Explanation]) -> str:
     """A page of its own: one grid per text and target, one row per explainer."""
     texts: dict[tuple[Any, ...], list[Explanation]] = {}
     for one in explanations:
         texts.setdefault((one.tokens, one.target, one.note), []).append(one)
-    return _page(
+    return texts_page(
         "What the methods say",
         "Which words made the model decide, as each method says? Every row shows the same words.",
         [
@@ -134,35 +95,17 @@ def heatmap_page(explanations: Sequence[Explanation]) -> str:
     )
 
 
-def adversary_page(result: AdversarialAttention) -> str:
-    """A page of its own: observed above adversarial attention."""
-    return _page(
-        "Observed and adversarial attention",
-        f"Both attentions lead the model to the same output, up to epsilon = {result.epsilon:g} (total variation of "
-        "the probabilities). Attention has no sign: a stronger grey is more attention.",
-        [
-            (
-                " ".join(row["words"]),
-                [*([row["other"]] if row["other"] else []), f"{describe_pair(row)}."],
-                row["words"],
-                pair(row),
-            )
-            for row in result.records.to_dict(orient="records")
-        ],
-        "A heat map of the first row alone would suggest that its words decided.",
-    )
-
-
 _HEADING = 90
 """Characters of a text that head it."""
 
 
-def _page(
+def texts_page(
     title: str,
     question: str,
     texts: Sequence[tuple[str, list[str], Sequence[str], Sequence[Scored]]],
     caution: str,
 ) -> str:
+    """A page of texts, each with its heading, what is said of it, its words, and rows of scores."""
     return render(
         "texts.html",
         ("report.css", "words.css", "instances.css"),

@@ -107,6 +107,10 @@ class VectorData:
         """The files; none of what is generated."""
         return [] if data in VECTOR_DATASETS else list(_files(Path(data)).values())
 
+    def holds(self, kept: Stored) -> bool:
+        """By the payload that `pack` gives."""
+        return kept.holds("rows")
+
     def unpack(self, kept: Stored) -> VectorDataset:
         """The dataset that `pack` gave."""
         return stored.unpack(kept)

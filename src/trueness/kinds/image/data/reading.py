@@ -84,6 +84,10 @@ class ImageData:
         source = file_of(data)
         return [] if source is None else [source, *listed_pictures(source)]
 
+    def holds(self, kept: Stored) -> bool:
+        """By the payload that `pack` gives."""
+        return kept.holds("pixels")
+
     def unpack(self, kept: Stored) -> ImageDataset:
         """The dataset that `pack` gave."""
         return stored.unpack(kept)

@@ -80,6 +80,10 @@ class TextData:
         source, _ = find_source(data)
         return [] if source is None else [source]
 
+    def holds(self, kept: Stored) -> bool:
+        """By the payload that `pack` gives."""
+        return kept.holds("examples")
+
     def unpack(self, kept: Stored) -> TextDataset:
         """The dataset that `pack` gave."""
         return stored.unpack(kept)
