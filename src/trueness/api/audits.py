@@ -245,7 +245,7 @@ def _read(request: _Request, looked: Any, place: Path) -> Task:
     if not (place.is_dir() and any(place.iterdir()) and Store.open(place).has(read.key)):
         if looked is None:
             looked = _looked(request.kind, request.model, study.family, source, study.columns)
-        LOOKED[source] = looked
+        LOOKED[str(Path(source))] = looked
     return read
 
 

@@ -27,8 +27,9 @@ def read(
     *,
     kind: str,
     name: str | None,
-    sources: Sequence[Path],
+    source: Path | None,
     given: str | None,
+    files: Sequence[Path],  # noqa: ARG001  # what they hold is part of the task's key
     columns: Mapping[str, str],
     model: Path | str,
     family: str | None,
@@ -40,8 +41,8 @@ def read(
 
     import numpy as np
 
-    classifier, source = opened(kind, model, family), given or name or str(sources[0])
-    data = LOOKED.get(source) or looked(KINDS[kind], source, classifier, columns)
+    classifier, place = opened(kind, model, family), given or name or str(source)
+    data = LOOKED.get(place) or looked(KINDS[kind], place, classifier, columns)
     first, *others = data.splits.values()
     order = np.random.default_rng([seed, *b"audit"]).permutation(len(first))[:most]
     splits = {"explained": first.pick(order)}

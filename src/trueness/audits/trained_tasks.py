@@ -76,7 +76,8 @@ def planted_found(
     where, split, tables = planter.where(model, some, about["where"]), model.coded(some), []
     ours = [name for name in explainers if not isinstance(name, Reference)]
     # What is somebody else's may fail by itself; ours share the copies that they hide units of.
-    groups: list[list[str]] = [ours, *([name] for name in explainers if isinstance(name, Reference))]
+    theirs: list[str] = [name for name in explainers if isinstance(name, Reference)]
+    groups = [ours, *([name] for name in theirs)]
     for group in groups:
         try:
             records, found = detect(model.network, split, {name: registry[name] for name in group}, *where)

@@ -100,10 +100,6 @@ class Data(Protocol):
         """Whether a name, file, folder or object holds examples of this kind."""
         ...
 
-    def sources(self, data: str) -> Sequence[Path]:
-        """The files and folders that data of this name or path are read from: what they hold is part of a key."""
-        ...
-
     def read(
         self,
         data: Any,

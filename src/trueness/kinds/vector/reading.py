@@ -50,10 +50,6 @@ class VectorData:
             return _is_matrix(data[0])
         return isinstance(data, Vectors) or _is_matrix(data)
 
-    def sources(self, data: str) -> list[Path]:
-        """The file or folder, unless it is made."""
-        return [] if data in VECTOR_DATASETS else [Path(data)]
-
     def read(
         self,
         data: Any,
