@@ -40,7 +40,10 @@ ROWS = 40
 MINE = '''
 def predict(texts):
     """Two classes."""
-    return [[0.9, 0.1] if "dull" in text else [0.2, 0.8] for text in texts]
+    return [[0.9, 0.1] if " a " in text else [0.2, 0.8] for text in texts]
+
+
+predict.classes = ("negative", "positive")
 
 
 def saliency(model, batch, target):

@@ -6,10 +6,9 @@ The names below load on first use, so that importing the package, or one layer o
 # ruff: noqa: F403, F405 (the functions come from one layer; a type checker follows the star)
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
-from trueness.registry import FILLED_BY
+from trueness.registry import FILLED_BY as _FILLED_BY
 from trueness.version import __version__
 
 _PAPERS = (
@@ -21,7 +20,7 @@ _PAPERS = (
     "recursive_roar",
     "roar_synthetic",
 )
-FILLED_BY.update(
+_FILLED_BY.update(
     {
         "trueness.studies": (*(f"trueness.papers.{name}.study" for name in _PAPERS), "trueness.audits"),
         "trueness.explainers": ("trueness.papers.explainers",),
@@ -34,25 +33,32 @@ FILLED_BY.update(
     }
 )
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from trueness import explainers, stats
     from trueness.api import *
     from trueness.audits.verdict import Audit
     from trueness.engine import TasksFailedError
     from trueness.errors import Unsupported, UserError
     from trueness.explainers.contract import Explainer, Facts, explainer
+    from trueness.kinds.contract import Kind
+    from trueness.kinds.image.data.images import ImageDataset, Images
+    from trueness.kinds.image.models.model import ImageModel
     from trueness.kinds.text.data.dataset import TextDataset
     from trueness.kinds.text.data.examples import TextExample
+    from trueness.kinds.text.data.texts import Texts
     from trueness.kinds.text.models.classifier import Classifier
-    from trueness.kinds.vector.vectors import VectorDataset
+    from trueness.kinds.vector.model import VectorModel
+    from trueness.kinds.vector.vectors import VectorDataset, Vectors
     from trueness.papers.attention_is_not_explanation.adversary import AdversarialAttention
     from trueness.protocols.result import Result
     from trueness.report import Figure, Measurement
-    from trueness.report.heatmap import Explanation
+    from trueness.report.explanation import Explanation, Explanations
     from trueness.studies import Study, StudyKind
 else:
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name):
+        if name == "list":  # as it was called; a star import would hide Python's own
+            name = "catalogue"
         if name not in __all__:
             raise AttributeError(f"module 'trueness' has no attribute {name!r}")
         from importlib import import_module
@@ -65,17 +71,22 @@ else:
 
 _HOME = {
     "trueness.audits.verdict": ("Audit",),
-    "trueness.kinds.text.data.dataset": ("TextDataset",),
-    "trueness.kinds.text.data.examples": ("TextExample",),
-    "trueness.kinds.vector.vectors": ("VectorDataset",),
     "trueness.engine": ("TasksFailedError",),
     "trueness.errors": ("Unsupported", "UserError"),
     "trueness.explainers": ("Explainer", "Facts", "explainer"),
+    "trueness.kinds.contract": ("Kind",),
+    "trueness.kinds.image.data.images": ("ImageDataset", "Images"),
+    "trueness.kinds.image.models.model": ("ImageModel",),
+    "trueness.kinds.text.data.dataset": ("TextDataset",),
+    "trueness.kinds.text.data.examples": ("TextExample",),
+    "trueness.kinds.text.data.texts": ("Texts",),
     "trueness.kinds.text.models.classifier": ("Classifier",),
+    "trueness.kinds.vector.model": ("VectorModel",),
+    "trueness.kinds.vector.vectors": ("VectorDataset", "Vectors"),
+    "trueness.papers.attention_is_not_explanation.adversary": ("AdversarialAttention",),
     "trueness.protocols.result": ("Result",),
     "trueness.report": ("Figure", "Measurement"),
-    "trueness.papers.attention_is_not_explanation.adversary": ("AdversarialAttention",),
-    "trueness.report.heatmap": ("Explanation",),
+    "trueness.report.explanation": ("Explanation", "Explanations"),
     "trueness.studies": ("Study", "StudyKind"),
 }
 """Of the names that are not functions of `trueness.api`."""
@@ -84,11 +95,18 @@ __all__ = [
     "AdversarialAttention",
     "Audit",
     "AuditPlan",
+    "AuditRun",
+    "AuditSizes",
     "Classifier",
     "Explainer",
     "Explanation",
+    "Explanations",
     "Facts",
     "Figure",
+    "ImageDataset",
+    "ImageModel",
+    "Images",
+    "Kind",
     "Measurement",
     "Plan",
     "Result",
@@ -98,25 +116,27 @@ __all__ = [
     "TasksFailedError",
     "TextDataset",
     "TextExample",
+    "Texts",
     "Unsupported",
     "UserError",
     "VectorDataset",
+    "VectorModel",
+    "Vectors",
     "Verification",
     "__version__",
     "adversarial_attention",
     "agreement",
     "attefa",
     "audit",
+    "catalogue",
     "compare",
     "dry_run",
     "evaluate",
     "explain",
-    "explain_images",
     "explainer",
     "explainers",
     "faithfulness",
     "fine_tune",
-    "list",
     "load_dataset",
     "load_model",
     "load_study",
@@ -131,5 +151,5 @@ __all__ = [
 ]
 
 
-def __dir__() -> Sequence[str]:
-    return sorted({*globals(), *__all__})
+def __dir__() -> _typing.Sequence[str]:
+    return sorted(__all__)

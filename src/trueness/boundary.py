@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from trueness.errors import NO_MEMORY, UserError, no_room
+from trueness.process_state import kept
 
 _SHOWN = 200
 LARGEST_JSON = 256 << 20
@@ -82,7 +83,7 @@ def calling(name: str, code: Any) -> Iterator[None]:
 
     A lack of memory passes: it is nobody's mistake, and may be met by trying again. So does Ctrl-C.
     """
-    with _told(lambda error: f"{name} failed{_line_in(_file_of(code), error)}: {_raised(error)}."):
+    with _told(lambda error: f"{name} failed{_line_in(_file_of(code), error)}: {_raised(error)}.", importing=False):
         yield
 
 
@@ -96,18 +97,19 @@ def importing(name: str, file: str = "", way: Callable[[BaseException], str] = l
             end = "; put what it does as a script behind if __name__ == '__main__'"
         return f"{name} cannot be imported ({_raised(error)}{_line_in(file or _first_file(error), error)}){end}."
 
-    with _told(sentence):
+    with _told(sentence, importing=True):
         yield
 
 
 @contextlib.contextmanager
-def _told(sentence: Callable[[BaseException], str]) -> Iterator[None]:
+def _told(sentence: Callable[[BaseException], str], *, importing: bool) -> Iterator[None]:
     theirs = threading.current_thread() is threading.main_thread()
     theirs = theirs and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if theirs:
         signal.signal(signal.SIGINT, interrupt)
     try:
-        yield
+        with kept(importing=importing):
+            yield
     except UserError:
         raise
     except BaseException as error:

@@ -330,6 +330,22 @@ def test_csv_has_a_row_per_check_and_for_trials_without_one():
     assert rows[0].keys() >= {"low", "high", "null", "n", "unit", "level", "p_value", "verdict", "finding"}
 
 
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "=cmd|' /C calc'!A0"])
+def test_no_cell_of_csv_is_a_formula(name):
+    made = audit(judged(name, "may be shown", trial(name, "fail", check(-0.5), reason=name)), foils=())
+    (row,) = csv_format.DictReader(io.StringIO(csv(made)))
+    for column in ("explainer", "trial", "finding"):
+        assert row[column] == f"'{name.strip()}"
+    assert row["value"] == "-0.5"
+
+
+def test_no_address_becomes_a_link_in_markdown():
+    made = audit(judged("www.evil.example", "may be shown", trial(reason="see WWW.evil.example and http://x.y")))
+    for text in (markdown(made), model_card(made).partition("## Explanations")[2]):
+        assert not re.search(r"www\.|://", text, re.IGNORECASE)
+    assert "WWW&#46;evil.example" in markdown(made)
+
+
 @settings(max_examples=100, deadline=None)
 @given(audits())
 def test_csv_always_has_one_row_per_check(made):

@@ -142,6 +142,16 @@ def test_where_no_run_can_be_rated_the_reason_is_told(tmp_path, skewed):
         tn.rating("audit", store=store.path)
 
 
+def test_looking_at_a_rating_writes_nothing(skewed):
+    store, _ = skewed
+    before = sorted(store.path.rglob("*"))
+    with pytest.raises(UserError, match=r"No pairwise rating of .* was begun"):
+        tn.rating("audit", store=store.path, begin=False)
+    assert sorted(store.path.rglob("*")) == before
+    _, begun = tn.rating("audit", store=store.path, items=3)
+    assert tn.rating("audit", store=store.path, begin=False)[1].design == begun.design
+
+
 def report(tmp_path, key, scores=()):
     path = tmp_path / "report.html"
     cells = json.dumps({"result": key, "digests": {}, "scores": list(scores)})

@@ -1,5 +1,6 @@
 import gzip
 import json
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 
 from trueness.data.columns import Columns
 from trueness.data.labels import match_labels
+from trueness.data.table import open_table
 from trueness.errors import UserError
-from trueness.kinds.text.data.check import check_dataset
+from trueness.kinds import check_data
 from trueness.kinds.text.data.datasets import load_text, read_folder
 from trueness.kinds.text.data.examples import RawExample
 from trueness.kinds.text.data.folder import checked, open_rows
@@ -52,7 +54,7 @@ def test_what_is_guessed_is_said_and_what_is_usual_is_not(tmp_path):
     file = write(tmp_path / "mine.csv", "review,stars\nfine,1\n")
     assert read_texts(file).notes == ("columns: the text from review, the label from stars",)
     assert load_text(str(file)).notes == read_texts(file).notes
-    assert check_dataset(str(file))["notes"] == list(read_texts(file).notes)
+    assert check_data(str(file))["notes"] == list(read_texts(file).notes)
     file = write(tmp_path / "usual.csv", "text,label\nfine,1\n")
     assert read_texts(file).notes == load_text(str(file)).notes == ()
 
@@ -252,7 +254,7 @@ def test_what_other_programs_write_for_nothing_is_missing(tmp_path):
     )
     with pytest.raises(UserError, match=r"a\.csv, row 2: the text is missing \('NaN'\)"):
         load_text(str(file))
-    assert [bad["row"] for bad in check_dataset(str(file))["bad_rows"][:6]] == [2, 3, 4, 5, 6, 7]
+    assert [bad["row"] for bad in check_data(str(file))["bad_rows"][:6]] == [2, 3, 4, 5, 6, 7]
     write(tmp_path / "b.csv", "text,label\n" + rows)
     data = load_text(str(tmp_path / "b.csv"))
     assert data.classes == ("None", "nano", "pos")
@@ -363,7 +365,7 @@ def test_what_holds_no_texts_is_refused(source):
 def test_a_mistyped_file_is_told_the_nearest(tmp_path, monkeypatch):
     write(tmp_path / "reviews.csv", "text,label\na,1\n")
     monkeypatch.chdir(tmp_path)
-    for look in (read_texts, load_text, check_dataset):
+    for look in (read_texts, load_text, check_data):
         with pytest.raises(UserError, match=r"'review.csv'; did you mean reviews\.csv"):
             look("review.csv")
         with pytest.raises(UserError, match=r"'qqqqqqq'; `trueness list dataset` names the datasets"):
@@ -404,3 +406,35 @@ def test_labels_without_a_class_are_refused_with_both_sets(labels, classes):
     with pytest.raises(UserError) as error:
         match_labels(range(1000), classes)
     assert len(str(error.value)) < 300
+
+
+def test_parquet_that_says_to_hold_far_more_than_it_can_is_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    batch = pa.record_batch({"text": pa.array(["a good film"] * (1 << 20)), "label": pa.array([1] * (1 << 20))})
+    with pq.ParquetWriter(tmp_path / "a.parquet", batch.schema, compression="zstd") as writer:
+        for _ in range(50):
+            writer.write_batch(batch)
+    assert (tmp_path / "a.parquet").stat().st_size < 1 << 20
+    with pytest.raises(UserError, match=r"bytes are said to hold 104,857,600 cells"):
+        open_table(tmp_path / "a.parquet")
+
+
+def test_rows_of_parquet_are_read_in_parts(tmp_path):
+    pd.DataFrame({"text": [f"film {i}" for i in range(10_000)], "label": range(10_000)}).to_parquet(
+        tmp_path / "a.parquet"
+    )
+    table = open_table(tmp_path / "a.parquet")
+    for _ in range(2):
+        rows = list(table.read())
+        assert [number for number, _ in rows] == list(range(1, 10_001))
+        assert rows[9_999][1] == {"text": "film 9999", "label": 9999}
+
+
+def test_many_columns_take_little_time(tmp_path):
+    names = ["text", "label", *(f"c{number}" for number in range(60_000))]
+    (tmp_path / "a.csv").write_text(f"{','.join(names)}\n{','.join(['a good film'] * len(names))}\n")
+    begin = time.process_time()
+    assert len(open_table(tmp_path / "a.csv").names) == len(names)
+    assert time.process_time() - begin < 10

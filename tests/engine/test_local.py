@@ -78,3 +78,21 @@ def test_a_script_needs_no_main_guard_and_workers_end_with_a_killed_parent(tmp_p
             return
         time.sleep(0.1)
     pytest.fail("the worker outlived its parent")
+
+
+TRACKED = """
+import os, signal, time
+from multiprocessing import resource_tracker
+from trueness.engine import LocalExecutor
+
+with LocalExecutor(["cpu"]) as executor:
+    for _ in range(2):
+        executor.submit(os.getpid).result()
+        os.kill(resource_tracker._resource_tracker._pid, signal.SIGKILL)
+        time.sleep(0.3)
+"""
+
+
+def test_a_killed_resource_tracker_prints_nothing():
+    ended = subprocess.run([sys.executable, "-c", TRACKED], capture_output=True, text=True, timeout=120, check=True)
+    assert (ended.stdout, ended.stderr) == ("", "")

@@ -132,3 +132,12 @@ def test_what_is_no_network_is_left_alone():
     with untouched(function, "mine"):
         function.append(2)
     assert function == [1, 2]
+
+
+@pytest.mark.parametrize("kind", [nn.Linear, nn.Module])
+@pytest.mark.parametrize("name", ["forward", "half", "own"])
+def test_methods_of_classes_are_put_back(kind, name):
+    before = vars(kind).copy()
+    with pytest.raises(UserError, match=rf"the method {name} of {kind.__name__}"), untouched(build(), "mine"):
+        setattr(kind, name, lambda *_: None)
+    assert dict(vars(kind)) == dict(before)

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from trueness.kinds.text.explainers.published import LimeCourt2022
 
 from tests.models.test_attentive import VOCABULARY, batch_of, build, examples
 from trueness.errors import UserError
@@ -11,6 +10,7 @@ from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.pairs import BothTexts, JoinedPairs
+from trueness.papers.agreement.explainers import LimeCourt2022
 
 
 def joined_of(some):
@@ -69,7 +69,7 @@ def test_shapley_values_of_both_texts_sum_to_the_difference():
     both, batch = BothTexts(build("bilstm", "additive", "concat")), joined_of(examples())
     scores = KernelShap(output="logit").attribute(both, batch, 1)
     with torch.no_grad():
-        hidden = both(batch.masked(batch.mask)).logits[:, 1]
+        hidden = both(batch.hide(batch.mask)).logits[:, 1]
         assert torch.allclose(scores.sum(-1), both(batch).logits[:, 1] - hidden, atol=1e-6)
 
 

@@ -1,6 +1,6 @@
 """Simulated coverage of every interval that studies use, at the n they use: .92 to .98 for normal data.
 
-Those of the audit (means, ratios, means of models and texts) are in test_marks.py. Exact intervals of a share
+Those of the audit (means, ratios, means of models and texts) are in test_thresholds.py. Exact intervals of a share
 (Clopper and Pearson) cover at least .95 by construction, up to 1 near 0 and 1.
 """
 

@@ -18,7 +18,7 @@ from trueness.protocols.roar.curves import BASELINE
 from trueness.report import Measurement
 
 if TYPE_CHECKING:
-    from trueness.api.texts import AnyExplainer
+    from trueness.api.explaining import AnyExplainer
     from trueness.protocols.roar.arrays import Array, Channels, Explain, Predict, Split, Train
     from trueness.protocols.roar.curves import Order
     from trueness.protocols.roar.step import Retraining

@@ -24,8 +24,12 @@ def rating(
     items: int = 40,
     methods: Sequence[str] = (),
     seed: int = 0,
+    begin: bool = True,
 ) -> tuple[Run, Session]:
-    """The newest run of a study or audit that keeps texts, and its rating: begun here, or gone on with."""
+    """The newest run of a study or audit that keeps texts, and its rating: begun here, or gone on with.
+
+    Without `begin` it must have been begun, and nothing is written.
+    """
     from trueness.browser.runs import runs_of
     from trueness.ratings.session import open_session
 
@@ -50,7 +54,14 @@ def rating(
         if texts:
             given = list(methods) or [name for name in run.instances.methods if name in usual]
             made = open_session(
-                place.path, run.instances, result=run.key, mode=mode, items=items, seed=seed, methods=given
+                place.path,
+                run.instances,
+                result=run.key,
+                mode=mode,
+                items=items,
+                seed=seed,
+                methods=given,
+                begin=begin,
             )
             return run, made
     raise UserError(

@@ -47,7 +47,7 @@ def latex(audit: Audit) -> str:
     foils = [_latex_row(one, trials) for one in audit.explainers if one.foil]
     heads = ["Explainer", *(_latex(name[:1].upper() + name[1:]) for name in trials), "May be shown"]
     caption = (
-        f"Explainers of {_latex(audit.model)} on {audit.texts} texts of {_latex(audit.data)}. "
+        f"Explainers of {_latex(audit.model)} on {audit.size} {_latex(audit.words.examples)} of {_latex(audit.data)}. "
         rf"\checkmark{{}} pass, $\times$ fail, ? cannot tell, -- not tried; "
         f"in brackets the interval ({_latex(levels(audit))})."
     )
@@ -99,6 +99,8 @@ def csv(audit: Audit) -> str:
 
 
 def _csv_rows(audit: Audit) -> Iterator[dict[str, Any]]:
+    for broken in audit.broken:
+        yield {"explainer": clean(broken.explainer), "verdict": "error", "finding": clean(broken.error)}
     for one in audit.explainers:
         for trial in one.trials:
             about = {"explainer": one.explainer, "foil": one.foil, "verdict": one.decision, "trial": trial.name}
@@ -107,4 +109,10 @@ def _csv_rows(audit: Audit) -> Iterator[dict[str, Any]]:
             for check in checks:
                 named = {"check": check.pop("name", None), "check_answer": check.pop("answer", None)}
                 row = {**about, **named, **check}
-                yield {key: clean(item) if isinstance(item, str) else item for key, item in row.items()}
+                yield {key: _csv_cell(item) if isinstance(item, str) else item for key, item in row.items()}
+
+
+def _csv_cell(text: str) -> str:
+    """Text that no spreadsheet takes for a formula."""
+    text = clean(text)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

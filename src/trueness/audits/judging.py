@@ -1,4 +1,4 @@
-"""The rule: from checks to answers, from answers to one verdict for each explainer."""
+"""From checks to answers, from answers to one verdict for each explainer, in words."""
 
 from __future__ import annotations
 
@@ -9,101 +9,117 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from trueness.audits import rule
 from trueness.audits.measured import Line, Measured, Measurements
-from trueness.audits.trials import REMOVAL
-from trueness.audits.verdict import Answer, Check, Decision, Judged, Trial
-from trueness.stats import holm
-from trueness.stats.ties import LEVEL, in_groups
+from trueness.audits.trials import ON_MODEL, REMOVAL
+from trueness.audits.verdict import Answer, Check, Judged, Trial
+from trueness.kinds.contract import Words
+from trueness.stats.thresholds import Crossed, Ratio, ThresholdTest
+from trueness.stats.ties import in_groups
 
 FEWEST = 30
-"""Texts below which nothing is decided."""
+"""Examples below which nothing is decided."""
 _DIGITS = 12
 _HOPELESS = 50
 """So many times the data: more would be asked for in vain."""
-_DRAWN = {"draws": "random orders of the weights", "seeds": "models"}
-"""Sizes that do not count texts, and what they count: a mean over these and texts has the variance of both."""
-_HARDLY = "the value lies so close to its mark that more texts would hardly settle it."
+_DRAWN = {"shuffles": "random orders of the weights", "planted_models": "models"}
+"""Sizes that do not count examples, and what they count: a mean over both has the variance of both."""
 
 
-def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0) -> dict[str, Judged]:
-    """The verdict of every explainer; those of foils are corrected apart, so that foils cost nobody else anything.
+def judge(
+    lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0, words: Words | None = None
+) -> dict[str, Judged]:
+    """The verdict of every explainer, by its own measurements alone (`audits.rule`).
 
-    The data have so many `rows` that can be explained, where that is known.
+    The data have so many `rows` that can be explained, where that is known; `words` are those of the model's kind.
     """
-    found: dict[str, Judged] = {}
+    words = words or Words()
     asked = {
         name: max((check.asked for line in some for check in line.checks), default=0) for name, some in lines.items()
     }
-    texts = max(asked.values(), default=0)
-    for names in ([name for name in lines if name not in foils], [name for name in lines if name in foils]):
-        raw = {
-            (name, row, number): check.found.p_value
-            for name in names
-            for row, line in enumerate(lines[name])
-            for number, check in enumerate(line.checks)
-            if check.found is not None
-        }
-        corrected = dict(zip(raw, holm(list(raw.values())).tolist(), strict=True))
-        for name in names:
-            trials = []
-            for row, line in enumerate(lines[name]):
-                checks = [
-                    _decided(check, corrected.get((name, row, number))) for number, check in enumerate(line.checks)
-                ]
-                trials.append(_trial(line, checks))
-            ways = _Ways(len(raw), rows, texts, texts / asked[name] if asked[name] else 1.0)
-            found[name] = _verdict(name, trials, lines[name], ways, foil=name in foils)
+    most = max(asked.values(), default=0)
+    found = {}
+    for name, some in lines.items():
+        required = sum(check.found is not None for line in some if line.required for check in line.checks)
+        ways = _Ways(required, rows, most, words, most / asked[name] if asked[name] else 1.0)
+        trials = [
+            _trial(line, [_decided(check, _levels(line, required), words) for check in line.checks]) for line in some
+        ]
+        decision, by = rule.of_explainer(trials)
+        settle = _settled(trials, some, ways) if decision == "cannot tell" else ""
+        found[name] = Judged(
+            explainer=name, foil=name in foils, decision=decision, decided_by=by, settle=settle, trials=tuple(trials)
+        )
     return found
+
+
+def _levels(line: Line, required: int) -> rule.Levels:
+    """What nothing depends on shares no level with what is required."""
+    return rule.levels(required if line.required else len(line.checks), line.rule)
 
 
 @dataclass(frozen=True)
 class _Ways:
     """What advice on open trials is drawn from."""
 
-    tests: int
+    required: int
+    """Checks of this explainer that share a level."""
     rows: int
-    texts: int
+    examples: int
     """The audit is of so many."""
+    words: Words
     slow: float = 1.0
     """How many times as many that is as this method was asked about: it gets its share of more, too."""
 
     def flags(self, sizes: str, number: int) -> str:
-        """What to set so that a check of these sizes looks at so many texts."""
-        texts = _tens(number * self.slow)
-        wanted = {name: number for name in sizes.split() if name != "texts"}
-        wanted |= {"texts": texts} if texts > self.texts else {}
+        """What to set so that a check of these sizes looks at so many examples."""
+        every = _tens(number * self.slow)
+        wanted = {name: number for name in sizes.split() if name != "examples"}
+        wanted |= {"examples": every} if every > self.examples else {}
         return " ".join(f"--set {name}={size}" for name, size in wanted.items())
+
+    @property
+    def hardly(self) -> str:
+        """That more would not help."""
+        return f"the value lies so close to its threshold that more {self.words.examples} would hardly settle it."
 
 
 def _tens(number: float) -> int:
     return math.ceil(round(number / 10, 6)) * 10
 
 
-def _decided(check: Measured, p_value: float | None) -> Check:
-    about = {"name": check.name, "measure": check.measure, "null": check.null, "best": check.best, "unit": check.unit}
-    if check.found is None or p_value is None:
-        return Check(answer="cannot tell", reason=check.reason or "there are too few texts", **about)
-    found = check.found
+def _decided(check: Measured, levels: rule.Levels, words: Words) -> Check:
+    about = {"name": check.name, "measure": check.measure, "null": check.null, "best": check.best}
+    about["unit"] = check.unit or words.examples
+    test = check.found
+    if test is None:
+        return Check(answer="cannot tell", reason=check.reason or f"there are too few {words.examples}", **about)
+    answer = levels.answer(test) if test.n >= FEWEST else "cannot tell"
+    low, high = test.evidence.lower(levels.passes), test.evidence.upper(levels.fails)
     # A ratio may exceed the best there is; then its interval does as well.
-    most = math.inf if check.best is None or found.value > check.best else check.best
-    known = {
-        "value": _finite(found.value),
-        "low": _finite(max(found.low, min(check.least, found.value))),
-        "high": _finite(min(found.high, most)),
-    }
-    answer: Answer = "cannot tell"
-    reason = ""
-    if found.n < check.fewest:
-        reason = f"{found.n} texts are too few to decide anything; {check.fewest} are needed"
-    elif found.carriers < min(FEWEST, found.n / 2):
-        reason = f"about {found.carriers:.0f} of {found.n} texts carry nearly all of it, too few to decide anything"
-    elif p_value < LEVEL:
-        answer = "pass" if found.above else "fail"
-    elif not found.low <= found.mark <= found.high:
-        reason = "beyond the mark before the corrections for many comparisons and for skewness, not after them"
+    most = math.inf if check.best is None or test.value > check.best else check.best
     return Check(
-        answer=answer, mark=found.mark, n=found.n, level=found.level, p_value=p_value, reason=reason, **known, **about
+        answer=answer,
+        value=_finite(test.value),
+        low=_finite(max(low, min(check.least, test.value))),
+        high=_finite(min(high, most)),
+        level=levels.coverage,
+        mark=test.threshold,
+        n=test.n,
+        p_value=levels.corrected(test),
+        reason=_few(test, words) if answer == "cannot tell" else "",
+        **about,
     )
+
+
+def _few(test: ThresholdTest, words: Words) -> str:
+    """Why so few examples decide nothing."""
+    if test.n < FEWEST:
+        return f"{test.n} {words.examples} are too few to decide anything; {FEWEST} are needed"
+    carriers = test.evidence.carriers if isinstance(test.evidence, Ratio) else math.inf
+    if carriers < min(FEWEST, test.n / 2):
+        return f"about {carriers:.0f} of {test.n} {words.examples} carry nearly all of it"
+    return ""
 
 
 def _finite(value: float) -> float | None:
@@ -112,31 +128,33 @@ def _finite(value: float) -> float | None:
 
 
 def _trial(line: Line, checks: Sequence[Check]) -> Trial:
-    answers = [check.answer for check in checks]
-    answer: Answer = "cannot tell"
     if line.missing or not checks:
         return Trial(
             name=line.trial,
-            answer=answer,
+            answer="cannot tell",
             required=line.required,
             reason=_sentence(line.missing or "nothing could be measured"),
             notes=line.notes,
         )
-    if line.rule == "all":
-        answer = "fail" if "fail" in answers else "pass" if set(answers) == {"pass"} else "cannot tell"
-    else:
-        answer = "pass" if "pass" in answers else "fail" if set(answers) == {"fail"} else "cannot tell"
-    # The check that decides is shown first.
-    first = next((check for check in checks if check.answer == answer), checks[0])
-    ordered = (first, *(check for check in checks if check is not first))
+    answer = rule.of_trial([check.answer for check in checks], line.rule)
+    # The check that decides is shown first: of those that fail, or pass, the clearest or the least clear.
+    ordered = sorted(checks, key=lambda check: (check.answer != answer, _rank(check, answer, line)))
+    first = ordered[0]
     return Trial(
         name=line.trial,
         answer=answer,
         required=line.required,
         reason=_reason(first, [check for check in ordered[1:] if check.answer != first.answer]),
-        checks=ordered,
+        checks=tuple(ordered),
         notes=line.notes,
     )
+
+
+def _rank(check: Check, answer: Answer, line: Line) -> float:
+    """What any one check decides rests on the clearest; what all have to say together on the least clear."""
+    if check.p_value is None or answer == "cannot tell":
+        return 0.0
+    return check.p_value if (answer == "fail") == (line.rule == "all") else -check.p_value
 
 
 def _sentence(text: str) -> str:
@@ -152,61 +170,57 @@ def _reason(check: Check, others: Sequence[Check]) -> str:
     side = {"pass": "above", "fail": "below", "cannot tell": "not clearly on one side of"}[check.answer]
     more = f" ({check.reason})" if check.reason else ""
     interval = f" ({check.low:.2f} to {check.high:.2f})" if check.low is not None and check.high is not None else ""
-    said = _sentence(f"{check.measure}: {check.value:.2f}{interval}, {side} the mark {check.mark:.2f}{more}")
+    said = _sentence(f"{check.measure}: {check.value:.2f}{interval}, {side} the threshold {check.mark:.2f}{more}")
     return said + beside
 
 
-def _verdict(name: str, trials: Sequence[Trial], lines: Sequence[Line], known: _Ways, *, foil: bool) -> Judged:
-    needed = [trial for trial in trials if trial.required]
-    failed = [trial for trial in needed if trial.answer == "fail"]
-    open_ = [trial for trial in needed if trial.answer == "cannot tell"]
-    decision: Decision = "must not be shown" if failed else "cannot tell" if open_ or not needed else "may be shown"
-    by = (failed or open_)[0].name if failed or open_ else "all required trials"
-    settle = ""
-    if decision == "cannot tell":
-        ways: dict[str, list[str]] = {}
-        for trial, line in zip(trials, lines, strict=True):
-            if trial in open_:
-                ways.setdefault(_settle(trial, line, known), []).append(f"“{trial.name}”")
-        settle = " ".join(f"{', '.join(names)}: {way}" for way, names in ways.items())
-    return Judged(explainer=name, foil=foil, decision=decision, decided_by=by, settle=settle, trials=tuple(trials))
+def _settled(trials: Sequence[Trial], lines: Sequence[Line], known: _Ways) -> str:
+    ways: dict[str, list[str]] = {}
+    for trial, line in zip(trials, lines, strict=True):
+        if trial.required and trial.answer == "cannot tell":
+            ways.setdefault(_settle(trial, line, known), []).append(f"“{trial.name}”")
+    return " ".join(f"{', '.join(names)}: {way}" for way, names in ways.items())
 
 
 def _settle(trial: Trial, line: Line, known: _Ways) -> str:
-    """What would decide an open trial: how many texts, if the value stays where it is."""
+    """What would decide an open trial: how many examples, if the values stay as they are."""
     if line.missing:
         return _sentence(line.missing)
     wanted: list[tuple[float, int, Measured]] = []
-    for check, answer in zip(line.checks, [_by_name(trial, check.name).answer for check in line.checks], strict=True):
-        if answer != "cannot tell":
+    for check in line.checks:
+        if next(one.answer for one in trial.checks if one.name == check.name) != "cannot tell":
             continue
-        if check.few is not None and check.found is None:
-            carriers, n = check.few
-            wanted.append((math.ceil(n * FEWEST / carriers / 10) * 10, n, check))
-        elif check.found is None and not line.models:
+        if check.found is None and not line.models:
             return trial.reason
         if check.found is not None:
-            n = check.found.models if check.size in _DRAWN else check.found.n
-            wanted.append((_needed(check, n, known.tests), n, check))
+            n = _counted(check, check.found)
+            wanted.append((_needed(check, known.required), n, check))
     if line.models:
-        return f"more models may settle it, --set seeds={2 * line.models}."
+        return f"more models may settle it, --set planted_models={2 * line.models}."
     # One check that passes is enough where any will do.
     if not wanted:
-        return _HARDLY
+        return known.hardly
     most, n, check = (min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1])
     return _way(most, n, check, known)
 
 
+def _counted(check: Measured, test: ThresholdTest) -> int:
+    """How many there are of what its size counts."""
+    crossed = isinstance(test.evidence, Crossed) and check.size in _DRAWN
+    return test.evidence.units.n if crossed and isinstance(test.evidence, Crossed) else test.n
+
+
 def _way(most: float, n: int, check: Measured, known: _Ways) -> str:
     """What to ask for, so that one check rests on so many instead of n."""
-    things = _DRAWN.get(check.size, "texts")
-    if most == math.inf and check.found:
-        drawn = "seeds" if check.size == "seeds" else "draws"
-        texts = "" if drawn == "seeds" else f" {known.flags('randomised', 2 * check.found.n)}"
-        ways = f"--set {drawn}={2 * check.found.models}{texts}"
-        return f"“{check.name}” with more {_DRAWN[drawn]} and more texts may settle it ({ways})."
+    examples = known.words.examples
+    things = _DRAWN.get(check.size, examples)
+    if most == math.inf and check.found and isinstance(check.found.evidence, Crossed):
+        drawn = "planted_models" if check.size == "planted_models" else "shuffles"
+        flags = "" if drawn == "planted_models" else f" {known.flags('shuffled_examples', 2 * check.found.n)}"
+        ways = f"--set {drawn}={2 * check.found.evidence.units.n}{flags}"
+        return f"“{check.name}” with more {_DRAWN[drawn]} and more {examples} may settle it ({ways})."
     if most > _HOPELESS * n:
-        return _HARDLY
+        return known.hardly
     if check.size in _DRAWN:
         way = f" (--set {check.size}={most})" if most > n else ""
     else:
@@ -221,31 +235,34 @@ def _way(most: float, n: int, check: Measured, known: _Ways) -> str:
         if most > n
         else f"“{check.name}” with more {things}"
     )
-    return f"{about} would settle it, if the value stays where it is{way}."
+    return f"{about} would settle it, if the values stay as they are{way}."
 
 
-def _by_name(trial: Trial, name: str) -> Check:
-    return next(check for check in trial.checks if check.name == name)
+def _needed(check: Measured, required: int) -> float:
+    """So many examples (or models, or draws) would decide it, if others were like them; infinite if they would not.
 
-
-def _needed(check: Measured, n: int, tests: int) -> float:
-    """From the distance to the mark in standard errors now, and what Holm asks for at worst.
-
-    Of a mean over draws and texts more of one leave the other's share of the variance: infinite if that is too much.
+    Of a mean over models and examples more of one leave the error of the other.
     """
-    from scipy.special import ndtri
+    test = check.found
+    assert test is not None
+    n, drawn = _counted(check, test), check.size in _DRAWN
+    levels = rule.levels(required)
+    side, level = (test.evidence.p_above, levels.passes) if test.above else (test.evidence.p_below, levels.fails)
 
-    found = check.found
-    assert found is not None
-    now = abs(float(ndtri(max(found.p_value, 1e-300) / 2)))
-    wanted = abs(float(ndtri(LEVEL / max(tests, 1) / 2)))
-    carried = n * FEWEST / found.carriers if found.carriers < min(FEWEST, n / 2) else 0.0
-    least = n if check.size in _DRAWN else FEWEST
-    stays = 0.0 if not found.models else 1 - found.by_models if check.size in _DRAWN else found.by_models
-    room = (max(now, 1e-3) / wanted) ** 2 - stays
-    if room <= 0:
-        return math.inf
-    return max(least, math.ceil(max(n * (1 - stays) / room, carried) / 10) * 10)
+    def decided(number: float) -> bool:
+        more = {"unit_times" if drawn and isinstance(test.evidence, Crossed) else "times": number / n}
+        return number >= (1 if drawn else FEWEST) and side(test.threshold, **more) <= level
+
+    most: float = n
+    while not decided(most):
+        most *= 2
+        if most > 4 * _HOPELESS * n:
+            return math.inf
+    low = most / 2 if most > n else 0.0
+    while most - low > max(1.0 if drawn else 10.0, low / 20):
+        middle = (low + most) / 2
+        low, most = (low, middle) if decided(middle) else (middle, most)
+    return math.ceil(most) if drawn else max(n, _tens(most))
 
 
 def in_order(
@@ -259,7 +276,7 @@ def in_order(
 
     def worth(one: Judged) -> float:
         trial = one.trial(REMOVAL)
-        shown = [check.value for check in trial.checks if check.name == "on this model"] if trial else []
+        shown = [check.value for check in trial.checks if check.name == ON_MODEL] if trial else []
         return shown[0] if shown and shown[0] is not None else -math.inf
 
     ordered = sorted(judged.values(), key=lambda one: (one.foil, rank[one.decision], -worth(one), one.explainer))
@@ -269,7 +286,7 @@ def in_order(
 
 
 def no_better(accuracy: float, labels: npt.NDArray[np.int64]) -> list[str]:
-    """What is to be said of a model that always the most frequent class would beat, or equal; nothing of few texts."""
+    """What is to be said of a model that always the commonest class would beat or equal; nothing of few examples."""
     counts = np.bincount(labels)
     largest = float(counts.max()) / len(labels)
     if accuracy > largest or len(labels) < FEWEST or (counts > 0).sum() < 2:

@@ -86,7 +86,9 @@ def rate_command(
     from trueness.server.app import Server
 
     place = Store.open(store)
-    run, session = tn.rating(study, store=place.path, mode=mode, items=items, methods=method or (), seed=seed)
+    run, session = tn.rating(
+        study, store=place.path, mode=mode, items=items, methods=method or (), seed=seed, begin=not analyse
+    )
     if not analyse:
         run_server(Server({}, port, session=session), "Rating", as_json=as_json)
         return

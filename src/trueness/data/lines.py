@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, AnyStr, cast
 
-from trueness.boundary import reading
+from trueness.boundary import ordinary, reading
 from trueness.errors import UserError
 
 LONGEST_LINE = 1 << 26
@@ -70,8 +70,12 @@ def encoding_of(path: Path, *, last_resort: bool) -> str:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     fault = "is not a complete gzip file" if path.suffix == ".gz" else "cannot be read"
-    with reading(path, fault), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        yield cast(IO[bytes], file)
+    with reading(path, fault), ordinary(path) as file:
+        if path.suffix == ".gz":
+            with gzip.open(file) as unpacked:
+                yield cast(IO[bytes], unpacked)
+        else:
+            yield file
 
 
 def _bounded(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trueness.boundary import first_line, reading, short
+from trueness.boundary import first_line, ordinary, reading, short
 from trueness.data.columns import Columns, known_names
 from trueness.data.lines import encoding_of, read_lines
+from trueness.engine.payload import open_parquet
 from trueness.errors import UserError
 
 LONGEST_CELL = 1 << 24
@@ -24,6 +26,7 @@ Records = Iterator[tuple[int, Mapping[str, Any] | str]]
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _NOTHING = "\x1f"  # separates the columns of a table that has one
 _CODES = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
+_ROWS_AT_ONCE = 4096  # of parquet; a text may be long
 _LOOKED_AT = 1000  # lines, to tell what separates columns
 _ROWS, _SHORT = 10, 20  # lines, and letters of a label, by which lines of texts are taken for rows
 
@@ -57,12 +60,19 @@ def open_table(path: Path, asked: Columns | None = None) -> Table:
 
 
 def _parquet(path: Path) -> Table:
-    import pyarrow.parquet as pq
+    fault = "is not a readable parquet file"
 
-    with reading(path, "is not a readable parquet file"):
-        table = pq.ParquetFile(path).read()
-        rows = table.to_pylist()
-    return Table(str(path), table.column_names, lambda: enumerate(rows, start=1))
+    def read() -> Records:
+        number = 0
+        with reading(path, fault), ordinary(path) as file:
+            for batch in open_parquet(file).iter_batches(_ROWS_AT_ONCE):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+
+    with reading(path, fault), ordinary(path) as file:
+        names = open_parquet(file).schema_arrow.names
+    return Table(str(path), names, read)
 
 
 def _jsonl(path: Path) -> Table:
@@ -116,7 +126,7 @@ def _delimited(path: Path, asked: Columns) -> Table:
         delimiter, names = _separation(head, usual, asked)
     except csv.Error as error:
         raise UserError(f"{where}: {_fault(error)}.") from error
-    twice = sorted({name for name in names if name and names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
     if twice:
         raise UserError(f"{where}: the column {twice[0]} occurs twice.")
     if delimiter == _NOTHING and not known_names(names) and not asked.asked:

@@ -17,8 +17,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker, util
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import SemLock
 from typing import Any, TypeVar
 
 from trueness.boundary import warning_line
@@ -102,6 +104,7 @@ class _Slot:
                 )
             try:
                 with _starting, _main_not_imported():
+                    _mend_tracker()
                     future = self._pool.submit(fn, *args, **kwargs)
             except OSError:  # no process could be started
                 self._pool = None
@@ -129,8 +132,25 @@ class _Slot:
     def close(self) -> None:
         with self._changing:
             if self._pool is not None:
+                _mend_tracker()
                 self._pool.shutdown(wait=True)
             self._pool = None
+
+
+def _mend_tracker() -> None:
+    """Where Python's resource tracker was killed, start another one and tell it the semaphores of this process.
+
+    Otherwise Python starts one that knows none of them, and prints a traceback for each that it is told to forget.
+    """
+    tracker: Any = resource_tracker._resource_tracker
+    if tracker._fd is not None and not tracker._check_alive():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tracker.ensure_running()
+        registry: Any = util._finalizer_registry  # type: ignore[attr-defined]  # not in the stubs
+        for one in list(registry.values()):
+            if one._callback is SemLock._cleanup:  # type: ignore[attr-defined]  # the same
+                tracker.register(one._args[0], "semaphore")
 
 
 @contextlib.contextmanager
@@ -155,6 +175,8 @@ def _start(device: str) -> None:
     # Recorded steps of many shapes would leave most of what they reserve unused, and other workers share the device.
     os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(OSError):  # standard output is the command's alone
+        os.dup2(2, 1)
     warnings.formatwarning = warning_line
     end_with_parent()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from trueness.errors import UserError
@@ -27,7 +28,8 @@ def untouched(model: Any, name: str) -> Iterator[None]:
     if not isinstance(model, torch.nn.Module):
         yield
         return
-    every: list[_Module | _Numbers] = [_Module(module) for module in model.modules()]
+    every: list[_Module | _Numbers | _Class] = [_Module(module) for module in model.modules()]
+    every += [_Class(kind) for kind in {kind: None for module in model.modules() for kind in type(module).__mro__[:-1]}]
     every += [_Numbers(at, tensor) for at, tensor in (*model.named_parameters(), *model.named_buffers())]
     wrong: list[str] = []
     try:
@@ -76,6 +78,29 @@ class _Module:
             if not name.endswith("hooks"):
                 for key in own.keys() & before.keys():  # it would hide what is in the table
                     del own[key]
+
+
+@dataclass
+class _Class:
+    """A class of some parts, and its methods."""
+
+    kind: type
+    methods: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.methods = self._now()
+
+    def _now(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self.kind).items() if isinstance(value, FunctionType)}
+
+    def put_back(self) -> Iterator[str]:
+        now = self._now()
+        for name in [name for name in {**now, **self.methods} if now.get(name) is not self.methods.get(name)]:
+            if name in self.methods:
+                setattr(self.kind, name, self.methods[name])
+            else:
+                delattr(self.kind, name)
+            yield f"the method {name} of {self.kind.__name__}"
 
 
 @dataclass

@@ -152,12 +152,27 @@ def folder_of(store: Path, result: str, mode: Mode, seed: int) -> Path:
 
 
 def open_session(
-    store: Path, instances: Instances, *, result: str, mode: Mode, items: int, seed: int, methods: Sequence[str] = ()
+    store: Path,
+    instances: Instances,
+    *,
+    result: str,
+    mode: Mode,
+    items: int,
+    seed: int,
+    methods: Sequence[str] = (),
+    begin: bool = True,
 ) -> Session:
-    """The rating of these settings; one that was begun goes on as it was designed."""
+    """The rating of these settings; one that was begun goes on as it was designed.
+
+    Without `begin` it must have been begun, and nothing is written.
+    """
     folder = folder_of(store, result, mode, seed)
     path = folder / "design.json"
     if not path.exists():
+        if not begin:
+            raise UserError(
+                f"No {mode} rating of {result[:10]} with seed {seed} was begun; leave out --analyse to begin."
+            )
         made = make_design(
             instances, mode=mode, result=result, items=items, seed=seed, secret=secrets.token_hex(16), methods=methods
         )

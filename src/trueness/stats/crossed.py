@@ -8,8 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.stats.intervals import Interval, t_interval
-from trueness.stats.marks import SMALL, two_sided, weighted_quantile
 from trueness.stats.undefined import Floats, Reason, Undefined
+
+SMALL = 1e-9
+_LEAST_LOG = -300.0  # of p-values, base 10
+_HALVINGS = 45
 
 
 def crossed_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
@@ -84,6 +87,22 @@ def crossed_p_value(values: npt.ArrayLike) -> float:
     if error <= SMALL:
         return 0.0 if abs(value) > SMALL else 1.0
     return two_sided(abs(value) / error, variances / variances.sum(), freedom)
+
+
+def weighted_quantile(p_value: float, weights: Floats, freedom: npt.NDArray[np.int64] | Floats) -> float:
+    """The distance, in standard errors, whose two-sided p-value it is: the mean of Student's, weighted by variance."""
+    from scipy.special import stdtrit
+
+    return -float((weights * stdtrit(freedom, p_value / 2)).sum())
+
+
+def two_sided(distance: float, weights: Floats, freedom: npt.NDArray[np.int64]) -> float:
+    """The p-value whose `weighted_quantile` is the distance, by bisection of its logarithm."""
+    low, high = _LEAST_LOG, 0.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if weighted_quantile(10**middle, weights, freedom) > distance else (low, middle)
+    return float(10**high)
 
 
 def of_pairs(pairs: npt.ArrayLike, seeds: int) -> Floats:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from trueness.protocols.result import Result
-from trueness.report.heatmap import heatmap, texts_page
-from trueness.report.word_grid import Scored
+from trueness.report.heatmap import drawn_words, page_of
+from trueness.report.word_grid import Scored, laid_out
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,7 +21,11 @@ class AdversarialAttention(Result):
 
     def _repr_html_(self) -> str:
         rows = self.records.to_dict(orient="records")
-        return "".join(heatmap(describe_pair(row), row["words"], pair(row)) for row in rows) + super()._repr_html_()
+        shown = (
+            f"<p><small>{escape(describe_pair(row))}</small><br>{drawn_words(row['words'], pair(row))}</p>"
+            for row in rows
+        )
+        return "".join(shown) + super()._repr_html_()
 
 
 def pair(row: Mapping[Any, Any]) -> list[Scored]:
@@ -51,7 +56,7 @@ def describe_pair(row: Mapping[Any, Any]) -> str:
 
 def adversary_page(result: AdversarialAttention) -> str:
     """A page of its own: observed above adversarial attention."""
-    return texts_page(
+    return page_of(
         "Observed and adversarial attention",
         f"Both attentions lead the model to the same output, up to epsilon = {result.epsilon:g} (total variation of "
         "the probabilities). Attention has no sign: a stronger grey is more attention.",
@@ -59,10 +64,11 @@ def adversary_page(result: AdversarialAttention) -> str:
             (
                 " ".join(row["words"]),
                 [*([row["other"]] if row["other"] else []), f"{describe_pair(row)}."],
-                row["words"],
-                pair(row),
+                laid_out(row["words"], pair(row)),
+                "",
             )
             for row in result.records.to_dict(orient="records")
         ],
+        [False, True],
         "A heat map of the first row alone would suggest that its words decided.",
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import short
+from trueness.data.check import check_splits
 from trueness.data.dataset import looked_at
 from trueness.errors import UserError
 from trueness.kinds.image.data import stored
@@ -41,7 +42,7 @@ class ImageData:
     ) -> ImageDataset:
         """`size` is in pixels, by default that of the model; splits that are missing are made."""
         size = options.pop("size", None)
-        if wrong := [*options, *(columns or {})]:
+        if wrong := [*options, *(name for name, column in (columns or {}).items() if column)]:
             raise UserError(f"Of images nothing but their size can be said: leave out {wrong[0]}.")
         if isinstance(data, ImageDataset):
             return data
@@ -71,8 +72,15 @@ class ImageData:
     ) -> ImageDataset:
         """In the size that the model takes."""
         read = self.read(data, model=model, columns=columns)
+        gold = gold and (columns or {}).get("label_column") != ""
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return ImageDataset(read.name, model.classes, splits, notes)
+
+    def check(
+        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
+    ) -> dict[str, Any]:
+        """Sizes, classes, duplicates, leakage; what cannot be read is an error."""
+        return check_splits(self.read(data, columns=columns, root=root))
 
     def sources(self, data: str) -> list[Path]:
         """The file or folder, and the pictures that a table lists; none of what is generated."""

@@ -11,8 +11,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from trueness.boundary import first_line, is_file, quoted, reading
+from trueness.boundary import first_line, is_file, ordinary, quoted, reading
 from trueness.data.lines import read_lines
+from trueness.engine.payload import open_parquet
 from trueness.errors import UserError, install
 from trueness.kinds.text.data.coding import PAD, SPECIAL
 from trueness.kinds.text.data.dataset import TextDataset
@@ -112,10 +113,8 @@ def _read(source: str | Path, vocabulary: Vocabulary) -> tuple[list[str], npt.ND
     if path.suffix == ".npz":
         return _read_npz(path)
     if path.suffix == ".parquet":
-        import pandas as pd
-
-        with reading(path, "does not hold words and their numbers"):
-            frame = pd.read_parquet(path)
+        with reading(path, "does not hold words and their numbers"), ordinary(path) as file:
+            frame = open_parquet(file).read().to_pandas()
             column = "word" if "word" in frame else frame.columns[0]
             matrix = frame.drop(columns=[column]).to_numpy(dtype=np.float32)
             return [str(word) for word in frame[column]], matrix
@@ -131,7 +130,7 @@ def _find(source: str | Path) -> Path:
 
 
 def _read_npz(path: Path, *, only_names: bool = False) -> tuple[list[str], npt.NDArray[np.float32]]:
-    with reading(path, "does not hold words and their vectors as numpy arrays"), path.open("rb") as file:
+    with reading(path, "does not hold words and their vectors as numpy arrays"), ordinary(path) as file:
         archive = np.load(file, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise UserError(f"{path} is one array and no archive of two, as numpy.savez writes it.")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import is_file, read_json
 from trueness.errors import UserError
-from trueness.kinds.text.models.families import TEXT_MODELS, as_family, family_of, train_many
+from trueness.kinds.text.models.families import TEXT_MODELS, as_family, family_of
 from trueness.models import saved
-from trueness.models.families import Family
+from trueness.models.families import Family, ModelsOfFamilies
 from trueness.plugins import is_function
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def load_model(folder: str | Path, device: str = "cpu", family: Any = None) -> C
     return opened
 
 
-class TextModels:
+class TextModels(ModelsOfFamilies):
     """The models part of the kind `text`."""
 
     families = TEXT_MODELS
@@ -55,21 +54,12 @@ class TextModels:
             raise UserError(f"{model} is no folder: leave out family.")
         pair = _with_tokenizer(model)
         if pair is not None:
-            from trueness.kinds.text.models.transformer import of_pair
+            from trueness.kinds.text.models.transformer_files import of_pair
 
             return of_pair(*pair, device)
         from trueness.kinds.text.models.black_box import load_black_box
 
         return load_black_box(str(model) if isinstance(model, str | Path) else model)
-
-    def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
-        """See `Family.train`."""
-        return train_many(family, data, seeds, **how)
-
-    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
-        """Payloads that hold models of one family; that of somebody else is named."""
-        family = TEXT_MODELS[next(iter(models.values())).network.family]
-        return {**family.pack(models), **({} if family.built_in else {"family": {"name": family.name}})}
 
     def unpack(self, stored: Stored, name: int | str, device: str) -> Classifier:
         """One of them again."""
@@ -79,8 +69,9 @@ class TextModels:
 
 def _with_tokenizer(model: Any) -> tuple[Any, Any] | None:
     """A transformer and its tokeniser, as a pair or as a pipeline has them."""
-    if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
-        return model[0], model[1]
-    if hasattr(model, "model") and getattr(model, "tokenizer", None) is not None and hasattr(model, "postprocess"):
-        return model.model, model.tokenizer
-    return None
+    network, tokenizer = (
+        model
+        if isinstance(model, tuple) and len(model) == 2
+        else (getattr(model, "model", None), getattr(model, "tokenizer", None))
+    )
+    return (network, tokenizer) if hasattr(tokenizer, "pad_token_id") and hasattr(network, "config") else None
