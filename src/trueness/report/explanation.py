@@ -173,7 +173,7 @@ def by_example(explanations: Iterable[Explanation]) -> Iterator[list[Explanation
 
 def explanation_page(explanations: Iterable[Explanation]) -> str:
     """A page of its own: one grid for each example and target, one row for each explainer."""
-    examples = []
+    examples: list[tuple[str, list[str], Any, str]] = []
     for some in by_example(explanations):
         first = some[0]
         about = [f"{first.prediction}."]
