@@ -91,6 +91,8 @@ __all__ = [
     "AdversarialAttention",
     "Audit",
     "AuditPlan",
+    "AuditRun",
+    "AuditSizes",
     "Classifier",
     "Explainer",
     "Explanation",

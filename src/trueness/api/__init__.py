@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from trueness.api.attention import adversarial_attention as adversarial_attention
     from trueness.api.attention import attefa as attefa
     from trueness.api.audited import AuditPlan as AuditPlan
+    from trueness.api.audited import AuditRun as AuditRun
+    from trueness.api.audits import AuditSizes as AuditSizes
     from trueness.api.audits import audit as audit
     from trueness.api.explaining import agreement as agreement
     from trueness.api.explaining import explain as explain
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
 else:
     _HOME = {
         "api.arrays": ("recursive_roar",),
-        "api.audited": ("AuditPlan",),
-        "api.audits": ("audit",),
+        "api.audited": ("AuditPlan", "AuditRun"),
+        "api.audits": ("AuditSizes", "audit"),
         "api.attention": ("adversarial_attention", "attefa"),
         "api.explaining": ("agreement", "explain", "faithfulness"),
         "api.listing": ("catalogue",),

@@ -32,10 +32,9 @@ def complete_study(incomplete: str) -> list[str]:
 
 def complete_dataset(incomplete: str) -> list[str]:
     """Datasets that begin so."""
-    from trueness.kinds.text.data.datasets import TEXT_DATASETS
-    from trueness.kinds.vector.vectors import VECTOR_DATASETS
+    from trueness.kinds import every_kind
 
-    return [name for name in (*VECTOR_DATASETS, *TEXT_DATASETS) if name.startswith(incomplete)]
+    return [name for kind in every_kind() for name in kind.data.datasets if name.startswith(incomplete)]
 
 
 StudyName = Annotated[

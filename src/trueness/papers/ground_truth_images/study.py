@@ -12,12 +12,12 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from trueness.boundary import exists
+from trueness.data.dataset import unknown
 from trueness.engine import Stored, Task, task
 from trueness.kinds.image.data.datasets import IMAGE_DATASETS, SIMILAR
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.image.tasks import images_task
-from trueness.kinds.text.data.datasets import unknown
 from trueness.papers.ground_truth_images import tasks
 from trueness.studies.kinds import published_study
 from trueness.studies.placed import Place, Placed

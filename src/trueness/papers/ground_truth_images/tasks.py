@@ -74,9 +74,8 @@ def run(
     data = whole.pair(*(pair or whole.classes[:2]))
     network = IMAGE_MODELS[model].build(2, data.size, seed).to(device)
     splits = planted(data, artefact, kept, seed, device, network.mean.flatten().tolist())
-    how = {name: recipe[name] for name in ("epochs", "batch_size", "learning_rate")}
-    training = replace(RECIPES["image"], stop_at=recipe["stop"], **how)
-    gain = recipe["gain"] if watched else None
+    asked = {"stop_at" if name == "stop" else name: value for name, value in recipe.items() if name != "gain"}
+    training, gain = replace(RECIPES["image"], **asked), recipe.get("gain", 0.05) if watched else None
     trained = train_images(network, splits["train"], splits["dev"], training, seed, gain=gain)
     test = splits["test"]
     labels = test.labels.cpu().numpy()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import short
+from trueness.data.check import check_splits
 from trueness.data.dataset import looked_at
 from trueness.errors import UserError
 from trueness.kinds.image.data import stored
@@ -73,6 +74,12 @@ class ImageData:
         read = self.read(data, model=model, columns=columns)
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return ImageDataset(read.name, model.classes, splits, notes)
+
+    def check(
+        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
+    ) -> dict[str, Any]:
+        """Sizes, classes, duplicates, leakage; what cannot be read is an error."""
+        return check_splits(self.read(data, columns=columns, root=root))
 
     def sources(self, data: str) -> list[Path]:
         """The file or folder, and the pictures that a table lists; none of what is generated."""

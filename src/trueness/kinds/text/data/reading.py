@@ -11,6 +11,7 @@ from trueness.data.columns import columns_of
 from trueness.data.dataset import looked_at
 from trueness.data.labels import NAME_THEM, OR_NONE, match_labels
 from trueness.kinds.text.data import stored
+from trueness.kinds.text.data.check import check_texts
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.datasets import TEXT_DATASETS, find_source
 from trueness.kinds.text.data.examples import TextExample, TextExamples
@@ -67,6 +68,12 @@ class TextData:
             labels = [-1 if one.label is None else meant.classes[one.label] for one in texts.texts]
             notes += (meant.note,) if meant.note else ()
         return _of_model(Path(texts.name).name, TextExamples(read).labelled(labels), model, notes)
+
+    def check(
+        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
+    ) -> dict[str, Any]:
+        """Sizes, classes, lengths, duplicates, leakage, bad rows."""
+        return check_texts(data, root=root, columns=columns_of(columns or {}))
 
     def sources(self, data: str) -> list[Path]:
         """The file or folder; none of what is generated, in a package, or on the hub."""
