@@ -60,7 +60,7 @@ class TextModels:
             return of_pair(*pair, device)
         from trueness.kinds.text.models.black_box import load_black_box
 
-        return load_black_box(str(model) if isinstance(model, str | Path) else model)
+        return load_black_box(str(model) if isinstance(model, Path) else model)
 
     def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
         """See `Family.train`."""
