@@ -3,7 +3,7 @@
 python -m tools.tests_of_means --draws 4000 --out results/audit/tests-of-means.csv
 
 Each draw of n values is tested twice on each side: beside the true mean (a decision is false), and beside a threshold
-at the distance that normal theory decides in 80 of 100 draws. `docs/statistics.md` shows the table.
+at the distance that normal theory decides in 80 of 100 draws. `docs/statistics-of-verdicts.md` shows the table.
 """
 
 from __future__ import annotations
