@@ -188,7 +188,8 @@ def test_why_a_trial_measured_nothing_is_told_once_for_all_explainers(audited, c
 def test_plan_of_a_study_of_audits(place, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(place)
     head = 'kind = "audit"\nname = "two"\ntitle = "Two"\nquestion = "Which?"\npaper = "nobody"\n'
-    what = 'models = ["model", "mine.py:predict"]\ndatasets = "reviews.csv"\nexplainers = "leave-one-out"\nplanted_models = 1\n'
+    what = 'models = ["model", "mine.py:predict"]\ndatasets = "reviews.csv"\nexplainers = "leave-one-out"\n'
+    what += "planted_models = 1\n"
     (tmp_path / "two.toml").write_text(head + what)
     assert call("plan", tmp_path / "two.toml", "--store", tmp_path / "store", "--json") == 0
     assert json.loads(capsys.readouterr().out)["tasks"]["audit/verdict"]["total"] == 2
