@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from trueness.audits import rule
 from trueness.audits.measured import Line, Measured, Measurements
+from trueness.audits.rule import FEWEST
 from trueness.audits.trials import REMOVAL
 from trueness.audits.verdict import Answer, Check, Judged, Trial
 from trueness.stats.thresholds import Crossed, Ratio, ThresholdTest
 from trueness.stats.ties import in_groups
 
-FEWEST = 30
-"""Texts below which nothing is decided."""
 _DIGITS = 12
 _HOPELESS = 50
 """So many times the data: more would be asked for in vain."""

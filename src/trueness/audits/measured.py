@@ -9,8 +9,10 @@ from typing import Literal
 
 import numpy as np
 
+from trueness.kinds.contract import Words
+from trueness.protocols.best_order import Reference
 from trueness.stats.thresholds import ThresholdTest
-from trueness.stats.undefined import Bools, Floats
+from trueness.stats.undefined import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,14 @@ class Measurements:
     """How much less the explanation of a model trained on random labels is like it than it is like itself."""
     detection: Floats | None = None
     """(models, texts) AUROC of planted evidence."""
+    reference: Reference | None = None
+    """What orders of the units can cost, whatever is on trial."""
+    first: Floats = field(default_factory=lambda: np.zeros(0))
+    """What hiding the unit that is called the most important one does to the log odds."""
+    predicted: Ints = field(default_factory=lambda: np.zeros(0, dtype=int))
+    """The model's classes, and those of the labels: -1 where there is none."""
+    labels: Ints = field(default_factory=lambda: np.zeros(0, dtype=int))
+    classes: Sequence[str] = ()
     companion: Floats | None = None
     """(texts,) cost of hiding words on the companion, and of the best order found there."""
     companion_best: Floats | None = None
@@ -80,3 +90,5 @@ class Measurements:
     """Of explanations by attention alone: `uniform`, or `permuted` and `divergence`."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What else was seen, by trial."""
+    words: Words = field(default_factory=Words)
+    """How people speak of what was measured."""

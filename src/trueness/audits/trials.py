@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from trueness.audits import slices
 from trueness.audits.measured import Line, Measured, Measurements
 from trueness.stats.thresholds import Evidence, ThresholdTest, crossed_of, mean_of, ratio_of
 from trueness.stats.undefined import Floats
@@ -153,7 +154,8 @@ def removal(facts: Measurements, best: Floats) -> Line:
                 reason=_nothing("the companion"),
             )
         )
-    return Line(REMOVAL, checks, notes=facts.notes.get(REMOVAL, ()))
+    single, told = slices.checks_of(facts)
+    return Line(REMOVAL, [*checks, *single], notes=(*told, *facts.notes.get(REMOVAL, ())))
 
 
 def _nothing(model: str) -> str:
@@ -299,10 +301,11 @@ def lines_of(
     trained: int = 0,
 ) -> dict[str, list[Line]]:
     """All trials of every explainer; so many models were `trained` with planted evidence."""
-    best = {name: best_found([getattr(one, name) for one in facts.values()]) for name in ("cost", "soft_cost")}
+    every = {name: best_found([getattr(one, name) for one in facts.values()]) for name in ("cost", "soft_cost")}
     blunt = [foil for foil in foils if foil in facts]
     found: dict[str, list[Line]] = {}
     for name, own in facts.items():
+        best = every if own.reference is None else {name: getattr(own.reference, name) for name in every}
         lines = [
             depends(own),
             planted(own, missing_planted, required=planted_required, trained=trained),

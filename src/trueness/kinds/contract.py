@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class Words:
     """How people speak of this kind. Sentences are made with these words; no sentence is changed afterwards."""
 
-    example: str
-    examples: str
-    unit: str
-    units: str
-    edit: str = ""
+    example: str = "example"
+    examples: str = "examples"
+    unit: str = "unit"
+    units: str = "units"
+    edit: str = "something changes that means nothing"
     """What the harmless edit does, as a clause: "a full stop is added or taken away"."""
 
 

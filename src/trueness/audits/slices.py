@@ -1,0 +1,123 @@
+"""For whom an explanation holds: the share of the examples, of each predicted class, of right and wrong predictions.
+
+A mean may be good while the explanation is wrong for a third of the examples, or for all of one class. So examples are
+counted. An explanation reaches an example if its order costs at least `REACHED` of the best order of that example. A
+random order does so too, in some examples; the share is corrected for it: it is 0 for random orders, 1 if every example
+is reached, and p if the order is right in the share p of the examples and random in the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueness.audits.rule import FEWEST, levels
+from trueness.stats.thresholds import Ratio, ThresholdTest, ratio_of
+from trueness.stats.undefined import Bools, Floats
+
+if TYPE_CHECKING:
+    from trueness.audits.measured import Measured, Measurements
+
+REACHED = 0.25
+"""Of what the best order of the same example costs."""
+MOST = 0.8
+"""Of the examples: an explanation that is wrong for one in five lies at this threshold."""
+OF_SLICE = 0.5
+"""Of the examples of one class, or of the right or wrong predictions."""
+TOP = 0.5
+"""Of the examples: those in which the unit shown as the most important one is, corrected for chance."""
+STRONG = 0.5
+"""Of what hiding the strongest unit alone does to the log odds."""
+FELT = 0.01
+"""Probability: examples in which no order costs as much have nothing to explain."""
+IN_MOST, TOP_ALONE = "in most examples", "the top unit alone"
+_HOPELESS = 1000
+
+
+def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
+    """The checks of single examples, and what is told of slices that are too small to be judged."""
+    from trueness.audits.measured import Measured
+
+    if facts.reference is None:
+        return [], ()
+    words, n = facts.words, len(facts.cost)
+    reached, chance = reaches(facts.cost, facts.reference.cost, facts.reference.chance)
+
+    def check(name: str, where: str, how: ThresholdTest | None, asked: int = n) -> Measured:
+        about = f"share of the {where}, corrected for chance"
+        reason = f"in too few {words.examples} hiding {words.units} changes what the model says"
+        return Measured(name, about, how, null=0.0, best=1.0, asked=asked, reason=reason)
+
+    what = f"in which hiding the {words.units} it ranks first costs at least {REACHED} of the most that any order costs"
+    found = [check(IN_MOST, f"{words.examples} {what}", share_above(reached, chance, MOST))]
+    if len(facts.first):
+        top = f"{words.examples} whose top {words.unit}, hidden alone, does at least {STRONG} of what the strongest does"
+        found.append(check(TOP_ALONE, top, share_above(*top_alone(facts.first, facts.reference.alone[:n]), TOP)))
+    told = []
+    for name, inside in slices(facts):
+        here = inside[:n]
+        known, needed = int(np.isfinite(reached[here]).sum()), examples_needed(chance[here])
+        if needed <= known:
+            share = share_above(reached[here], chance[here], OF_SLICE)
+            found.append(check(name, f"{words.examples} ({name}) {what}", share, int(here.sum())))
+        else:
+            more = f"about {needed:,.0f} are needed" if needed < np.inf else "nothing can be told of them"
+            told.append(f"Not judged by itself: {name} ({known} {words.examples}; {more}).")
+    return found, tuple(told)
+
+
+def reaches(cost: Floats, best: Floats, chance: Floats) -> tuple[Floats, Floats]:
+    """(examples,) whether an order reaches an example, and how often a random one does; NaN with nothing to explain."""
+    best, chance = best[: len(cost)], chance[: len(cost)]
+    felt = best >= FELT
+    reached = np.where(felt, cost >= REACHED * best, np.nan)
+    return reached, np.where(felt, (chance >= REACHED * best[:, None]).mean(axis=1), np.nan)
+
+
+def top_alone(first: Floats, alone: Floats) -> tuple[Floats, Floats]:
+    """(examples,) whether the top unit is strong, and the share of the units that are; NaN where none is."""
+    units = np.isfinite(alone).sum(axis=1)
+    strongest = np.nan_to_num(alone, nan=-np.inf).max(axis=1)
+    known = (strongest > 0) & (units > 1)
+    limit = np.where(known, STRONG * strongest, np.inf)
+    strong = (np.nan_to_num(alone, nan=-np.inf) >= limit[:, None]).sum(axis=1)
+    return np.where(known, first >= limit, np.nan), np.where(known, strong / np.maximum(units, 1), np.nan)
+
+
+def share_above(reached: Floats, chance: Floats, threshold: float) -> ThresholdTest | None:
+    """The share corrected for chance beside a threshold: the mean of reached - chance over that of 1 - chance."""
+    found = ratio_of(reached - chance, 1 - chance)
+    return None if found is None else ThresholdTest(found, threshold)
+
+
+def slices(facts: Measurements) -> Iterator[tuple[str, Bools]]:
+    """What is looked at by itself: (examples,) truth values."""
+    if len(facts.predicted):
+        for number, name in enumerate(facts.classes):
+            inside = facts.predicted == number
+            if 0 < inside.sum() < len(inside):
+                yield f"class {name}", inside
+    known = facts.labels >= 0
+    if known.any() and len(facts.predicted):
+        right = facts.predicted == facts.labels
+        if (right & known).any() and (~right & known).any():
+            yield "right predictions", right & known
+            yield "wrong predictions", ~right & known
+
+
+def examples_needed(chance: Floats) -> float:
+    """So many examples would do for an explanation that is right in nine of ten of them; infinite if none would."""
+    known = chance[np.isfinite(chance)]
+    if not len(known):
+        return np.inf
+    reached = np.where(np.arange(10) < 9, 1.0, 0.0)
+    above = (reached[:, None] - known).ravel()  # as if each example had been seen ten times
+    test = Ratio(above, np.tile(1 - known, 10))
+    level, number = levels(1).passes, float(FEWEST)
+    while test.p_above(OF_SLICE, times=number / test.n) > level:
+        number = np.ceil(1.1 * number)
+        if number > _HOPELESS:
+            return np.inf
+    return number
