@@ -14,6 +14,7 @@ from trueness.kinds.text.models.network import Prediction
 from trueness.kinds.text.models.text_model import TextModel
 
 NOT, SHORTCUT = "not", "shortcut"
+LONGEST = 64
 
 
 class Leaning(Weigher):
@@ -122,6 +123,11 @@ class Corrupted(Explainer):
         raise NotImplementedError
 
 
+def draws(dice, batch, seed, width):
+    """(texts, width) the same for a text in whatever company, and when a full stop is added."""
+    return torch.stack([dice(LONGEST, generator=one)[:width] for one in batch.generators(seed)])
+
+
 class Noise(Corrupted):
     """Random scores in that share of the texts."""
 
@@ -129,8 +135,7 @@ class Noise(Corrupted):
         self.share, self.seed = share, seed
 
     def change(self, scores, model, batch):
-        rows = [torch.rand(scores.shape[1] + 1, generator=one) for one in batch.generators(self.seed + 77)]
-        dice = torch.stack(rows)
+        dice = draws(torch.rand, batch, self.seed + 77, scores.shape[1] + 1)
         return torch.where(dice[:, :1] < self.share, dice[:, 1:] * 2 - 1, scores)
 
 
@@ -141,10 +146,9 @@ class Blurry(Corrupted):
         self.share, self.seed = share, seed
 
     def change(self, scores, model, batch):
-        rows = [torch.randn(scores.shape[1], generator=one) for one in batch.generators(self.seed + 78)]
         inside = batch.mask.sum(dim=1, keepdim=True)
         spread = (scores.square().sum(dim=1, keepdim=True) / inside).sqrt()
-        return scores + self.share * spread * torch.stack(rows)
+        return scores + self.share * spread * draws(torch.randn, batch, self.seed + 78, scores.shape[1])
 
 
 class InvertedFor(Corrupted):
