@@ -160,7 +160,7 @@ def test_the_workers_of_an_audit_hear_of_a_family_that_this_process_alone_knows(
         assert source.address.endswith("/theirs.py:Bag")
     asked = {"kind": "audit", "name": "audit", "title": "", "question": "", "paper": "", "seeds": 1}
     study = AuditStudy(**asked, models=[str(folder)], datasets=["mine.csv"], explainers=["lime"], family=found)
-    assert study.family.sources == found.sources
+    assert family_of(folder, study.family).sources == found.sources
 
 
 def test_explain_agreement_and_dry_run_take_their_explainer(folder, outside, tmp_path):

@@ -140,8 +140,10 @@ def main() -> None:
     with ProcessPoolExecutor(given.workers) as pool:
         found = pool.map(partial(_listed, draws=given.draws), *zip(*asked, strict=True))
         rows = pd.DataFrame([row for some in found for row in some])
-    rows.round(5).to_csv(given.out, index=False)
-    print(rows.groupby(["test", "level"])[["false", "decided"]].agg(["mean", "max", "min"]).round(4).to_string())
+    wide = rows.pivot_table(index=["population", "n", "side", "level"], columns="test", values=["false", "decided"])
+    wide.columns = [f"{what}: {test}" for what, test in wide.columns]
+    wide.round(4).to_csv(given.out)
+    print(rows.groupby(["test", "level"])[["false", "decided"]].agg(["mean", "max"]).round(4).to_string())
 
 
 if __name__ == "__main__":

@@ -59,6 +59,8 @@ __all__ = [
     "AdversarialAttention",
     "Audit",
     "AuditPlan",
+    "AuditRun",
+    "AuditSizes",
     "Classifier",
     "Explainer",
     "Explanation",

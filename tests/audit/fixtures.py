@@ -3,8 +3,12 @@
 import math
 from random import Random
 
-from trueness.audits.trials import TRIALS
-from trueness.audits.verdict import Answer, Audit, Check, Cost, Curve, Decision, ExampleText, Judged, Trial, Word
+from trueness.audits.trials import TRIALS as COMMON
+from trueness.audits.verdict import Answer, Audit, Check, Cost, Curve, Decision, Example, Judged, OwnTrial, Trial
+from trueness.kinds.text.attention.own_trial import ATTENTION
+from trueness.kinds.text.audit import WORDS
+
+TRIALS = (*COMMON[:-1], ATTENTION.name, COMMON[-1])
 
 HOSTILE = "mine.py:peak|<b>&\"'`"
 """A method's name with all that HTML, Markdown and XML could take for their own."""
@@ -168,18 +172,26 @@ def _judged(explainer: str, seconds: float) -> Judged:
 
 def _example(why: str, text: str, predicted: str, probability: float, label: str | None, strong: dict[str, float]):
     chance = Random(text)
-    words = []
-    for number, word in enumerate(text.split()):
+    words = text.split()
+    scores: dict[str, list[float]] = {name: [] for name in (*SIGNED, "attention", "gradient-norm", HOSTILE)}
+    scores |= {name: [] for name in ("random", "token-number")}
+    for number, word in enumerate(words):
         clear = strong.get(word, 0.0)
-        scores = {name: round(clear + chance.gauss(0, 0.08), 4) for name in SIGNED}
-        scores["attention"] = round(abs(chance.gauss(0.02, 0.03)) + (0.3 if word in ".," else 0), 4)
-        scores["gradient-norm"] = round(abs(chance.gauss(0.2, 0.3)), 4)
-        scores[HOSTILE] = round(abs(clear) * 0.4 + chance.random() * 0.5, 4)
-        scores["random"] = round(chance.random(), 4)
-        scores["token-number"] = float((number * 7919) % 3001)
-        words.append(Word(text=word, scores=scores))
-    return ExampleText(
-        why=why, predicted=predicted, probability=probability, label=label, words=tuple(words), signed=SIGNED
+        for name in SIGNED:
+            scores[name].append(round(clear + chance.gauss(0, 0.08), 4))
+        scores["attention"].append(round(abs(chance.gauss(0.02, 0.03)) + (0.3 if word in ".," else 0), 4))
+        scores["gradient-norm"].append(round(abs(chance.gauss(0.2, 0.3)), 4))
+        scores[HOSTILE].append(round(abs(clear) * 0.4 + chance.random() * 0.5, 4))
+        scores["random"].append(round(chance.random(), 4))
+        scores["token-number"].append(float((number * 7919) % 3001))
+    return Example(
+        why=why,
+        predicted=predicted,
+        probability=probability,
+        label=label,
+        units=tuple(words),
+        scores={name: tuple(values) for name, values in scores.items()},
+        signed=SIGNED,
     )
 
 
@@ -199,9 +211,14 @@ def example_audit() -> Audit:
         model="reviews-minilm <v2> & co",
         data="reviews.csv",
         classes=("negative", "positive"),
-        texts=800,
+        kind="text",
+        words=WORDS,
+        size=800,
         accuracy=0.912,
         explainers=tuple(judged),
+        own_trials=(
+            OwnTrial(name=ATTENTION.name, question=ATTENTION.question, how=ATTENTION.how, papers=ATTENTION.papers),
+        ),
         ties=(("integrated-gradients", "leave-one-out"),),
         left_out=(
             "Retraining without important words (Recursive ROAR) was left out: it takes 40 minutes, the budget is 10.",

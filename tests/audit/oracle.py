@@ -1,6 +1,7 @@
 """A model whose right explanation is known by hand, wrong explanations of it, and an audit of all of them in memory."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -8,12 +9,14 @@ from torch import nn
 
 from trueness.audits.judging import in_order, judge
 from trueness.audits.measured import Measurements
+from trueness.audits.repeats import after_edit, by_itself
 from trueness.audits.trials import lines_of
 from trueness.explainers.contract import Explainer, Facts
 from trueness.explainers.simple import Blurred, Random
+from trueness.kinds.text.audit import VIEW, edit
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.coding import SPECIAL
-from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.examples import TextExample, TextExamples
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.explainers.simple import TokenNumber
 from trueness.kinds.text.models.network import Prediction, TextNetwork
@@ -22,7 +25,6 @@ from trueness.protocols.best_order import reference
 from trueness.protocols.faithfulness import removal
 from trueness.protocols.randomisation import explained, randomisation, redrawn
 from trueness.protocols.similarity import flat, similarity
-from trueness.protocols.stability import after_edit, alone, edited
 
 WORDS = 60
 
@@ -127,6 +129,7 @@ class WeightIndependent(Explainer):
         return self.table[batch.tokens] * sign[:, None] * batch.mask
 
 
+KIND = SimpleNamespace(edit=edit, view=VIEW)
 DRAWS = 5
 """Random orders of the weights, as many as an audit takes."""
 
@@ -138,7 +141,7 @@ def measure(model, examples, methods, randomised=50, gold=None):
         found = torch.zeros(len(examples), dtype=torch.long)
         for rows, batch in split.in_order():
             found[torch.from_numpy(rows)] = model.network(batch).logits.argmax(dim=-1)
-    examples = [replace(one, label=int(label)) for one, label in zip(examples, found, strict=True)]
+    examples = TextExamples(replace(one, label=int(label)) for one, label in zip(examples, found, strict=True))
     split = EncodedSplit(examples, model.coder)
     few = EncodedSplit(examples[:randomised], model.coder)
     result, most = {}, reference(model.network, split)
@@ -161,8 +164,8 @@ def measure(model, examples, methods, randomised=50, gold=None):
             change=change,
             moved=float(table["output change"].mean()),
             ceiling=ceiling,
-            alone=alone(model, examples[:30], method, scores, mask),
-            edited=after_edit(model, examples, [edited(one) for one in examples], other or method, scores),
+            alone=by_itself(model.network, split, min(30, len(examples)), method, scores, mask),
+            edited=after_edit(KIND, model, examples, np.arange(len(examples)), other or method, scores),
             flat=flat(scores, mask),
             random=method.facts.random,
             reference=most,

@@ -1,6 +1,7 @@
 """Small audits by hand."""
 
 from trueness.audits.verdict import Audit, Check, Judged, Trial
+from trueness.kinds.text.audit import WORDS
 
 
 def check(value=0.4, low=0.3, high=0.5, answer="pass", **more):
@@ -23,5 +24,13 @@ FOIL = judged("random", "must not be shown", foil=True)
 
 
 def audit(*explainers, foils=(FOIL,), **more):
-    given = {"model": "models/mine", "data": "reviews.csv", "classes": ("no", "yes"), "texts": 50, **more}
+    given = {
+        "model": "models/mine",
+        "data": "reviews.csv",
+        "classes": ("no", "yes"),
+        "kind": "text",
+        "words": WORDS,
+        "size": 50,
+        **more,
+    }
     return Audit(explainers=(*(explainers or (judged(),)), *foils), **given)

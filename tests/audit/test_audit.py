@@ -14,17 +14,22 @@ import trueness as tn
 from tests.audit import repetitions, tiny
 from tests.audit.small_audits import audit as by_hand
 from tests.audit.small_audits import judged as verdict_by_hand
+from tests.inline import here
 from trueness.api.audits import failed_for_good
 from trueness.audits import sizes
+from trueness.audits.gate import Gate, apply
 from trueness.audits.leaderboard import audits_in, leaderboard
-from trueness.audits.study import FOILS
+from trueness.audits.study import AuditStudy
 from trueness.audits.trials import PLANTED, REMOVAL, TRIALS
 from trueness.audits.verdict import Check, Judged, Trial
 from trueness.engine import Store
 from trueness.errors import UserError
+from trueness.kinds.contract import Words
+from trueness.kinds.text.audit import FOILS
 from trueness.kinds.text.models.black_box import load_black_box
 from trueness.kinds.text.models.opening import load_model
 from trueness.models.recipes import Recipe
+from trueness.studies import Study
 
 EXPLAINERS = ["leave-one-out", "gradient", "attention"]
 
@@ -60,18 +65,21 @@ def test_all_explainers_foils_and_trials_are_there(first):
     assert {one.explainer for one in first.explainers} == {*EXPLAINERS, *FOILS}
     assert set(first.table["explainer"]) == {*EXPLAINERS, *FOILS}
     for one in first.explainers:
-        wanted = [trial for trial in TRIALS if trial != "attention matters" or one.explainer == "attention"]
+        own = ["attention matters"] if one.explainer == "attention" else []
+        wanted = [*TRIALS[:-1], *own, TRIALS[-1]]
         assert [trial.name for trial in one.trials] == wanted
     assert {*first.table.columns} >= {"explainer", "trial", "answer", "value", "low", "high", "null", "mark", "n"}
     assert first["leave-one-out"].trial(PLANTED).checks, "models were trained with planted evidence"
     assert first.accuracy > 0.8
     assert first.classes == ("no", "yes")
-    assert first.texts == 40
+    assert (first.size, first.kind, first.words.examples) == (40, "text", "texts")
 
 
-def test_every_foil_is_refused(first):
+def test_no_foil_may_be_shown(first):
     assert [one.explainer for one in first.explainers[-len(FOILS) :] if one.foil]
-    assert {one.decision for one in first.explainers if one.foil} == {"must not be shown"}
+    decisions = {one.explainer.split("[")[0]: one.decision for one in first.explainers if one.foil}
+    assert decisions["random"] == "must not be shown"
+    assert "may be shown" not in decisions.values()
     shown = [one.explainer for one in first.explainers if one.decision == "may be shown"]
     assert first.may_be_shown == shown
 
@@ -126,7 +134,7 @@ def test_a_model_that_changed_in_one_session_is_opened_again(place, tmp_path, mo
     (tmp_path / "swap.py").write_text(
         text.replace("('no', 'yes')", "('n', 'y')").replace('("no", "yes")', '("n", "y")')
     )
-    with pytest.raises(UserError, match="name the classes of swap\\.py:predict"):
+    with pytest.raises(UserError, match="the model's classes are n, y: rename the labels"):
         run("swap.py:predict", "texts.csv", **how)
     (tmp_path / "swap.py").write_text(text)
     assert run("swap.py:predict", "texts.csv", **how).accuracy == 1.0
@@ -153,8 +161,11 @@ def test_an_explainer_that_changes_the_model_is_refused_and_spoils_nothing(place
     tiny.write_csv(tmp_path / "texts.csv", tiny.make_rows(40))
     how = {"store": tmp_path / "store"}
     for name, what in (("scaled", "the numbers of"), ("hooked", "a hook of"), ("trains", "whether it is in training")):
-        with pytest.raises(UserError, match=f"bad.py:{name} changed the model that it explains \\({what}"):
-            run(place / "model", "texts.csv", explainers=[f"bad.py:{name}", "leave-one-out"], **how)
+        beside = run(place / "model", "texts.csv", explainers=[f"bad.py:{name}", "leave-one-out"], **how)
+        (broken,) = beside.broken
+        assert broken.explainer == f"bad.py:{name}"
+        assert f"bad.py:{name} changed the model that it explains ({what}" in broken.error
+        assert beside["leave-one-out"].trials
     alone = run(place / "model", "texts.csv", explainers=["leave-one-out"], **how)
     clean = run(place / "model", "texts.csv", explainers=["leave-one-out"], store=tmp_path / "clean")
     assert without_cost(alone) == without_cost(clean)
@@ -181,7 +192,7 @@ def test_a_right_explanation_of_one_word_among_many_may_be_shown(tmp_path, monke
         words[rng.integers(len(words))] = ("bad", "good")[index % 2]
         rows.append((" ".join(words), ("no", "yes")[index % 2]))
     tiny.write_csv(tmp_path / "long.csv", rows)
-    sizes_of = {"texts": 150, "levels": [0.1, 0.2, 0.5]}
+    sizes_of = {"examples": 150, "hidden_shares": [0.1, 0.2, 0.5]}
     found = run("key.py:predict", "long.csv", tmp_path / "store", explainers=["leave-one-out"], **sizes_of)
     assert found.may_be_shown == ["leave-one-out"]
     (lead,) = [one for one in found["leave-one-out"].trial("informative").checks if one.name == "hiding words"]
@@ -217,64 +228,86 @@ def test_a_budget_trains_no_model_only_where_all_failed_for_good():
 
 
 def test_sizes_that_were_asked_for_are_told_as_such_and_end_where_the_texts_do():
-    costs = {"open": 1.0, "look": 1e-3, "learn": 1e-3, "layers": 3, "explainers": {"gradient": 1e-3, "random": 1e-4}}
+    costs = {**COSTS, "look": 1e-3, "learn": 1e-3, "explainers": {"gradient": 1e-3, "random": 1e-4}}
 
     def told(rows=500, trains=True, **asked):
-        found = sizes.choose(costs, rows, 2, trains=trains, budget=None, asked=asked)
+        found = sizes.choose({**costs, "trains": trains}, rows, rows, 2, budget=None, asked=asked, words=WORDS)
         return found, " ".join(found.left_out)
 
-    found, _ = told(texts=100_000)
-    assert found.settings["texts"] == 500
-    _, text = told(companion=0)
+    found, _ = told(examples=100_000)
+    assert found.settings["examples"] == 500
+    _, text = told(companion_examples=0)
     assert "no companion was trained with hidden words (as asked)" in text
-    _, text = told(pool=50)
+    _, text = told(training_examples=50)
     assert "no companion was trained with hidden words (as asked)" in text
     assert "no models were trained on planted evidence (as asked)" in text
-    found, text = told(trained=False)
+    found, text = told(train_models=False)
     assert "no model was trained: neither with planted evidence, nor with hidden words, nor again (as asked)" in text
-    assert "retrained=3" not in text
+    assert "retrained_models=3" not in text
     assert found.seconds < told()[0].seconds
-    _, text = told(rows=80, pool=1000)
+    _, text = told(rows=80, training_examples=1000)
     assert "no models were trained on planted evidence (there are too few texts)" in text
-    function = {**costs, "layers": 0}
-    alone = sizes.choose(function, 500, 2, trains=False, budget=60, asked={"layerwise": 0})
+    function = {**costs, "layers": 0, "trains": False}
+    asked = {"layerwise_examples": 0}
+    alone = sizes.choose(function, 500, 500, 2, budget=60, asked=asked, words=WORDS)
     assert not [one for one in alone.left_out if "layer by layer" in one]
-    assert sizes.parts(found.settings, function, trains=False)["random weights"] == 0
+    assert sizes.parts(found.settings, function, WORDS)["random weights"] == 0
 
 
 def test_the_smallest_audit_is_no_dearer_without_training():
-    costs = {"open": 1.0, "look": 4e-3, "learn": 1e-2, "layers": 3, "explainers": {"gradient": 4e-2, "random": 1e-3}}
+    costs = {**COSTS, "look": 4e-3, "learn": 1e-2, "explainers": {"gradient": 4e-2, "random": 1e-3}}
 
     def least(**asked):
         for budget in range(20, 400):
             with contextlib.suppress(UserError):
-                return sizes.choose(costs, 500, 1, trains=True, budget=budget, asked=asked).seconds
+                return sizes.choose(costs, 500, 500, 1, budget=budget, asked=asked, words=WORDS).seconds
         raise AssertionError
 
-    assert least(trained=False) == least()
+    assert least(train_models=False) == least()
 
 
 def test_sizes_are_read_as_the_study_reads_them(place, tmp_path):
-    how = {"explainers": ["leave-one-out"], "store": tmp_path / "store", "pool": 600}
-    found = run(place / "model", place / "many.csv", trained="no", texts="40", **how)
-    assert found.settings["texts"] == 40
+    how = {"explainers": ["leave-one-out"], "store": tmp_path / "store", "training_examples": 600}
+    found = run(place / "model", place / "many.csv", train_models="no", examples="40", **how)
+    assert found.settings["examples"] == 40
     assert [one for one in found.left_out if one.startswith("no model was trained: neither with planted evidence")]
+
+
+def test_earlier_names_of_sizes_still_work_and_are_told_of(place, tmp_path):
+    sizes_now = {name: value for name, value in tiny.SMALLEST.items() if name not in ("examples", "repeat_examples")}
+    how = {"store": tmp_path / "store", "executor": here(), "explainers": ["gradient"], **sizes_now}
+    with pytest.warns(FutureWarning, match="called (repeat_)?examples now") as told:
+        found = tn.audit(place / "model", place / "reviews.csv", texts=40, again=30, **how)
+    assert found.size == 40
+    assert len([one for one in told if one.category is FutureWarning]) == 2
+    with pytest.raises(UserError, match="An audit has no size 'txts'"):
+        tn.audit(place / "model", place / "reviews.csv", store=tmp_path / "store", txts=40)
+
+
+def test_sizes_have_the_names_that_the_study_has():
+    fields = {name for name in AuditStudy.model_fields if name not in Study.model_fields}
+    others = {"models", "family", "datasets", "columns", "explainers", "foils", "request_digest"}
+    assert set(tn.AuditSizes.__annotations__) == fields - others
+    assert set(sizes.OLD_NAMES.values()) <= fields
 
 
 def test_methods_are_slow_only_where_they_take_long():
     quick = {"lime": 1e-3, "gradient": 1e-4, "random": 1e-4, "occlusion": 1e-4, "attention": 1e-4}
-    costs = {"open": 1.0, "look": 1e-3, "learn": 1e-3, "layers": 3, "explainers": quick}
-    how = {"trains": False, "budget": None, "asked": {}}
-    assert sizes.choose(costs, 500, 2, **how).settings["fewer"] == {}
+    costs = {**COSTS, "look": 1e-3, "learn": 1e-3, "explainers": quick, "trains": False}
+    how = {"budget": None, "asked": {}, "words": WORDS}
+    assert sizes.choose(costs, 500, 500, 2, **how).settings["fewer_examples"] == {}
     slow = {name: 1000 * seconds for name, seconds in quick.items()}
-    assert list(sizes.choose({**costs, "explainers": slow}, 500, 2, **how).settings["fewer"]) == ["lime"]
+    found = sizes.choose({**costs, "explainers": slow}, 500, 500, 2, **how)
+    assert list(found.settings["fewer_examples"]) == ["lime"]
 
 
 def test_a_black_box(place, tmp_path, monkeypatch):
     monkeypatch.chdir(place)
     heard = []
     names = ["gradient", "leave-one-out"]
-    found = run("mine.py:predict", "reviews.csv", tmp_path / "store", explainers=names, planned=heard.append)
+    tiny.write_csv(tmp_path / "more.csv", tiny.make_rows(200))
+    given = {"explainers": names, "planned": heard.append, "examples": 200}
+    found = run("mine.py:predict", tmp_path / "more.csv", tmp_path / "store", **given)
     (plan,) = heard
     assert list(plan.refused) == ["gradient"]
     assert plan.explainers == ("leave-one-out",)
@@ -287,13 +320,13 @@ def test_a_black_box(place, tmp_path, monkeypatch):
         assert not one.trial("depends on the model").required
         assert one.decided_by not in (PLANTED, "depends on the model")
     assert found.may_be_shown == ["leave-one-out"]
-    assert {one.decision for one in found.explainers if one.foil} == {"must not be shown"}
+    assert found["random"].decision == found["token-number"].decision == "must not be shown"
     with pytest.raises(UserError, match="None of the explainers works"):
         run("mine.py:predict", "reviews.csv", tmp_path / "store", explainers=["gradient"])
     assert load_black_box("mine.py:predict").classes == ("no", "yes")
     other = (place / "reviews.csv").read_text().replace(",no", ",never").replace(",yes", ",always")
     (tmp_path / "other.csv").write_text(other)
-    with pytest.raises(UserError, match="or name the classes of mine\\.py:predict in their order"):
+    with pytest.raises(UserError, match="a function's classes"):
         run("mine.py:predict", tmp_path / "other.csv", tmp_path / "store", explainers=["leave-one-out"])
 
 
@@ -311,11 +344,12 @@ def test_a_model_that_says_the_same_of_every_text(place, tmp_path, monkeypatch):
 def test_an_explainer_that_says_the_same_of_every_word_is_told_of(place, tmp_path, monkeypatch):
     monkeypatch.chdir(place)
     names = ["mine.py:saliency", "leave-one-out"]
-    found = run("mine.py:predict", "reviews.csv", tmp_path / "store", explainers=names)
+    tiny.write_csv(tmp_path / "more.csv", tiny.make_rows(200))
+    found = run("mine.py:predict", tmp_path / "more.csv", tmp_path / "store", explainers=names, examples=200)
     assert found["mine.py:saliency"].decision == "cannot tell"
     assert found["leave-one-out"].decision == "may be shown"
     (warning,) = found.warnings
-    assert warning == "mine.py:saliency gives every word of 40 of 40 texts the same score"
+    assert warning == "mine.py:saliency gives every word of 200 of 200 texts the same score"
 
 
 def test_what_an_explainer_warns_of_stands_in_the_audit(place, tmp_path, monkeypatch, capfd):
@@ -408,8 +442,10 @@ def test_the_leaderboard_tells_apart_what_many_models_tell_apart():
 
 # Budget
 
+WORDS = Words("text", "texts", "word", "words")
 COSTS = {
-    **{"open": 0.5, "look": 0.002, "learn": 0.01, "layers": 4, "refused": {}},
+    **{"open": 0.5, "look": 0.002, "learn": 0.01, "layers": 4, "refused": {}, "random": ["random"]},
+    **{"trains": True, "retrains": True, "passes": (6.0, 3.0)},
     "explainers": {"leave-one-out": 0.02, "gradient": 0.004, "random": 0.001, "token-number": 0.001, "occlusion": 0.4},
 }
 
@@ -433,38 +469,40 @@ def test_a_budget_in_which_nothing_can_be_done():
         sizes.parse_budget("1s")
     slow = {**COSTS, "look": 5.0}
     with pytest.raises(UserError, match="the smallest audit of this model takes about"):
-        sizes.choose(slow, 1000, 1, trains=True, budget=60.0, asked={})
+        sizes.choose(slow, 1000, 1000, 1, budget=60.0, asked={}, words=WORDS)
 
 
 def test_smaller_budgets_choose_smaller_sizes():
     found = [
-        sizes.choose(COSTS, 2000, 2, trains=True, budget=budget, asked={})
+        sizes.choose(COSTS, 2000, 2000, 2, budget=budget, asked={}, words=WORDS)
         for budget in (200.0, 300.0, 500.0, 900.0, 1500.0, 4000.0, 1e6)
     ]
     for budget, one in zip((200.0, 300.0, 500.0, 900.0, 1500.0, 4000.0, 1e6), found, strict=True):
         assert one.seconds <= budget
-        assert one.seconds == sizes.estimate(one.settings, COSTS, 2, trains=True)
+        assert one.seconds == sizes.estimate(one.settings, COSTS, 2)
     work = [one.seconds for one in found]
     assert work == sorted(work)
     assert work[0] < work[-1]
-    assert found[-1].settings["texts"] == 500
+    assert found[-1].settings["examples"] == 500
     left = "\n".join(found[0].left_out)
     for words in ("texts were not explained", "occlusion is slow", "layer by layer", "companion"):
         assert words in left
     assert "companion" not in "\n".join(found[-1].left_out)
     assert "no models were trained" in "\n".join(
-        sizes.choose(COSTS, 60, 2, trains=True, budget=None, asked={}).left_out
+        sizes.choose(COSTS, 60, 60, 2, budget=None, asked={}, words=WORDS).left_out
     )
 
 
 def test_sizes_that_are_asked_for_stay():
-    found = sizes.choose(COSTS, 2000, 2, trains=True, budget=600.0, asked={"texts": 77, "fewer": {"gradient": 66}})
-    assert found.settings["texts"] == 77
-    assert found.settings["fewer"]["gradient"] == 66
+    found = sizes.choose(
+        COSTS, 2000, 2000, 2, budget=600.0, asked={"examples": 77, "fewer_examples": {"gradient": 66}}, words=WORDS
+    )
+    assert found.settings["examples"] == 77
+    assert found.settings["fewer_examples"]["gradient"] == 66
 
 
 def test_sizes_chosen_from_a_budget_are_used_again(place, tmp_path, monkeypatch):
-    how = {"explainers": ["gradient"], "budget": "10m", "trained": False}
+    how = {"explainers": ["gradient"], "budget": "10m", "train_models": False}
     heard = []
     found = run(place / "model", place / "reviews.csv", tmp_path / "store", planned=heard.append, **how)
     assert len(heard) == 1
@@ -478,8 +516,8 @@ def test_sizes_chosen_from_a_budget_are_used_again(place, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("size", "sentence"),
     [
-        ({"textss": 40}, "did you mean texts"),
-        ({"texts": 4}, "size texts of an audit is not 4"),
+        ({"exampless": 40}, "did you mean examples"),
+        ({"examples": 4}, "size examples of an audit is not 4"),
         ({"models": "x"}, "no size 'models'"),
     ],
 )
@@ -506,3 +544,48 @@ def test_random_explainers_are_never_to_be_shown():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_model_that_gives_no_chance_to_tell(seed):
     assert repetitions.nothing_to_tell(seed) == "cannot tell"
+
+
+# Columns
+
+
+def test_columns_of_a_table_in_memory_and_of_a_file_are_those_that_are_named(place, tmp_path):
+    rows = tiny.make_rows(60)
+    table = pd.DataFrame({"note": ["x"] * 60, "said": [text for text, _ in rows], "mood": [mood for _, mood in rows]})
+    named = {"text_column": "said", "label_column": "mood"}
+    how = {"explainers": ["gradient"], "columns": named}
+    found = run(place / "model", table, tmp_path / "store", **how)
+    assert found.accuracy > 0.8
+    table.to_csv(tmp_path / "texts.csv", index=False)
+    assert run(place / "model", tmp_path / "texts.csv", tmp_path / "store", **how).accuracy == found.accuracy
+    unread = run(place / "model", table, tmp_path / "store", **{**how, "columns": {**named, "label_column": ""}})
+    assert unread.accuracy is None
+    with pytest.raises(UserError, match="there is no column moood"):
+        run(place / "model", table, tmp_path / "store", **{**how, "columns": {**named, "label_column": "moood"}})
+
+
+BROKEN = """
+import torch
+
+
+def breaks(model, batch, target):
+    if len(batch) > 1:
+        raise ValueError("no more than one")
+    return torch.zeros(batch.mask.shape)
+"""
+
+
+def test_an_explainer_whose_code_fails_is_reported_beside_the_others(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(BROKEN)
+    found = run(place / "model", place / "many.csv", tmp_path / "store", explainers=["mine.py:breaks", "leave-one-out"])
+    assert [one.explainer for one in found.explainers if not one.foil] == ["leave-one-out"]
+    (broken,) = found.broken
+    assert broken.explainer == "mine.py:breaks"
+    assert "mine.py line 7" in broken.error
+    assert "no more than one" in broken.error
+    assert "mine.py line 7" in found.report(tmp_path / "audit.html").read_text()
+    gate = Gate.parse('[verdict]\n"mine.py:breaks" = "may be shown"\nleave-one-out = ["may be shown", "cannot tell"]\n')
+    outcome = apply(gate, found)
+    assert outcome.exit_status == 1
+    assert any("its code failed" in one.sentence for one in outcome.conditions)

@@ -1,6 +1,8 @@
-"""The audit of an image classifier: the rule of texts, on squares of images."""
+"""The audit of an image classifier: the plan of all kinds, on squares of images."""
 
 import json
+import re
+import shutil
 
 import numpy as np
 import pytest
@@ -9,14 +11,20 @@ from PIL import Image
 import trueness as tn
 from tests.command import trueness
 from tests.inline import here
-from trueness.audits.image_words import of_images, page_of_images
-from trueness.audits.page import TRIALS
+from trueness.audits.trials import ON_COMPANION, REMOVAL
 from trueness.browser.site import Site
 from trueness.engine import Listener, LocalExecutor, Store
 from trueness.errors import UserError
 from trueness.kinds.image.data.images import ImageDataset, Images
 from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.image.models.model import ImageModel
+
+SIZES = {
+    **{"examples": 36, "repeat_examples": 30, "edit_examples": 30, "alone_examples": 16, "shuffled_examples": 30},
+    **{"shuffles": 8, "layerwise_examples": 4, "noise_draws": 0, "hidden_shares": [0.2, 0.5], "searched_examples": 0},
+    **{"training_examples": 220, "planted_models": 2, "planted_examples": 30, "epochs": 6, "shown_examples": 2},
+    **{"companion_examples": 30, "relative_examples": 0},
+}
 
 
 @pytest.fixture(scope="module")
@@ -44,44 +52,62 @@ def audited(tmp_path_factory):
     model = tn.train("small-cnn", data, recipe="image[epochs=10, batch_size=32, learning_rate=0.01]")
     model.save(folder / "model")
     names = ["gradient", "occlusion"]
-    how = {"explainers": names, "images": 36, "planted": 2, "epochs": 4, "store": folder / "store", "executor": here()}
+    how = {**SIZES, "explainers": names, "store": folder / "store", "executor": here()}
     heard = []
     found = tn.audit(folder / "model", folder / "data", planned=heard.append, **how)
     (plan,) = heard
     assert (plan.explainers, plan.foils) == (("gradient", "occlusion"), ("random", "edges"))
-    assert plan.settings["images"] == 36
-    assert plan.seconds is None
+    assert plan.settings["examples"] == 36
+    assert plan.seconds > 0
     return folder, how, found
 
 
-def test_foils_must_not_be_shown_and_the_page_speaks_of_images(audited, tmp_path):
-    folder, how, found = audited
+def test_foils_must_not_be_shown_and_all_trials_are_held(audited):
+    _, _, found = audited
+    assert (found.kind, found.size) == ("image", 36)
     assert found.accuracy > 0.9
     assert {one.explainer for one in found.explainers} == {"gradient", "occlusion", "random", "edges"}
     assert all(one.decision != "may be shown" for one in found.explainers if one.foil)
-    depends = found["edges"].trial("depends on the model")
-    assert depends.answer == "fail"
-    page = found.report(tmp_path / "audit.html").read_text()
-    assert "36 images" in page
-    assert "important squares first" in page
-    assert json.loads((tmp_path / "audit.json").read_text())["inputs"] == "images"
-    with pytest.raises(UserError, match="no size 'texts'"):
-        tn.audit(folder / "model", folder / "data", texts=3)
-    for name, value in (("images", "abc"), ("images", 10), ("epochs", -1), ("planted", True)):
-        with pytest.raises(UserError, match=f"The size {name} of an audit is a whole number"):
-            tn.audit(folder / "model", folder / "data", **{name: value})
-    with pytest.raises(UserError, match="reads no columns: leave out split"):
-        tn.audit(folder / "model", folder / "data", columns={"split": "none"})
-    with pytest.raises(UserError, match="has no budget"):
-        tn.audit(folder / "model", folder / "data", budget="10m")
-    with pytest.raises(UserError, match="has 4 test images: an audit needs 30"):
-        tn.audit(folder / "model", folder / "few", **{**how, "store": tmp_path / "none"})
-    assert not (tmp_path / "none").exists()
+    assert found["edges"].trial("depends on the model").answer == "fail"
+    notes = found["gradient"].trial("depends on the model").notes
+    assert [one for one in notes if one.startswith("Layers randomised top-down")]
+    assert found["gradient"].trial("finds planted evidence").checks[0].name == "planted squares"
+    companion = [one for one in found["gradient"].trial(REMOVAL).notes if "a model trained with squares hidden" in one]
+    assert companion
+    learned = not [one for one in found.left_out if "companion" in one]
+    assert (ON_COMPANION in [one.name for one in found["gradient"].trial(REMOVAL).checks]) is learned
+
+
+def test_no_page_and_no_export_of_images_has_a_word_of_texts(audited, tmp_path):
+    """What people named stays as it is: a class called like a unit of texts, and a method."""
+    _, _, found = audited
+    first = found.explainers[0].model_copy(update={"explainer": "mine.py:word"})
+    named = found.model_copy(update={"classes": ("plain", "texts"), "explainers": (first, *found.explainers[1:])})
+    page = named.report(tmp_path / "audit.html").read_text()
+    seen = re.sub(r"<style.*?</style>|<script.*?</script>|<[^>]+>", " ", page, flags=re.DOTALL)
+    forms = ("markdown", "model_card", "latex", "junit", "csv")
+    told = " ".join([seen, *(named.export(form) for form in forms)])
+    assert "mine.py:word" in told
+    assert "(plain, texts)" in seen
+    ours = re.sub(r"mine\.py:word\b|plain, texts", " ", told)
+    assert not re.search(r"\b(texts?|words?|full stop)\b", ours)
+    assert "36 images" in told
+    assert "important squares first" in seen
+    assert page.count("<image ") == 2
+    kept = json.loads((tmp_path / "audit.json").read_text())
+    assert (kept["kind"], kept["words"]["units"]) == ("image", "squares")
+
+
+def test_what_cannot_be_audited_is_refused(audited, tmp_path):
+    folder, how, _ = audited
+    with pytest.raises(UserError, match="size examples of an audit is not 'abc'"):
+        tn.audit(folder / "model", folder / "data", examples="abc", store=tmp_path / "none")
+    with pytest.raises(UserError, match="has 4 images: an audit needs 30"):
+        tn.audit(folder / "model", folder / "few", **{**how, "store": tmp_path / "few"})
 
 
 def test_running_again_goes_on_from_the_store(audited):
     folder, how, found = audited
-    (record,) = Store.open(how["store"]).runs("audit")
     heard = []
 
     class Heard(Listener):
@@ -90,12 +116,31 @@ def test_running_again_goes_on_from_the_store(audited):
 
     again = tn.audit(folder / "model", folder / "data", listener=Heard(), **how)
     assert again.model_dump(exclude={"seconds"}) == found.model_dump(exclude={"seconds"})
-    assert heard == [(9, 9)]
-    more = tn.audit(folder / "model", folder / "data", **{**how, "planted": 3})
-    assert {one.work: one.tasks for one in more.cost}["models with planted artefacts"] == 3
-    site = Site({"s": Store.open(how["store"])})
+    assert heard[-1][0] == heard[-1][1]
+    more = tn.audit(folder / "model", folder / "data", **{**how, "planted_models": 3})
+    assert {one.work: one.tasks for one in more.cost}["training models"] == 3
+    store = Store.open(how["store"])
+    record = store.runs("audit")[0]
+    site = Site({"s": store})
     assert b"images" in site.page(f"s/{record['result']}/audit-1.html").content
     assert b"may be shown" in site.page("index.html").content
+
+
+def test_what_a_kill_leaves_is_not_computed_again(audited, tmp_path):
+    """Explanations, shuffles and removal are tasks of their own: only what is gone is computed."""
+    folder, how, found = audited
+    shutil.copytree(how["store"], tmp_path / "store")
+    store = Store.open(tmp_path / "store")
+    gone = {"audit/randomised", "audit/verdict", "audit/summary"}
+    for key in list(store.keys()):
+        meta = store.meta(key)
+        if meta["task"] in gone and meta["parameters"].get("explainer", "gradient") == "gradient":
+            shutil.rmtree(next(path for path in (tmp_path / "store" / "objects").rglob(key)))
+    before = set(store.keys())
+    again = tn.audit(folder / "model", folder / "data", **{**how, "store": tmp_path / "store"})
+    made = sorted(store.meta(key)["task"] for key in set(store.keys()) - before)
+    assert made == ["audit/randomised", "audit/summary", "audit/verdict"]
+    assert [one.trials for one in again.explainers] == [one.trials for one in found.explainers]
 
 
 HALVES = '''
@@ -120,35 +165,38 @@ def network(classes):
 '''
 
 
+NO_TRAINING = {"train_models": False, "layerwise_examples": 0}
+
+
 def test_random_orders_of_the_weights_that_disagree_decide_nothing(audited, tmp_path, monkeypatch):
     folder, how, _ = audited
     monkeypatch.chdir(tmp_path)
     (tmp_path / "halves.py").write_text(HALVES)
     network = IMAGE_MODELS["halves.py:network"].build(2, (16, 16), 0)
     ImageModel(network, ("plain", "square")).save(tmp_path / "model")
-    asked = {**how, "explainers": ["gradient"], "planted": 0, "store": tmp_path / "store"}
+    asked = {**how, **NO_TRAINING, "explainers": ["gradient"], "store": tmp_path / "store"}
     found = tn.audit(tmp_path / "model", folder / "data", **asked)
     trial = found["gradient"].trial("depends on the model")
     assert trial.answer == "cannot tell"
     (check,) = trial.checks
-    assert check.value == pytest.approx(0.75), "falls of 0, 2, 0, 0, 0, 2, 0 and 2"
+    assert check.value == pytest.approx(0.375), "falls of 0, 2, 0, 0, 0, 2, 0 and 2, of which 2 counts as 1"
     assert check.low < check.mark < check.high
     assert check.unit == "images, and 8 random orders of the weights"
-    assert "random orders of the weights instead of 8" in found["gradient"].settle
-    assert "--set draws=" in found["gradient"].settle
+    assert "with more random orders of the weights and more images" in found["gradient"].settle
+    assert "--set shuffles=" in found["gradient"].settle
     assert found["edges"].trial("depends on the model").answer == "fail", "it never looks at the weights"
 
 
 def test_images_that_are_not_there_are_told_of_and_not_advised(audited, tmp_path):
     folder, how, _ = audited
     heard = []
-    asked = {**how, "images": 300, "planted": 0, "store": tmp_path / "store", "planned": heard.append}
+    asked = {**how, **NO_TRAINING, "examples": 300, "store": tmp_path / "store", "planned": heard.append}
     asked["explainers"] = ["gradient-shap[n_samples=2]"]
     found = tn.audit(folder / "model", folder / "data", **asked)
-    told = "260 of 300 images were not explained: the data have only 40 test images"
+    told = "260 of 300 images were not explained: there are only 40"
     assert told in found.left_out
-    assert heard[0].left_out == (told,)
-    assert found.texts == 40
+    assert told in heard[0].left_out
+    assert found.size == 40
     checks = found["gradient-shap[n_samples=2]"].trial("repeats itself").checks
     (edit,) = [one for one in checks if one.name == "after a harmless edit"]
     assert edit.value == pytest.approx(1, abs=0.05), "the edit is asked of another draw, as the ceiling is"
@@ -183,10 +231,7 @@ def test_the_command_trains_what_it_audits(audited, tmp_path):
     assert sized.returncode == 0
     for place in ("own", "sized"):
         assert json.loads((tmp_path / place / "config.json").read_text())["size"] == [16, 16]
-    assert tn.train("small-cnn", folder / "data", size=8, recipe="image[epochs=1]").network.size == (
-        8,
-        8,
-    )
+    assert tn.train("small-cnn", folder / "data", size=8, recipe="image[epochs=1]").network.size == (8, 8)
     for setting, said in (
         ("hidden=3", "leave out --set hidden=..."),
         ("size=x", "a whole number of pixels, 8 or more"),
@@ -197,21 +242,11 @@ def test_the_command_trains_what_it_audits(audited, tmp_path):
     for more, said in (({"hidden": 3}, "leave out hidden"), ({"size": 4}, "not 4")):
         with pytest.raises(UserError, match=said):
             tn.train("small-cnn", folder / "data", **more)
-    with pytest.raises(UserError, match="its images have a size"):
-        tn.train("small-cnn", tn.load_dataset(folder / "data", size=16), size=8)
     refused = trueness(*given, "--vectors", "glove-6b-50d")
     assert (refused.returncode, refused.stderr) == (
         2,
         "trueness: small-cnn is a model of images: leave out --vectors.\n",
     )
-
-
-def test_sentences_of_texts_are_said_of_images():
-    assert "layer by layer" not in of_images(TRIALS["depends on the model"].how), "images' is ruined all at once"
-    assert of_images("more models may settle it, --set seeds=4.") == "more models may settle it, --set planted=4."
-    said = of_images("Words of a text: hiding words of 30 texts when a full stop is added or taken away.")
-    assert said == "Squares of an image: hiding squares of 30 images when every pixel becomes one level brighter."
-    assert page_of_images('<p class="words">words</p>') == '<p class="words">squares</p>'
 
 
 NETWORK = """
@@ -231,7 +266,8 @@ def test_a_network_of_ones_own_and_what_is_in_memory_reach_the_workers(audited, 
     data = tn.load_dataset(folder / "data", size=16)
     model = tn.train("mynet.py:network", data, recipe="image[epochs=1, batch_size=32]")
     place = model.save(tmp_path / "model")
-    how = {"explainers": ["gradient"], "images": 30, "planted": 1, "epochs": 1, "store": tmp_path / "store"}
+    how = {**SIZES, "explainers": ["gradient"], "planted_models": 1, "companion_examples": 0, "epochs": 1}
+    how |= {"examples": 30, "store": tmp_path / "store"}
     with LocalExecutor(["cpu"]) as workers:  # who never heard of the network
         at_hand = tn.audit(model, data, executor=workers, **how)
         given = tn.audit("model", folder / "data", family="mynet.py:network", executor=workers, **how)
@@ -245,6 +281,3 @@ def test_a_network_of_ones_own_and_what_is_in_memory_reach_the_workers(audited, 
     gate = trueness("audit", place, folder / "data", "--family", "mynet.py:network", "--gate", tmp_path / "gate.toml")
     assert gate.returncode == 2
     assert "no-such-map" in gate.stderr
-    odd = ImageDataset("odd", data.classes, {"calibration": data["test"]})
-    with pytest.raises(UserError, match="odd has the split 'calibration'"):
-        tn.audit(model, odd, family="mynet.py:network", **how)

@@ -9,6 +9,7 @@ from tests.audit.evidence import at, known
 from trueness.audits.judging import in_order, judge, no_better
 from trueness.audits.measured import Line, Measured, Measurements
 from trueness.audits.trials import REMOVAL
+from trueness.kinds.contract import Words
 from trueness.stats.thresholds import Mean, Ratio, ThresholdTest
 
 
@@ -24,7 +25,7 @@ def test_it_is_said_of_the_check_that_is_open_with_its_own_texts():
     found = judge({"mine": [line]}, ())["mine"]
     assert found.decision == "cannot tell"
     assert "“open” with about" in found.settle
-    assert "texts instead of 100 would settle it" in found.settle
+    assert "examples instead of 100 would settle it" in found.settle
 
 
 def test_so_many_texts_as_advised_would_settle_it_and_fewer_would_not():
@@ -46,13 +47,13 @@ def test_so_many_texts_as_advised_would_settle_it_and_fewer_would_not():
 def test_more_models_than_were_trained_may_settle_what_is_planted():
     few = Measured("planted words", "a measure", None, reason="1 of the models used the evidence, two are needed")
     found = judge({"mine": [Line("finds planted evidence", (few,), models=4)]}, ())["mine"]
-    assert "--set seeds=8" in found.settle
+    assert "--set planted_models=8" in found.settle
     silent = judge({"mine": [Line("finds planted evidence", (replace(few, reason="nothing to explain"),))]}, ())["mine"]
     assert silent.settle == "“finds planted evidence”: Planted words: nothing to explain."
 
 
 def test_a_reason_tells_what_other_checks_of_its_trial_say():
-    low = Measured("on a model trained with hidden words", "cost", known(-0.3, error=0.02))
+    low = Measured("on the companion", "cost", known(-0.3, error=0.02))
     found = judge({"mine": [Line("removal costs", (check("on this model", known(0.3)), low))]}, ())["mine"]
     (trial,) = found.trials
     assert trial.answer == "fail"
@@ -79,10 +80,12 @@ def test_rounding_is_told_as_zero():
 def test_what_few_texts_carry_is_open_and_the_size_to_raise_is_named():
     best = np.where(np.arange(100) < 3, 1.0, 0.0)
     few = ThresholdTest(Ratio(best, best), 0.25)
-    found = judge({"mine": [Line("removal costs", (Measured("hidden", "cost", few, size="companion"),))]}, ())["mine"]
+    found = judge({"mine": [Line("removal costs", (Measured("hidden", "cost", few, size="companion_examples"),))]}, ())[
+        "mine"
+    ]
     assert found.decision == "cannot tell"
-    assert "about 3 of 100 texts carry nearly all of it" in found.trials[0].reason
-    assert "--set companion=" in found.settle
+    assert "about 3 of 100 examples carry nearly all of it" in found.trials[0].reason
+    assert "--set companion_examples=" in found.settle
     many = ThresholdTest(Ratio(np.tile(best, 20), np.tile(best, 20)), 0.25)
     assert judge({"mine": [Line("removal costs", (check("hidden", many),))]}, ())["mine"].decision == "may be shown"
 
@@ -106,7 +109,7 @@ def test_of_checks_of_which_one_suffices_the_nearest_is_advised():
 
 def test_a_value_at_its_threshold_is_not_to_be_settled():
     found = judge({"mine": [Line("removal costs", (check("open", at(0.48)),))]}, ())["mine"]
-    assert "more texts would hardly settle it" in found.settle
+    assert "more examples would hardly settle it" in found.settle
 
 
 def test_a_model_that_the_most_frequent_class_equals_is_named():
@@ -134,3 +137,10 @@ def test_ties_by_hand():
     ordered, ties = in_order(judge(lines, ["foil"]), {**{n: facts(c) for n, c in costs.items()}, "foil": facts(noise)})
     assert [one.explainer for one in ordered] == ["a", "b", "c", "d", "foil"]
     assert ties == [("a", "b")]
+
+
+def test_advice_is_given_in_the_words_of_the_kind():
+    words = Words("image", "images", "square", "squares")
+    found = judge({"mine": [Line("removal costs", (check("open", NEAR),))]}, (), 0, words)["mine"]
+    assert "images instead of" in found.settle
+    assert found.trials[0].checks[0].unit == "images"

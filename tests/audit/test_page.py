@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from tests.audit.fixtures import EXPLAINERS, FOILS, HOSTILE, TRIALS, example_audit
 from trueness.audits import drawing
+from trueness.audits.described import described
 from trueness.audits.drawing import Scale, duration, number
-from trueness.audits.page import PAPERS, page, write_page
-from trueness.audits.page import TRIALS as DESCRIBED
+from trueness.audits.exports import latex, markdown, model_card
 from trueness.audits.page import example as example_grid
-from trueness.audits.verdict import Audit, Check, Curve, Judged, Trial
+from trueness.audits.page import page, write_page
+from trueness.audits.verdict import Audit, Broken, Check, Curve, Judged, Trial
 from trueness.errors import UserError
+from trueness.kinds.contract import Words
 
 _VOID = {"meta", "br", "input", "circle", "line", "rect", "polygon", "polyline"}
 
@@ -141,15 +143,13 @@ def test_names_and_words_stay_text(audit, read):
         notes=(bad,),
     )
     judged = Judged(explainer=bad, decision="cannot tell", decided_by=bad, settle=bad, trials=(trial,))
-    word = audit.examples[0].words[0].model_copy(update={"text": bad, "scores": {bad: 1.0}})
-    example = audit.examples[0].model_copy(
-        update={"why": bad, "predicted": bad, "label": bad, "words": (word,), "signed": (bad,)}
-    )
+    shown = {"why": bad, "predicted": bad, "label": bad, "units": (bad,), "scores": {bad: (1.0,)}, "signed": (bad,)}
+    example = audit.examples[0].model_copy(update=shown)
     hostile = Audit(
         model=bad,
         data=bad,
         classes=(bad, bad),
-        texts=1,
+        size=1,
         explainers=(judged,),
         ties=((bad, bad),),
         left_out=(bad,),
@@ -224,9 +224,14 @@ def test_an_audit_without_foils_says_so(audit):
 
 
 def test_an_empty_audit_is_a_page_too():
-    found = Reader(page(Audit(model="m", data="d", classes=(), texts=0, explainers=())))
+    found = Reader(page(Audit(model="m", data="d", classes=(), size=0, explainers=())))
     assert (found.faults, found.open) == ([], [])
-    for words in ("No method was audited.", "No method passed every required trial.", "0 texts, 0 classes", "Nothing."):
+    for words in (
+        "No method was audited.",
+        "No method passed every required trial.",
+        "0 examples, 0 classes",
+        "Nothing.",
+    ):
         assert words in found.text
     assert "None" not in found.text
 
@@ -252,7 +257,7 @@ def test_missing_numbers_are_a_dash_and_a_reason():
         for place, trial in enumerate(bare)
     )
     curve = Curve(explainer="e0", hidden=(0, 0.5), important_first=(1, math.nan), unimportant_first=(1, 0.5))
-    found = Reader(page(Audit(model="m", data="d", classes=("a",), texts=3, explainers=judged, curves=(curve,))))
+    found = Reader(page(Audit(model="m", data="d", classes=("a",), size=3, explainers=judged, curves=(curve,))))
     assert "There was no time." in found.text
     assert "no interval" in found.text
     assert "1 class (a)" in found.text
@@ -270,18 +275,19 @@ def test_a_cell_names_the_check_that_decided_where_it_is_not_the_one_drawn():
     )
     trial = Trial(name="own trial", answer="fail", reason="r", checks=checks)
     judged = Judged(explainer="e", decision="must not be shown", decided_by="own trial", trials=(trial,))
-    found = Reader(page(Audit(model="m", data="d", classes=("a", "b"), texts=3, explainers=(judged,))))
+    found = Reader(page(Audit(model="m", data="d", classes=("a", "b"), size=3, explainers=(judged,))))
     assert "decided by: bottom up" in found.text
     assert "comes from an extension" in found.text
 
 
-def test_descriptions_are_two_sentences_without_marks():
-    assert set(DESCRIBED) == set(TRIALS)
-    for about in DESCRIBED.values():
+def test_descriptions_are_two_sentences_without_marks(audit):
+    told = described(audit)
+    assert set(told) == set(TRIALS)
+    for about in told.values():
         assert len(re.findall(r"[.!?](?=\s|$)", about.how)) == 2
         assert not re.search(r"\d", about.how)
-        assert set(about.papers) <= PAPERS.keys()
-    assert {paper for about in DESCRIBED.values() for paper in about.papers} == PAPERS.keys()
+    plain = described(audit.model_copy(update={"own_trials": ()}))
+    assert set(told) - set(plain) == {"attention matters"}
 
 
 def test_words_have_the_colour_of_their_score():
@@ -298,12 +304,42 @@ def test_every_word_stands_once_in_each_row(audit):
     for example in audit.examples:
         laid = example_grid(example, audit)
         words = [cell["word"] for line in [*laid["lines"], *laid["more"]] for cell in line]
-        assert words == [word.text for word in example.words]
+        assert words == [*example.units]
         assert [row["name"] for row in laid["rows"]] == [*EXPLAINERS, *FOILS]
 
 
+def test_a_picture_is_shown_under_what_each_method_says_of_its_squares(audit):
+    words = Words("image", "images", "square", "squares", "every pixel becomes one level brighter")
+    scores = {"integrated-gradients": (1.0, -0.5, 0.0, 0.0, 0.0, 0.3), "random": (0.0,) * 6}
+    one = audit.examples[0].model_copy(
+        update={"units": (), "image": "iVBORw0KGgo=", "grid": (2, 3), "scores": scores, "signed": ("random",)}
+    )
+    shown = audit.model_copy(
+        update={"kind": "image", "words": words, "examples": (one,), "own_trials": (), "explainers": ()}
+        | {"left_out": (), "warnings": ()}
+    )
+    found = Reader(page(shown))
+    paths = [(about["class"], about["d"]) for tag, about in found.tags if tag == "path"]
+    assert paths == [("plain l10", "M0 0h1v1h-1z"), ("plain l3", "M2 1h1v1h-1z")]
+    assert [about["viewbox"] for tag, about in found.tags if about.get("viewbox", "").startswith("0 0 3 2")]
+    assert len([tag for tag, _ in found.tags if tag == "use"]) == 2
+    assert found.faults == []
+    assert "800 images" in found.text
+    exported = [markdown(shown), model_card(shown), latex(shown)]
+    assert not re.search(r"\b(text|texts|word|words)\b", found.text + "".join(exported).replace("text-", ""))
+
+
+def test_a_method_whose_code_failed_is_named_with_its_error(audit):
+    broken = Broken(explainer="mine.py:peak", error="mine.py:peak failed, mine.py line 3: ValueError.")
+    found = Reader(page(audit.model_copy(update={"broken": (broken,)})))
+    assert "1 method could not be audited" in found.text
+    assert "mine.py line 3" in found.text
+
+
 def test_a_long_text_is_folded(audit):
-    example = audit.examples[0].model_copy(update={"words": audit.examples[0].words * 30})
+    first = audit.examples[0]
+    scores = {name: values * 30 for name, values in first.scores.items()}
+    example = first.model_copy(update={"units": first.units * 30, "scores": scores})
     found = Reader(page(audit.model_copy(update={"examples": (example,)})))
     assert re.search(r"The other \d+ words of this text", found.text)
     assert found.faults == []

@@ -9,24 +9,26 @@ import pytest
 
 from trueness.api.audited import check_done
 from trueness.audits import sizes
-from trueness.audits.gathering import _changes
-from trueness.audits.image_words import of_images
+from trueness.audits.assemble import _changes
 from trueness.audits.judging import _needed, _way, _Ways, judge
 from trueness.audits.measured import Measured, Measurements
 from trueness.audits.rule import levels
 from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS, lines_of
 from trueness.engine.summary import Failure, Summary
 from trueness.errors import UserError
+from trueness.kinds.contract import Words
+
+WORDS = Words("text", "texts", "word", "words", "a full stop is added or taken away")
 
 
 def measured(**how):
     """Of an explainer that costs all there is to cost in every text."""
     texts = {name: np.ones(60) for name in ("cost", "soft_cost", "ceiling", "edited", "alone", "change")}
-    return Measurements(**{**texts, "moved": 1.0, **how})
+    return Measurements(**{**texts, "moved": 1.0, "words": WORDS, **how})
 
 
 def verdict(facts, foils=(), rows=0, **how):
-    return judge(lines_of(facts, foils, missing_planted="no", planted_required=False, **how), foils, rows)
+    return judge(lines_of(facts, foils, missing_planted="no", planted_required=False, **how), foils, rows, WORDS)
 
 
 def test_few_texts_that_carry_a_cost_are_named_and_more_texts_advised():
@@ -75,6 +77,12 @@ def test_an_explanation_that_says_the_same_of_every_word_has_no_order_to_judge()
     assert (stays.decision, stays.decided_by) == ("must not be shown", DEPENDS), "it never looks at the weights"
 
 
+COSTS = {
+    **{"look": 1e-5, "learn": 1e-5, "open": 0.1, "layers": 0, "explainers": {"leave-one-out": 1e-5}, "random": []},
+    **{"trains": False, "retrains": False, "passes": (6.0, 3.0)},
+}
+
+
 def test_more_texts_than_there_are_are_not_advised():
     rng = np.random.default_rng(0)
     facts = {
@@ -85,16 +93,14 @@ def test_more_texts_than_there_are_are_not_advised():
         settle = verdict(facts, rows=rows)["mine"].settle
         assert "texts instead of 60 would settle it" in settle
         assert ("but only 60 can be explained, so that more data are needed" in settle) == told
-    costs = {"look": 1e-5, "learn": 1e-5, "open": 0.1, "layers": 0, "explainers": {"leave-one-out": 1e-5}}
-    found = sizes.choose(costs, 60, 1, trains=False, budget=None, asked={"texts": 1000})
+    found = sizes.choose(COSTS, 60, 60, 1, budget=None, asked={"examples": 1000}, words=WORDS)
     assert "940 of 1,000 texts were not explained: there are only 60" in found.left_out
 
 
 def test_what_no_audit_does_unasked_is_not_laid_upon_the_budget():
-    costs = {"look": 1e-5, "learn": 1e-5, "open": 0.1, "layers": 0, "explainers": {"leave-one-out": 1e-5}}
-    many = sizes.choose(costs, 583, 1, trains=False, budget=600.0, asked={})
-    assert "83 of 583 texts were not explained (no more are unless asked for, --set texts=583)" in many.left_out
-    all_of_them = sizes.choose(costs, 583, 1, trains=False, budget=600.0, asked={"texts": 583})
+    many = sizes.choose(COSTS, 583, 583, 1, budget=600.0, asked={}, words=WORDS)
+    assert "83 of 583 texts were not explained (no more are unless asked for, --set examples=583)" in many.left_out
+    all_of_them = sizes.choose(COSTS, 583, 583, 1, budget=600.0, asked={"examples": 583}, words=WORDS)
     assert not [one for one in all_of_them.left_out if "not explained" in one]
 
 
@@ -139,7 +145,7 @@ def test_advice_counts_what_more_of_one_size_can_do():
     texts, draws = rng.normal(0, 0.35, 60), rng.normal(0, 0.02, 5)
     both = measured(change=0.36 + texts + draws[:, None])
     check = lines_of({"mine": both}, (), missing_planted="no", planted_required=False)["mine"][0].checks[0]
-    assert check.size == "randomised"
+    assert check.size == "shuffled_examples"
     number = _needed(check, 4)
     evidence, level = check.found.evidence, levels(4).passes
     assert evidence.p_above(0.25, times=number / 60) <= level
@@ -149,9 +155,9 @@ def test_advice_counts_what_more_of_one_size_can_do():
     assert re.search(r"with about \d+ random orders of the weights instead of 5", told)
     wide = measured(change=0.3 + texts + 3 * draws[:, None])
     told = verdict({"mine": wide})["mine"].settle
-    assert "with more random orders of the weights and more texts may settle it (--set draws=10" in told
+    assert "with more random orders of the weights and more texts may settle it (--set shuffles=10" in told
     again = verdict({"lime": measured(random=True, change=rng.normal(0.35, 0.3, 60))})["lime"]
-    assert re.search(r"--set randomised=(\d+) --set again=\1", again.settle)
+    assert re.search(r"--set shuffled_examples=(\d+) --set repeat_examples=\1", again.settle)
 
 
 def test_advice_on_planted_words_names_models():
@@ -166,13 +172,14 @@ def test_advice_on_planted_words_names_models():
         one for line in checks if line.trial == INFORMATIVE for one in line.checks if one.name == "planted words"
     ]
     assert check.found.evidence.by_units > 0.9
-    known = _Ways(required=1, rows=60, texts=60)
+    known = _Ways(required=1, rows=60, examples=60, words=WORDS)
     assert re.fullmatch(
-        r"“planted words” with about \d+ models instead of 3 .* \(--set seeds=\d+\)\.", _way(20, 3, check, known)
+        r"“planted words” with about \d+ models instead of 3 .* \(--set planted_models=\d+\)\.",
+        _way(20, 3, check, known),
     )
     assert (
         _way(np.inf, 3, check, known)
-        == "“planted words” with more models and more texts may settle it (--set seeds=6)."
+        == "“planted words” with more models and more texts may settle it (--set planted_models=6)."
     )
 
 
@@ -182,15 +189,17 @@ def test_a_slow_method_gets_its_share_of_more_texts():
     slow, fast = (measured(cost=np.tile(cost, times), soft_cost=np.tile(cost, times)) for times in (1, 2))
     alone, beside = (verdict(facts)["slow"].settle for facts in ({"slow": slow}, {"slow": slow, "fast": fast}))
     assert "with about 320 texts instead of 60" in alone
-    assert "--set texts=320" in alone
+    assert "--set examples=320" in alone
     assert "with about 320 texts instead of 60" in beside
-    assert "--set texts=640" in beside
+    assert "--set examples=640" in beside
     slow = measured(cost=cost, soft_cost=cost, companion=cost, companion_best=cost)
     told = verdict({"slow": slow, "fast": fast})["slow"].trial(REMOVAL)
-    check = Measured("companion", "", None, size="companion", asked=60)
+    check = Measured("companion", "", None, size="companion_examples", asked=60)
     assert told.answer == "cannot tell"
-    assert "(--set companion=600 --set texts=1200)" in _way(600, 60, check, _Ways(1, 0, 120, slow=2.0))
-    assert "(--set companion=300)" in _way(300, 60, check, _Ways(1, 0, 500))
+    assert "(--set companion_examples=600 --set examples=1200)" in _way(
+        600, 60, check, _Ways(1, 0, 120, WORDS, slow=2.0)
+    )
+    assert "(--set companion_examples=300)" in _way(300, 60, check, _Ways(1, 0, 500, WORDS))
     few = verdict({"slow": slow, "fast": fast}, rows=500)["slow"].settle
     assert "only 500 can be explained" in few
 
@@ -199,18 +208,10 @@ def test_advice_on_edits_counts_texts_that_cannot_be_edited():
     edited = np.where(np.arange(60) % 4 == 3, 0.9, np.nan)
     told = verdict({"mine": measured(random=True, edited=edited)})["mine"].settle
     assert "“after a harmless edit” with about 30 texts instead of 15" in told
-    assert "(--set again=120 --set edits=120 --set texts=120)" in told
-    assert "(--set images=120)" in of_images(told)
+    assert "(--set repeat_examples=120 --set edit_examples=120 --set examples=120)" in told
     capped = np.where(np.arange(60) < 15, 0.9, np.nan)  # all that were edited could be
     told = verdict({"mine": measured(edited=capped)})["mine"].settle
-    assert "(--set again=30 --set edits=30)" in told
-
-
-def test_advice_that_images_have_no_setting_for_names_none():
-    told = "“alone or in a batch” with about 60 texts instead of 30 would settle it (--set single=60 --set texts=60)."
-    assert of_images(told) == "“alone or in a batch” with about 60 images instead of 30 would settle it."
-    told = "(--set randomised=80 --set again=80 --set texts=80)"
-    assert of_images(told) == "(--set randomised=80 --set images=80)"
+    assert "(--set repeat_examples=30 --set edit_examples=30)" in told
 
 
 @pytest.mark.parametrize(("failed", "kept"), [("ab", False), ("a", True), ((None,), False)])

@@ -10,11 +10,11 @@ import trueness as tn
 from tests.audit import tiny
 from trueness.audits.trials import DEPENDS, REMOVAL, REPEATS, learned
 from trueness.engine import Store
+from trueness.kinds import KINDS
+from trueness.kinds.text.data.stored import unpack
 from trueness.kinds.text.models.opening import load_model
-from trueness.studies.model_tasks import read_model
-from trueness.studies.text_tasks import read_dataset
 
-WITH = {**tiny.SMALLEST, "pool": 600, "companion": 30, "relatives": 30, "found": 30}
+WITH = {**tiny.PLANTED, "planted_models": 1, "companion_examples": 30, "relative_examples": 30}
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def place(tmp_path_factory):
 def found(place):
     with ThreadPoolExecutor(1) as pool:
         given = {"store": place / "store", "executor": pool, "explainers": ["leave-one-out"]}
-        return tn.audit(place / "model", place / "many.csv", **given, **{**WITH, "retrained": 2})
+        return tn.audit(place / "model", place / "many.csv", **given, **{**WITH, "retrained_models": 2})
 
 
 def stored(place, name, **parameters):
@@ -41,23 +41,37 @@ def stored(place, name, **parameters):
     return one
 
 
+def trained(kept):
+    """The model that a task left."""
+    return KINDS["text"].models.unpack(kept, "0", "cpu")
+
+
+def explained(place):
+    """The first texts of the audit."""
+    return [" ".join(one.tokens) for one in unpack(stored(place, "audit/read"))["explained"][:30]]
+
+
 def test_models_like_it_learn_what_it_says(found, place):
-    assert found["leave-one-out"].trial(REMOVAL).checks[1].name == "on a model trained with hidden words"
+    names = {check.name for check in found["leave-one-out"].trial(REMOVAL).checks}
+    assert names == {"on this model", "on the companion"}
     model = load_model(place / "model")
-    data = read_dataset(stored(place, "audit/labelled", labels="predicted"))
+    data = unpack(stored(place, "audit/labelled", labels="predicted"))
     examples = [example for some in data.splits.values() for example in some]
     texts = [" ".join(example.tokens) for example in examples]
     said = [one.predicted for one in tn.explain(model, texts, "gradient")]
     assert [data.classes[one.label] for one in examples] == said
-    dealt = read_dataset(stored(place, "audit/labelled", labels="random"))
+    dealt = unpack(stored(place, "audit/labelled", labels="random"))
     share = np.mean([one.label for some in dealt.splits.values() for one in some])
     assert 0.4 < share < 0.6
 
 
 def test_the_companion_is_asked_where_it_has_learned_what_the_model_says(found, place):
     (note,) = [one for one in found["leave-one-out"].trial(REMOVAL).notes if "The companion" in one]
-    texts = stored(place, "audit/texts", pool=600).read("texts")["text"].tolist()[:30]
-    companion, subject = read_model(stored(place, "audit/relative", kin="companion"), 0), load_model(place / "model")
+    texts = explained(place)
+    companion, subject = (
+        trained(stored(place, "audit/relative", purpose="companion")),
+        load_model(place / "model"),
+    )
     both = [[one.predicted for one in tn.explain(model, texts, "gradient")] for model in (subject, companion)]
     right = np.mean([one == other for one, other in zip(*both, strict=True)])
     assert f"names the class that your model names in {right:.0%} of 30 texts explained on it" in note
@@ -66,7 +80,7 @@ def test_the_companion_is_asked_where_it_has_learned_what_the_model_says(found, 
 
 def test_a_companion_that_learned_nothing_is_not_asked(place, tmp_path):
     """Of 180 texts this small network learns nothing, however long: no verdict may rest on it."""
-    sizes = {**tiny.SMALLEST, "pool": 300, "companion": 30, "found": 30}
+    sizes = {**WITH, "training_examples": 300, "relative_examples": 0}
     with ThreadPoolExecutor(1) as pool:
         given = {"store": tmp_path / "store", "executor": pool, "explainers": ["leave-one-out"]}
         found = tn.audit(place / "model", place / "many.csv", **given, **sizes)
@@ -76,10 +90,10 @@ def test_a_companion_that_learned_nothing_is_not_asked(place, tmp_path):
 
 
 def test_more_texts_of_the_companion_than_are_explained_are_as_many(place, tmp_path):
-    sizes = {**tiny.SMALLEST, "pool": 300, "companion": 60, "found": 30}
+    sizes = {**WITH, "training_examples": 300, "companion_examples": 60, "relative_examples": 0}
     with ThreadPoolExecutor(1) as pool:
         given = {"store": tmp_path / "store", "executor": pool, "explainers": ["gradient"]}
-        assert tn.audit(place / "model", place / "many.csv", **given, **sizes).texts == 40
+        assert tn.audit(place / "model", place / "many.csv", **given, **sizes).size == 40
 
 
 @pytest.mark.parametrize(
@@ -100,15 +114,15 @@ def test_half_of_what_guessing_leaves_wrong_has_to_be_learned(wanted, said, expe
 
 
 def test_what_is_alike_equals_a_plain_loop(found, place):
-    texts = stored(place, "audit/texts", pool=600).read("texts")["text"].tolist()[:30]
-    twin = read_model(stored(place, "audit/relative", kin="twin"), 0)
+    texts = explained(place)
+    twin = trained(stored(place, "audit/relative", purpose="twin"))
     subject = load_model(place / "model")
     literal = []
     for text in texts:
         (one,) = tn.explain(subject, [text], "leave-one-out")
         (other,) = tn.explain(twin, [text], "leave-one-out", target=one.target)
         literal.append(np.corrcoef(one.scores, other.scores)[0, 1])
-    relative = stored(place, "audit/relative", kin="twin").key
+    relative = stored(place, "audit/relative", purpose="twin").key
     store = Store.open(place / "store")
     (kept,) = [
         store.get(key).read("compared")
@@ -139,7 +153,7 @@ def test_training_again_is_told(found):
 
 def test_the_stranger_of_a_transformer_has_forgotten_and_its_twin_has_not(tmp_path):
     folder, texts = tiny.make_transformer(tmp_path / "hub", 120)
-    sizes = {**tiny.SMALLEST, "texts": 30, "pool": 120, "relatives": 30, "found": 30}
+    sizes = {**WITH, "examples": 30, "training_examples": 120, "companion_examples": 0}
     with ThreadPoolExecutor(1) as pool:
         tn.audit(folder, texts, store=tmp_path / "store", executor=pool, explainers=["gradient"], **sizes)
 
@@ -148,7 +162,7 @@ def test_the_stranger_of_a_transformer_has_forgotten_and_its_twin_has_not(tmp_pa
 
     before = weight(load_model(folder))
     alike = {
-        kin: np.corrcoef(before, weight(read_model(stored(tmp_path, "audit/relative", kin=kin), 0)))[0, 1]
+        kin: np.corrcoef(before, weight(trained(stored(tmp_path, "audit/relative", purpose=kin))))[0, 1]
         for kin in ("twin", "stranger")
     }
     assert alike["twin"] > 0.9

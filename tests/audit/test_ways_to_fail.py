@@ -271,7 +271,10 @@ def test_results_that_cannot_be_written(place, option):
 
 @pytest.mark.parametrize(
     "setting",
-    ["model=x", "data=x", "planned=x", "texts=nan", "levels=[nan]", f"draws={'9' * 400}", "seeds=5001", "texts=x"],
+    [
+        *("model=x", "data=x", "planned=x", "examples=nan", "hidden_shares=[nan]", f"shuffles={'9' * 400}"),
+        *("planted_models=5001", "examples=x"),
+    ],
 )
 def test_settings_that_mean_nothing(place, setting):
     failed(audit("--set", setting))

@@ -11,19 +11,12 @@ from trueness.models.recipes import Recipe
 
 FILLER = tuple(f"{first}{middle}{last}" for first in "bdklm" for middle in "aeo" for last in "nrst")
 SMALLEST = {
-    **{"texts": 40, "again": 30, "edits": 30, "single": 30, "randomised": 30, "draws": 1, "seeds": [0]},
-    **{
-        "pool": 0,
-        "companion": 0,
-        "relatives": 0,
-        "layerwise": 0,
-        "smooth": 0,
-        "bounded": 0,
-        "shown": 1,
-        "levels": [0.2, 0.5],
-    },
+    **{"examples": 40, "repeat_examples": 30, "edit_examples": 30, "alone_examples": 30, "shuffled_examples": 30},
+    **{"shuffles": 1, "planted_models": 1, "training_examples": 0, "companion_examples": 0, "relative_examples": 0},
+    **{"layerwise_examples": 0, "noise_draws": 0, "searched_examples": 0, "shown_examples": 1},
+    "hidden_shares": [0.2, 0.5],
 }
-PLANTED = {**SMALLEST, "pool": 600, "seeds": [0, 1], "found": 30}
+PLANTED = {**SMALLEST, "training_examples": 600, "planted_models": 2, "planted_examples": 30}
 
 PREDICT = '''
 def predict(texts):

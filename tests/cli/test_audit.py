@@ -67,8 +67,8 @@ def call(*arguments):
         (["model", "reviews.csv", "--explainer", "mine.py:salienc"], "salienc"),
         (["model", "reviews.csv", "--device", "tpu"], "There is no device 'tpu'"),
         (["model", "reviews.csv", "--device", "cuda:99"], "The device cuda:99 is not there"),
-        (["model", "reviews.csv", "--set", "textss=40"], "An audit has no size 'textss'; did you mean texts"),
-        (["model", "reviews.csv", "--set", "texts=4"], "The size texts of an audit is not 4"),
+        (["model", "reviews.csv", "--set", "textss=40"], "An audit has no size 'textss'"),
+        (["model", "reviews.csv", "--set", "examples=4"], "The size examples of an audit is not 4"),
         (["model", "reviews.csv", "--out", "audit.txt"], "give a name that ends in .html"),
     ],
 )
@@ -90,8 +90,9 @@ def test_an_explainer_that_breaks_is_bad_input_and_no_failed_gate(place, tmp_pat
     )
     (place / "any.toml").write_text("require_any = 1\n")
     how = ["--gate", "any.toml", "--store", tmp_path / "store", *SIZES]
+    failed = "breaks.py:crash failed, breaks.py line 2: ZeroDivisionError: division by zero"
     told = {
-        "crash": "trueness: breaks.py:crash failed, breaks.py line 2: ZeroDivisionError: division by zero; traceback",
+        "crash": f"trueness: None of the explainers works for this model: {failed}",
         "short": "trueness: breaks.py:short must take (model, batch, target).",
     }
     for name, sentence in told.items():

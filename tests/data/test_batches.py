@@ -64,7 +64,7 @@ def test_training_batches_cover_every_example_once_in_an_order_fixed_by_the_gene
 def test_masking_replaces_words_only():
     _, encoded = split([3, 5])
     batch = encoded.batch([0, 1])
-    masked = batch.masked(torch.ones_like(batch.mask))
+    masked = batch.hide(torch.ones_like(batch.mask))
     assert (masked.tokens[batch.mask] == MASK).all()
     assert torch.equal(masked.tokens[~batch.mask], batch.tokens[~batch.mask])
 

@@ -19,6 +19,10 @@ from trueness.kinds.image.data.images import Images
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.kinds.vector.batches import VectorSplit
+from trueness.kinds.vector.kind import EXPLAINERS as ROW_EXPLAINERS
+from trueness.kinds.vector.network import VectorNetwork
+from trueness.kinds.vector.vectors import Vectors as Rows
 from trueness.models.network import Network
 from trueness.registry import Registry
 
@@ -149,6 +153,17 @@ def _of_vectors():
     return Subject(registry, model, model.layers[0], batch, size=lambda one: one.abs()[..., 0])
 
 
+def _of_rows():
+    torch.manual_seed(0)
+    model = VectorNetwork(nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3)), 5, 3).double()
+    features = np.random.default_rng(0).normal(3, 2, (30, 5))
+    split = VectorSplit(Rows(features, np.arange(30) % 3), blank=features.mean(axis=0))
+    batch = split.batch(range(4))
+    batch = replace(batch, **{name: getattr(batch, name).double() for name in ("features", "blank", "background")})
+    model.standardise(features)
+    return Subject(ROW_EXPLAINERS, model, model.module[0], batch, size=lambda one: one.abs()[..., 0])
+
+
 _MADE = {
     "bilstm additive linear": _of_text,
     "cnn dot linear": lambda: _of_text("cnn", "dot"),
@@ -158,6 +173,7 @@ _MADE = {
     "bilstm additive concat": lambda: _of_text("bilstm", "additive", "concat"),
     "images": _of_images,
     "pixels": lambda: _of_images(1),
+    "rows": _of_rows,
     "vectors": _of_vectors,
 }
 SUBJECTS = tuple(_MADE)

@@ -177,7 +177,7 @@ def test_cells_of_pixels_sum_their_scores(trial):
     assert torch.allclose(one, method.attribute(network, coarse), atol=1e-5)
     where = torch.zeros_like(coarse.mask)
     where[:, 5] = True
-    hidden = coarse.masked(where).pixels
+    hidden = coarse.hide(where).pixels
     assert torch.equal(hidden[0, :, 4, 4], coarse.blank)
     assert torch.equal(hidden[:, :, :4], coarse.pixels[:, :, :4])
     with pytest.raises(UserError, match="cannot be cut"):

@@ -115,7 +115,7 @@ def said(model, batch, row, keep, target):
     hidden = torch.zeros_like(one.mask)
     hidden[0, positions[~torch.as_tensor(keep)]] = True
     with torch.no_grad():
-        return float(torch.softmax(model(one.masked(hidden)).logits, -1)[0, target])
+        return float(torch.softmax(model(one.hide(hidden)).logits, -1)[0, target])
 
 
 def test_drawn_coalitions_approach_the_exact_values_and_always_sum_up():

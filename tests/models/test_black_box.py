@@ -301,7 +301,7 @@ def test_a_function_or_an_object_is_explained_as_it_is():
 def test_numbers_are_refused_where_texts_are_wanted():
     numbers = np.random.default_rng(0).random((40, 3))
     forest = RandomForestClassifier(2).fit(numbers, np.arange(40) % 2)
-    for ask in (tn.audit, tn.explain, tn.agreement, tn.faithfulness):
+    for ask in (tn.explain, tn.agreement, tn.faithfulness):
         for data in (numbers, pd.DataFrame(numbers), numbers.tolist()):
             with pytest.raises(UserError, match=r"of vectors and tables trueness has tn.recursive_roar"):
                 ask(forest, data)
@@ -320,5 +320,5 @@ def test_an_object_that_no_worker_can_import_is_refused_with_the_way_out(tmp_pat
     for name in ("predict", "model"):
         reference = kept_model(load_black_box(f"named.py:{name}"), store)
         assert (reference, len(reference.sources)) == (f"named.py:{name}", 1)
-    with pytest.raises(UserError, match=r"Workers do not hear of the classes of named.py:predict"):
+    with pytest.raises(UserError, match=r"Set the attribute classes of named.py:predict in its file"):
         kept_model(load_black_box("named.py:predict", classes=("bad", "good")), store)

@@ -69,7 +69,7 @@ def test_shapley_values_of_both_texts_sum_to_the_difference():
     both, batch = BothTexts(build("bilstm", "additive", "concat")), joined_of(examples())
     scores = KernelShap(output="logit").attribute(both, batch, 1)
     with torch.no_grad():
-        hidden = both(batch.masked(batch.mask)).logits[:, 1]
+        hidden = both(batch.hide(batch.mask)).logits[:, 1]
         assert torch.allclose(scores.sum(-1), both(batch).logits[:, 1] - hidden, atol=1e-6)
 
 

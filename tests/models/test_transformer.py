@@ -12,7 +12,8 @@ from trueness.explainers.paths import IntegratedGradients
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
-from trueness.kinds.text.models.transformer import Subwords, Transformer, by_word, load_transformer
+from trueness.kinds.text.models.transformer import Subwords, Transformer, by_word
+from trueness.kinds.text.models.transformer_files import load_transformer
 
 EXAMPLES = [
     TextExample(("a", "goodness", "film"), 1),

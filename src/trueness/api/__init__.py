@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trueness.api.arrays import recursive_roar as recursive_roar
     from trueness.api.audited import AuditPlan as AuditPlan
+    from trueness.api.audited import AuditRun as AuditRun
+    from trueness.api.audits import AuditSizes as AuditSizes
     from trueness.api.audits import audit as audit
     from trueness.api.catalogue import list as list  # noqa: A004  # as the command
     from trueness.api.images import explain_images as explain_images
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 else:
     _HOME = {
         "api.arrays": ("recursive_roar",),
-        "api.audited": ("AuditPlan",),
-        "api.audits": ("audit",),
+        "api.audited": ("AuditPlan", "AuditRun"),
+        "api.audits": ("AuditSizes", "audit"),
         "api.catalogue": ("list",),
         "api.images": ("explain_images", "recursive_roar_images"),
         "api.models": ("evaluate", "fine_tune", "load_dataset", "load_model", "train"),

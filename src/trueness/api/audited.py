@@ -4,42 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from trueness.audits.leaderboard import audits_in
 from trueness.audits.verdict import Audit, Cost
 from trueness.engine import Store, Summary, Task, TasksFailedError, walk
 from trueness.errors import UserError
+from trueness.kinds.contract import Words
 from trueness.protocols.result import Result
 from trueness.version import __version__
 
 QUESTION = "Which explanations may be shown?"
 _WORK = {
-    "audit/texts": "reading the texts",
+    "audit/read": "reading the data",
+    "audit/asked": "asking the model",
     "audit/explained": "explaining",
     "audit/randomised": "random weights",
-    "audit/removed": "hiding words",
-    "audit/attention": "attention",
+    "audit/removed": "hiding {units}",
+    "audit/own-trial": "trials of this kind alone",
     "audit/planted": "planting evidence",
-    "text/fine-tune": "training models",
-    "text/train": "training models",
-    "ground-truth/trial": "looking for planted evidence",
+    "audit/planted-model": "training models",
+    "audit/planted-found": "looking for planted evidence",
     "audit/labelled": "asking the model",
     "audit/relative": "training relatives",
     "audit/compared": "explaining relatives",
-    "roar/hidden": "training again without words",
-    "roar/retrained": "training again without words",
-    "roar/all-hidden": "training again without words",
-    "roar/summary": "training again without words",
-    "audit/companion-removed": "hiding words of the companion",
+    "audit/companion-removed": "hiding {units} of the companion",
     "audit/bounded": "searching the best order",
     "audit/examples": "examples",
     "audit/verdict": "verdict",
     "audit/summary": "verdict",
-    "images/dataset": "reading the images",
-    "audit-images/explained": "explaining and hiding squares",
-    "audit-images/planted": "models with planted artefacts",
-    "audit-images/verdict": "verdict",
 }
 """What the tasks are for, in words."""
 
@@ -53,6 +47,8 @@ class AuditPlan:
     explainers: tuple[str, ...]
     foils: tuple[str, ...]
     settings: Mapping[str, Any]
+    words: Words
+    """How people speak of what the model reads."""
     seconds: float | None
     """Estimated, until the end; None where nothing has been timed."""
     parts: Mapping[str, float]
@@ -69,7 +65,7 @@ _KEPT = "The results of the other explainers are kept: correct this one, or leav
 def check_done(summary: Summary) -> None:
     """Refuse a run of which a task failed; what a person can mend is told once, without the tasks it befell."""
     if summary.failures and all(failure.mendable for failure in summary.failures):
-        told = {failure.error: f"{failure.told}." for failure in summary.failures}
+        told = {failure.error: f"{' '.join(failure.error.split()).removesuffix('.')}." for failure in summary.failures}
         failed = {failure.task.parameters.get("explainer") for failure in summary.failures}
         asked = {name for task in summary.blocked for name in task.parameters.get("explainers", ())}
         kept = [_KEPT] if None not in failed and asked - failed else []
@@ -78,7 +74,27 @@ def check_done(summary: Summary) -> None:
         raise TasksFailedError(summary)
 
 
-def read_audit(store: Store, target: Task, left_out: Sequence[str] = ()) -> Audit:
+class AuditRun(Audit):
+    """An audit that has run, with what can be done with it: `report`, `table`, `may_be_shown`."""
+
+    def report(self, path: str | Path, *, no_text: bool = False) -> Path:
+        """Write the HTML report, and audit.json beside it under the same name; returns the report.
+
+        With `no_text` neither holds an example of the data.
+        """
+        from trueness.audits.report import write_report
+
+        return write_report(self, path, no_text=no_text)
+
+    def export(self, form: Literal["csv", "junit", "latex", "markdown", "model_card"]) -> str:
+        """The audit as other programs take it."""
+        from trueness.audits import exports
+
+        made: str = getattr(exports, form)(self)
+        return made
+
+
+def read_audit(store: Store, target: Task, left_out: Sequence[str] = ()) -> AuditRun:
     """The audit that a finished run left, with what it cost."""
     stored = store.get(target.key)
     (found,) = audits_in(Result.from_payloads(stored.everything()))
@@ -88,13 +104,15 @@ def read_audit(store: Store, target: Task, left_out: Sequence[str] = ()) -> Audi
     for task in walk([target]):
         meta = store.meta(task.key)
         versions = versions or {**meta.get("versions", {})}
-        seconds.setdefault(_WORK.get(task.type.name, task.type.name), []).append(float(meta["seconds"]))
+        work = _WORK.get(task.type.name, "training again without {units}").format(units=found.words.units)
+        seconds.setdefault(work, []).append(float(meta["seconds"]))
         if "explainer" in task.parameters:
             name = str(task.parameters["explainer"])
             each[name] = each.get(name, 0.0) + float(meta["seconds"])
     cost = [Cost(work=work, tasks=len(some), seconds=sum(some)) for work, some in seconds.items()]
-    return found.model_copy(
-        update={
+    return AuditRun(
+        **{
+            **dict(found),
             "explainers": tuple(
                 one.model_copy(update={"seconds": each.get(one.explainer, 0.0)}) for one in found.explainers
             ),

@@ -7,40 +7,31 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pydantic import ValidationError
 
 from trueness import engine
-from trueness.api.audited import QUESTION, AuditPlan, check_done, read_audit
-from trueness.api.executors import open_executor
-from trueness.api.forms import of_images, refuse_numbers, several
-from trueness.api.models import described
+from trueness.api.audited import QUESTION, AuditPlan, AuditRun, check_done, read_audit
+from trueness.api.executors import Here, open_executor
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
+from trueness.audits import tasks
 from trueness.audits.judging import FEWEST
 from trueness.audits.probe import probe
-from trueness.audits.study import FOILS, AuditStudy, plan, texts_of
-from trueness.audits.subject import (
-    check_labels,
-    default_explainers,
-    family_of,
-    kept_data,
-    kept_images,
-    kept_model,
-    subject,
-    training_of,
-)
+from trueness.audits.study import AuditStudy, plan, read_task
+from trueness.audits.subject import family_of, kept_model, named, subject
+from trueness.audits.tasks import LOOKED
 from trueness.audits.trials import INFORMATIVE
-from trueness.audits.verdict import Audit, Judged
+from trueness.audits.verdict import Judged
 from trueness.boundary import because, quoted
-from trueness.engine import Listener, ProgressFile, Store
+from trueness.engine import Listener, ProgressFile, Store, Task
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
-from trueness.kinds.image.data.images import ImageDataset
+from trueness.kinds import kind_of
+from trueness.kinds.contract import Kind
 from trueness.registry import nearest
 from trueness.stats.ties import LEVEL
 
@@ -50,20 +41,77 @@ if TYPE_CHECKING:
 _TO_COME = 4
 """Checks of an explainer for which models have to be trained."""
 _PROBED = 6
-"""Texts that costs are measured on."""
-_SHOWN = (
-    *("texts", "fewer", "again", "edits", "single", "randomised", "draws", "layerwise", "smooth", "levels"),
-    *("pool", "found", "seeds", "companion", "relatives", "retrained", "bounded"),
-)
+"""Examples that costs are measured on."""
+
+
+class AuditSizes(TypedDict, total=False):
+    """How much of everything an audit does, where it is not to choose itself; `AuditStudy` says what each one is."""
+
+    examples: int
+    """Examples that are explained (300)."""
+    fewer_examples: Mapping[str, int]
+    """Slow explainers, each with how many examples it is asked about."""
+    repeat_examples: int
+    """Examples that methods which draw at random explain once more (100)."""
+    edit_examples: int
+    """Examples explained again after a harmless edit (100)."""
+    alone_examples: int
+    """Examples explained alone as well as in a batch (30)."""
+    shuffled_examples: int
+    """Examples explained under random weights (50)."""
+    shuffles: int
+    """Random orders of the weights (5)."""
+    layerwise_examples: int
+    """Examples explained while layers are randomised one after another (10)."""
+    noise_draws: int
+    """Draws of noise that explanations under random weights are averaged over (3)."""
+    hidden_shares: Sequence[float]
+    """Shares of the units that are hidden."""
+    training_examples: int
+    """Examples that models are trained on (1000); with fewer than 100 none is."""
+    train_models: bool
+    """False: no model is trained."""
+    epochs: int
+    """Passes over the data in training, at most."""
+    planted_models: int
+    """Models trained on planted evidence (4)."""
+    planted_examples: int
+    """Examples in which planted evidence is looked for (100)."""
+    companion_examples: int
+    """Examples explained on a model trained with units hidden (100); 0: no such model."""
+    relative_examples: int
+    """Examples explained on a model from another seed, and on one of random labels (60); 0: neither."""
+    retrained_models: int
+    """Seeds of Recursive ROAR, which takes long (0)."""
+    searched_examples: int
+    """Small examples for which the best and the worst order of units is searched (10)."""
+    shown_examples: int
+    """Examples in the report (5)."""
+
+
+_TOLD = tuple(name for name in AuditSizes.__annotations__ if name not in ("train_models", "shown_examples"))
 """Sizes that a report tells."""
-_SETTABLE = (*_SHOWN, "shown", "trained")
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is to be audited, as tasks carry it."""
+
+    kind: Kind
+    model: Path | str
+    common: Mapping[str, Any]
+    """The settings of the study that are no sizes."""
+    explainers: Sequence[str]
+    sizes: Mapping[str, Any]
+    budget: float | None
+    planned: Callable[[AuditPlan], None] | None
 
 
 def audit(
     model: Any,
     data: Any,
     *,
-    explainers: Sequence[AnyExplainer] | None = None,
+    explainers: AnyExplainer | Sequence[AnyExplainer] | None = None,
     budget: str | float | None = None,
     store: str | Path = DEFAULT_STORE,
     workers: int | None = None,
@@ -74,102 +122,87 @@ def audit(
     family: str | None = None,
     columns: Mapping[str, str] | None = None,
     durable: bool = False,
-    **asked: Any,
-) -> Audit:
+    **sizes: Unpack[AuditSizes],
+) -> AuditRun:
     """Put a classifier's explanations on trial, and say which may be shown: `tn.audit("my_model/", "reviews.csv")`.
 
-    `model` is a folder (Hugging Face or ours), a classifier, a pair of Hugging Face model and tokeniser, or a function
-    from texts to probabilities that workers can import, `mine.py:predict`. Among `explainers`, "default" is the usual
-    set. `data` is a file, folder, dataset's name, DataFrame, `datasets.Dataset` or list; labels are optional; `columns`
-    names text_column, label_column, text_b_column where they cannot be guessed. `budget` (`"10m"`) chooses how much is
-    done; `planned` hears of it before the work starts. Other keywords are sizes of the study: `texts=300`, `seeds=4`.
-    Running again continues.
+    `model` is a folder (Hugging Face or ours), a classifier in any form that `tn.load_model` takes, or a function that
+    workers can import, `mine.py:predict`. Among `explainers`, "default" is the usual set. `data` is whatever
+    `tn.load_dataset` takes; labels are optional; `columns` names text_column, label_column, text_b_column, split where
+    they cannot be guessed. `budget` (`"10m"`) chooses how much is done; `planned` hears of it before the work starts.
+    `sizes` are those of `AuditSizes`, such as `examples=300`. Running again continues.
     """
-    refuse_numbers(data, "tn.audit")
+    begin = time.monotonic()
     if family is not None and not isinstance(family, str):
         raise UserError("Workers import a family by its address: name it, such as mine.py:network.")
-    explainers = several(explainers)
-    if of_images(model):
-        from trueness.api.image_audits import audit_images
-
-        if columns:
-            raise UserError(f"An audit of images reads no columns: leave out {', '.join(sorted(columns))}.")
-        if budget is not None:
-            raise UserError("An audit of images has no budget: choose its sizes, such as images=50, planted=3.")
-        computing = partial(open_executor, executor, workers, devices)
-        keeping = partial(Store.open, store, create=True, durable=durable)
-        data = kept_images(data, Path(store)) if isinstance(data, ImageDataset) else data
-        if not isinstance(data, str | Path):
-            raise UserError(
-                f"A model of images needs a dataset of images, its name or its folder; not {described(data)}."
-            )
-        model = Path(kept_model(model, Path(store)))
-        return audit_images(model, data, explainers, computing, keeping, listener, planned, family, asked)
-    begin = time.monotonic()
     seconds = None if budget is None else sizing.parse_budget(budget)
+    asked = _named_now(sizes)
     place = Path(store)
-    place_model = kept_model(model, place)
-    kind = subject(place_model, family)
-    family = family_of(kind, family)
-    place_data, texts = kept_data(data, place, columns or {})
-    if len(texts.texts) < FEWEST:
-        few = f"{texts.name} has {len(texts.texts)} texts: an audit needs {FEWEST} at least"
-        raise UserError(f"{few}{because(texts.notes)}.")
-    check_labels(kind, family, texts)
-    chosen = _named(explainers or ["default"], default_explainers(kind, family))
-    request = {
-        "model": kind,
-        "family": family,
-        "data": texts_key(texts),
-        "explainers": chosen,
-        "columns": dict(columns or {}),
-        "budget": seconds,
-        "asked": asked,
-        "version": 2,
-    }
+    where = kept_model(model, place)
+    on_trial = subject(where)
+    kind = kind_of(on_trial, data)
+    family = family_of(on_trial, family, data)
+    chosen = _chosen(kind, on_trial, explainers, family)
+    looked = None if isinstance(data, str | Path) else _looked(kind, on_trial, family, data, columns or {})
+    source = str(data) if looked is None else named(looked, kind)
     common: dict[str, Any] = {
         "kind": "audit",
         "name": "audit",
-        "title": f"Audit of {_name(place_model)}",
+        "title": f"Audit of {on_trial.name if isinstance(on_trial, Path) else on_trial}",
         "question": QUESTION,
         "paper": "trueness",
-        "models": [str(place_model)],
+        "models": [str(where)],
         "family": family,
-        "datasets": [place_data],
+        "datasets": [source],
         "columns": dict(columns or {}),
-        "foils": [foil for foil in FOILS if foil not in chosen],
     }
-    sizes = _checked_sizes(common, chosen, len(texts.texts), asked)
-    common["asked"] = digest(request)
+    request = _Request(kind, on_trial, common, chosen, _checked_sizes(common, chosen, asked), seconds, planned)
+    read = _read(request, looked, place)
     with contextlib.ExitStack() as stack:
         pool = stack.enter_context(open_executor(executor, workers, devices))
         stored = Store.open(store, create=True, durable=durable)
         watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], listener))
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
-        known = _recorded(stored, common, chosen)
-        if known is None:
-            known = _sized(stored, pool, kind, common, chosen, texts, seconds, slots, sizes, planned)
-        study, left_out = known
-        if seconds is not None and study.trained:
+        check_done(engine.run([read], stored, Here()))
+        LOOKED.clear()
+        study, left_out = _recorded(stored, request, read) or _sized(stored, pool, request, read, slots)
+        if seconds is not None and study.train_models:
             study, left_out = _cheap_first(study, left_out, stored, pool, watched)
         target = plan(study)
         check_done(engine.run([target], stored, pool, listener=watched))
     stored.record_run("audit", target.key, {**json.loads(study.model_dump_json()), "left_out": list(left_out)})
-    shown = {name: getattr(study, name) for name in _SHOWN}
+    shown = {name: getattr(study, name) for name in _TOLD}
     took = {"seconds": time.monotonic() - begin, "settings": shown}
     return read_audit(stored, target, left_out).model_copy(update=took)
 
 
-def _checked_sizes(
-    common: Mapping[str, Any], chosen: Sequence[str], rows: int, asked: Mapping[str, Any]
-) -> dict[str, Any]:
+def explainers_of(
+    model: str | Path,
+    explainers: AnyExplainer | Sequence[AnyExplainer] | None,
+    family: str | None = None,
+    data: Any = None,
+) -> list[str]:
+    """The names of an audit's explainers and foils, before it is run."""
+    on_trial = subject(model)
+    kind = kind_of(on_trial, data)
+    chosen = _chosen(kind, on_trial, explainers, family)
+    return [*chosen, *(foil for foil in kind.foils if foil not in chosen)]
+
+
+def _named_now(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Sizes by the names that they have now; UserError for what is none."""
+    found = sizing.by_new_names(given)
+    known = list(AuditSizes.__annotations__)
+    for name in found:
+        if name not in known:
+            raise UserError(f"An audit has no size {name!r}; {nearest(name, known)}")
+    return found
+
+
+def _checked_sizes(common: Mapping[str, Any], chosen: Sequence[str], asked: Mapping[str, Any]) -> dict[str, Any]:
     """What was asked for, as the study reads it; what no study takes is refused before any work."""
-    for name in asked:
-        if name not in _SETTABLE:
-            raise UserError(f"An audit has no size {name!r}; {nearest(name, list(_SETTABLE))}")
-    sizes = {**sizing.settings_of(sizing.RUNGS[sizing.USUAL], max(rows, FEWEST)), **asked}
     try:
-        study = AuditStudy(**{**common, **sizes, "explainers": chosen})
+        study = AuditStudy(**{**common, **asked, "explainers": chosen})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -177,30 +210,114 @@ def _checked_sizes(
     return {name: getattr(study, name) for name in asked}
 
 
-def explainers_of(model: Any, explainers: Sequence[AnyExplainer] | None, family: str | None = None) -> list[str]:
-    """The names of an audit's explainers and foils, before it is run."""
-    if of_images(model):
-        from trueness.api.image_audits import names_of
-
-        return names_of(explainers)
-    chosen = _named(explainers or ["default"], default_explainers(subject(model, family), family))
-    return [*chosen, *(foil for foil in FOILS if foil not in chosen)]
-
-
-def _named(explainers: Sequence[AnyExplainer], usual: Sequence[str]) -> list[str]:
+def _chosen(kind: Kind, model: Path | str, explainers: Any, family: str | None) -> list[str]:
     """Names as tasks carry them; "default" stands for the usual set."""
+    given = explainers if isinstance(explainers, list | tuple) else ["default"] if explainers is None else [explainers]
     found: list[str] = []
-    for one in explainers:
-        given = usual if isinstance(one, str) and one == "default" else [one]
-        found += [TEXT_EXPLAINERS.reference(TEXT_EXPLAINERS.name_of(item)) for item in given]
+    for one in given or ["default"]:
+        some = kind.usual(model, family) if isinstance(one, str) and one == "default" else [one]
+        found += [kind.explainers.reference(kind.explainers.name_of(item)) for item in some]
     return list(dict.fromkeys(found))
+
+
+def _looked(kind: Kind, model: Path | str, family: str | None, data: Any, columns: Mapping[str, str]) -> Any:
+    """The data as the model reads them; UserError where no audit could be made of them."""
+    opened = kind.models.open(model, "cpu", family)
+    found, words = tasks.looked(kind, data, opened, columns), kind.words
+    first, *_ = found.splits.values()
+    if len(first) < FEWEST:
+        few = f"{found.name} has {len(first)} {words.examples}: an audit needs {FEWEST} at least"
+        raise UserError(f"{few}{because(found.notes)}.")
+    if len(opened.classes) < 2:
+        raise UserError(f"{model} has one class: there is nothing to explain between classes.")
+    labels = set(first.labels.tolist())
+    if len(labels) == 1 and min(labels) >= 0:
+        same = f"All {words.examples} of {found.name} have the label {opened.classes[labels.pop()]!r}"
+        raise UserError(f'{same}: give {words.examples} of two classes, or leave the labels out (label_column="").')
+    return found
+
+
+def _read(request: _Request, looked: Any, place: Path) -> Task:
+    """The task that reads the data. They are read here, before there is a store, unless they were read before."""
+    study = AuditStudy(**{**request.common, **request.sizes, "explainers": request.explainers})
+    (source,) = study.datasets
+    read = read_task(study, request.model, source)
+    if not (place.is_dir() and any(place.iterdir()) and Store.open(place).has(read.key)):
+        if looked is None:
+            looked = _looked(request.kind, request.model, study.family, source, study.columns)
+        LOOKED[source] = looked
+    return read
+
+
+def _digest(request: _Request, read: Task) -> str:
+    """Of what was asked for: things are the same if they hold the same, whatever they are called."""
+    sizes = dict(request.sizes)
+    return digest([read.key, list(request.explainers), request.budget, sizes, 3])
+
+
+def _recorded(store: Store, request: _Request, read: Task) -> tuple[AuditStudy, tuple[str, ...]] | None:
+    """The study of a finished audit of the same things: its sizes are not chosen again."""
+    wanted = _digest(request, read)
+    for record in reversed(store.runs("audit")):
+        found = dict(record["study"])
+        if found.get("request_digest") == wanted:
+            try:
+                left_out = tuple(map(str, found.pop("left_out", ())))
+                able = [name for name in request.explainers if name in found.get("explainers", ())]
+                return AuditStudy.model_validate({**found, **request.common, "explainers": able}), left_out
+            except (TypeError, ValueError):  # of another version, or damaged
+                return None
+    return None
+
+
+def _sized(
+    store: Store, pool: Executor, request: _Request, read: Task, slots: int
+) -> tuple[AuditStudy, tuple[str, ...]]:
+    """The study: a few examples are explained to see what everything costs, then the sizes are chosen."""
+    kind, model, family = request.kind, request.model, request.common["family"]
+    foils = [foil for foil in kind.foils if foil not in request.explainers]
+    how = {"kind": read.parameters["kind"], "model": model, "family": family, "examples": _PROBED}
+    measured = probe({"read": read}, explainers=[*request.explainers, *map(kind.explainers.reference, foils)], **how)
+    check_done(engine.run([measured], store, pool))
+    costs, about = store.get(measured.key).read("costs"), store.get(read.key).read("told")
+    refused = {name: why for name, why in costs["refused"].items() if name in request.explainers}
+    able = [name for name in request.explainers if name not in refused]
+    broken = costs["broken"]
+    if not set(able) - set(broken):
+        why = "; ".join(dict.fromkeys([*refused.values(), *broken.values()]))
+        raise UserError(f"None of the explainers works for this model: {why}")
+    like = None if kind.relatives is None else kind.relatives.like(model, family)
+    costs["trains"] = like is not None
+    costs["retrains"] = like is not None and kind.relatives is not None and kind.relatives.retraining(like) is not None
+    costs["passes"] = (0.0, 0.0) if kind.relatives is None else kind.relatives.passes
+    asked: dict[str, Any] = {"budget": request.budget, "asked": request.sizes, "words": kind.words}
+    found = sizing.choose(costs, about["rows"], about["pool"], slots, **asked)
+    if request.planned is not None:
+        request.planned(
+            AuditPlan(
+                Path(request.common["models"][0]).name,
+                about["data"],
+                tuple(able),
+                tuple(foils),
+                found.settings,
+                kind.words,
+                found.seconds,
+                sizing.parts(found.settings, costs, kind.words),
+                found.left_out,
+                refused,
+                tuple(about["notes"]),
+            )
+        )
+    left_out = (*(f"{name}: {why}" for name, why in refused.items()), *found.left_out)
+    settings = {**request.common, **found.settings, "request_digest": _digest(request, read)}
+    return AuditStudy(**settings, explainers=able), left_out
 
 
 def _cheap_first(
     study: AuditStudy, left_out: tuple[str, ...], store: Store, pool: Executor, listener: Listener | None
 ) -> tuple[AuditStudy, tuple[str, ...]]:
     """The trials that need no training; where these decide every verdict, no model is trained."""
-    cheap = study.model_copy(update={"trained": False})
+    cheap = study.model_copy(update={"train_models": False})
     target = plan(cheap)
     check_done(engine.run([target], store, pool, listener=listener))
     found = [one for one in read_audit(store, target).explainers if not one.foil]
@@ -226,79 +343,3 @@ def failed_for_good(one: Judged, to_come: int) -> bool:
         for trial in one.trials
         for check in trial.checks
     )
-
-
-def texts_key(texts: Any) -> str:
-    """What the texts are, whatever they were read from."""
-    return digest([[one.text, one.text_b, one.label] for one in texts.texts])
-
-
-def _name(model: str | Path) -> str:
-    return Path(model).name if isinstance(model, Path) else str(model)
-
-
-def _recorded(
-    store: Store, common: Mapping[str, Any], chosen: Sequence[str]
-) -> tuple[AuditStudy, tuple[str, ...]] | None:
-    """The study of a finished audit of the same things: its sizes are not chosen anew.
-
-    Things are the same if they hold the same; where they lie and what they are called is as in `common` and `chosen`.
-    """
-    for record in reversed(store.runs("audit")):
-        found = dict(record["study"])
-        if found.get("asked") == common["asked"]:
-            try:
-                left_out = tuple(map(str, found.pop("left_out", ())))
-                able = [name for name in chosen if name in found.get("explainers", ())]
-                return AuditStudy.model_validate({**found, **common, "explainers": able}), left_out
-            except (TypeError, ValueError):  # of another version, or damaged
-                return None
-    return None
-
-
-def _sized(
-    store: Store,
-    pool: Executor,
-    kind: Path | str,
-    common: Mapping[str, Any],
-    chosen: Sequence[str],
-    texts: Any,
-    budget: float | None,
-    slots: int,
-    asked: Mapping[str, Any],
-    planned: Callable[[AuditPlan], None] | None,
-) -> tuple[AuditStudy, tuple[str, ...]]:
-    """The study: a few texts are explained to see what everything costs, then the sizes are chosen."""
-    rows = len(texts.texts)
-    small = {**sizing.settings_of(sizing.RUNGS[-1], rows), "texts": max(FEWEST, min(rows, 4 * _PROBED)), "pool": 0}
-    first = AuditStudy(**{**common, **small, "seeds": [0], "explainers": chosen})
-    names = [*first.explainers, *first.foils]
-    looked = texts_of(first, kind, first.datasets[0])
-    how = {"model": kind, "family": first.family, "explainers": names, "texts": _PROBED}
-    measured = probe({"texts": looked}, **how)
-    check_done(engine.run([measured], store, pool))
-    costs = store.get(measured.key).read("costs")
-    refused = {name: why for name, why in costs["refused"].items() if name in chosen}
-    able = [name for name in first.explainers if name not in costs["refused"]]
-    if not able:
-        raise UserError(f"None of the explainers works for this model: {'; '.join(refused.values())}")
-    trains = training_of(kind, first.family) is not None
-    found = sizing.choose(costs, rows, slots, trains=trains, budget=budget, asked=asked)
-    notes = store.get(looked.key).read("about")["notes"]
-    if planned is not None:
-        planned(
-            AuditPlan(
-                Path(first.models[0]).name,
-                texts.name,
-                tuple(able),
-                tuple(first.foils),
-                found.settings,
-                found.seconds,
-                sizing.parts(found.settings, costs, trains=trains),
-                found.left_out,
-                refused,
-                tuple(notes),
-            )
-        )
-    left_out = (*(f"{name}: {why}" for name, why in refused.items()), *found.left_out)
-    return AuditStudy(**{**common, **found.settings, "explainers": able}), left_out

@@ -9,6 +9,6 @@ AUDIT = StudyKind(
     schema=AuditStudy,
     plan=plan,
     intervals="Student's over texts; of planted evidence crossed over models and texts",
-    beside=later(__name__, "gathering", "texts_beside"),
+    beside=later(__name__, "assemble", "examples_beside"),
 )
 KINDS.add(AUDIT.name, AUDIT, AUDIT.description)

@@ -131,8 +131,8 @@ class Panels:
     field: tuple[float, float, float, float] = _PANEL
 
 
-def panels(curves: Sequence[Curve]) -> Panels:
-    """All removal curves on one pair of axes."""
+def panels(curves: Sequence[Curve], units: str) -> Panels:
+    """All removal curves on one pair of axes; `units` are what is hidden, in a word."""
     left, top, right, bottom = _PANEL
     across = Scale.over([0.0, 1.0, *(share for one in curves for share in known(*one.hidden))], 2)
     heights = [value for one in curves for value in known(*one.important_first, *one.unimportant_first)]
@@ -147,9 +147,9 @@ def panels(curves: Sequence[Curve]) -> Panels:
         if middle is None:
             return "No curve."
         return (
-            f"With {one.hidden[middle]:.0%} of the words hidden the probability is "
-            f"{number(one.important_first[middle])} if important words go first, "
-            f"{number(one.unimportant_first[middle])} if unimportant words go first."
+            f"With {one.hidden[middle]:.0%} of the {units} hidden the probability is "
+            f"{number(one.important_first[middle])} if important {units} go first, "
+            f"{number(one.unimportant_first[middle])} if unimportant {units} go first."
         )
 
     return Panels(

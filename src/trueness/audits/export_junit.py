@@ -8,6 +8,8 @@ from trueness.audits.export_cells import clean, interval, value
 from trueness.audits.gate_outcome import GateOutcome
 from trueness.audits.verdict import Audit, Judged, Trial
 
+_KINDS = {"fail": "failure", "error": "error"}
+
 
 def junit(audit: Audit, outcome: GateOutcome | None = None) -> str:
     """A suite for each explainer with a case for each trial, and one for the gate; what cannot be told is skipped.
@@ -22,6 +24,9 @@ def junit(audit: Audit, outcome: GateOutcome | None = None) -> str:
         else:
             for trial in one.trials:
                 _trial(suite, one.explainer, trial, gated=outcome is not None)
+    for broken in audit.broken:
+        suite = SubElement(root, "testsuite", name=clean(broken.explainer), time="0.000")
+        _case(suite, broken.explainer, "its code runs", "error", broken.error)
     if outcome is not None:
         suite = SubElement(root, "testsuite", name="gate", time="0.000")
         for condition in outcome.conditions:
@@ -53,8 +58,8 @@ def _trial(suite: Element, explainer: str, trial: Trial, *, gated: bool) -> None
 
 def _case(suite: Element, group: str, name: str, answer: str, reason: str) -> None:
     case = SubElement(suite, "testcase", classname=clean(group), name=clean(name))
-    if answer == "fail":
-        SubElement(case, "failure", message=clean(reason), type="fail").text = clean(reason)
+    if answer in ("fail", "error"):
+        SubElement(case, _KINDS[answer], message=clean(reason), type=answer).text = clean(reason)
     elif answer != "pass":
         SubElement(case, "skipped", message=clean(f"{answer}: {reason}"))
     else:
@@ -65,6 +70,6 @@ def _count(root: Element) -> None:
     for element in (root, *root):
         element.set("tests", str(len(list(element.iter("testcase")))))
         element.set("failures", str(len(list(element.iter("failure")))))
-        element.set("errors", "0")
+        element.set("errors", str(len(list(element.iter("error")))))
         if element is not root:
             element.set("skipped", str(len(list(element.iter("skipped")))))

@@ -62,8 +62,8 @@ def model_card(audit: Audit) -> str:
         "## Explanations",
         "",
         f"trueness {__version__} put {len(audit.explainers) - len(foils)} explainers of this model on trial, with "
-        f"{audit.texts} texts of {_code(shown.data)}. An audit gives evidence about this model on these texts; it "
-        "certifies nothing.",
+        f"{audit.size} {audit.words.examples} of {_code(shown.data)}. An audit gives evidence about this model on "
+        f"these {audit.words.examples}; it certifies nothing.",
         "",
         *_verdicts(shown),
         "",
@@ -95,6 +95,8 @@ def _verdicts(audit: Audit) -> Iterator[str]:
             for one in decided(audit, decision)
         ]
         yield f"- {VERDICTS[decision]} **{word}**: {', '.join(names) or 'none'}"
+    if audit.broken:
+        yield f"- ⚠ **Error, no verdict**: {', '.join(_code(one.explainer) for one in audit.broken)}"
 
 
 def _table(audit: Audit, *, foils: bool = True) -> Iterator[str]:
@@ -125,7 +127,8 @@ def _details(audit: Audit) -> Iterator[list[str]]:
         lines += [f"- {sign(trial)} {escape(trial.name)}: {escape(trial.reason)}" for trial in one.trials]
         lines += [f"- {escape(one.settle)}"] if one.settle else []
         yield [*lines, ""]
-    for word, notes in (("Left out", audit.left_out), ("Warnings", audit.warnings)):
+    errors = [f"{one.explainer}: {one.error}" for one in audit.broken]
+    for word, notes in (("Errors", errors), ("Left out", audit.left_out), ("Warnings", audit.warnings)):
         if notes:
             yield [f"**{word}**", "", *(f"- {escape(note)}" for note in notes), ""]
 
@@ -157,7 +160,7 @@ def _metadata(audit: Audit) -> list[str]:
     if not lines:
         return []
     head = ["---", "model-index:", f"- name: {_yaml_text(audit.model)}", "  results:"]
-    task = ["  - task:", "      type: text-classification", "    dataset:"]
+    task = ["  - task:", f"      type: {_yaml_text(f'{audit.kind}-classification')}", "    dataset:"]
     data = [f"      name: {_yaml_text(audit.data)}", f"      type: {_yaml_text(_slug(audit.data))}", "    metrics:"]
     return [*head, *task, *data, *lines, "---", ""]
 

@@ -47,7 +47,7 @@ def latex(audit: Audit) -> str:
     foils = [_latex_row(one, trials) for one in audit.explainers if one.foil]
     heads = ["Explainer", *(_latex(name[:1].upper() + name[1:]) for name in trials), "May be shown"]
     caption = (
-        f"Explainers of {_latex(audit.model)} on {audit.texts} texts of {_latex(audit.data)}. "
+        f"Explainers of {_latex(audit.model)} on {audit.size} {_latex(audit.words.examples)} of {_latex(audit.data)}. "
         rf"\checkmark{{}} pass, $\times$ fail, ? cannot tell, -- not tried; "
         f"in brackets the interval ({_latex(levels(audit))})."
     )
@@ -99,6 +99,8 @@ def csv(audit: Audit) -> str:
 
 
 def _csv_rows(audit: Audit) -> Iterator[dict[str, Any]]:
+    for broken in audit.broken:
+        yield {"explainer": clean(broken.explainer), "verdict": "error", "finding": clean(broken.error)}
     for one in audit.explainers:
         for trial in one.trials:
             about = {"explainer": one.explainer, "foil": one.foil, "verdict": one.decision, "trial": trial.name}

@@ -20,7 +20,8 @@ def apply(gate: Gate, audit: Audit, baseline: Audit | None = None) -> GateOutcom
     UserError if the gate speaks of an explainer or trial that is not there, or of a baseline that was not given.
     """
     _check(gate, audit, baseline)
-    conditions = [*_verdicts(gate, audit), *_floors(gate, audit), *_any(gate, audit), *_foils(gate, audit)]
+    conditions = [*_broken(audit), *_verdicts(gate, audit), *_floors(gate, audit)]
+    conditions += [*_any(gate, audit), *_foils(gate, audit)]
     if gate.no_worse and baseline is not None:
         conditions += compared(_compared_names(gate, baseline), audit, baseline)
     return GateOutcome(tuple(conditions), gate.cannot_tell)
@@ -30,7 +31,8 @@ def _check(gate: Gate, audit: Audit, baseline: Audit | None) -> None:
     tried = dict.fromkeys(trial.name for one in audit.explainers for trial in one.trials)
     asked = {trial for floors in gate.floor.values() for trial in floors}
     left_out = {trial for trial in asked if _left_out(audit, trial)}
-    check_names(gate, [one.explainer for one in audit.explainers], [*tried, *left_out])
+    names = [*(one.explainer for one in audit.explainers), *(one.explainer for one in audit.broken)]
+    check_names(gate, names, [*tried, *left_out])
     place = gate.place("baseline", "no_worse")
     if gate.no_worse and baseline is None:
         raise UserError(f"{place}: there is no earlier audit; give its audit.json by --baseline, or remove [baseline].")
@@ -48,8 +50,19 @@ def _left_out(audit: Audit, trial: str) -> str | None:
     return next((line for line in audit.left_out if trial in line), None)
 
 
+def _broken(audit: Audit) -> Iterator[Condition]:
+    for one in audit.broken:
+        yield Condition(f"explainer {plain(one.explainer)}", "does not hold", f"its code failed: {plain(one.error)}")
+
+
+def _failed(audit: Audit, name: str) -> bool:
+    return any(one.explainer == name for one in audit.broken)
+
+
 def _verdicts(gate: Gate, audit: Audit) -> Iterator[Condition]:
     for name, accepted in gate.verdict.items():
+        if _failed(audit, name):
+            continue
         judged = audit[name]
         sentence = f"the verdict is {judged.decision!r}, decided by {plain(judged.decided_by)!r}"
         if judged.decision in accepted:
@@ -63,6 +76,8 @@ def _verdicts(gate: Gate, audit: Audit) -> Iterator[Condition]:
 
 def _floors(gate: Gate, audit: Audit) -> Iterator[Condition]:
     for name, floors in gate.floor.items():
+        if _failed(audit, name):
+            continue
         for trial, floor in floors.items():
             state, sentence = _floor(audit, audit[name], trial, floor)
             yield Condition(f"floor of {plain(name)} in {plain(trial)!r}", state, sentence)

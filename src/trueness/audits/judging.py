@@ -12,33 +12,38 @@ import numpy.typing as npt
 from trueness.audits import rule
 from trueness.audits.measured import Line, Measured, Measurements
 from trueness.audits.rule import FEWEST
-from trueness.audits.trials import REMOVAL
+from trueness.audits.trials import ON_MODEL, REMOVAL
 from trueness.audits.verdict import Answer, Check, Judged, Trial
+from trueness.kinds.contract import Words
 from trueness.stats.thresholds import Crossed, Ratio, ThresholdTest
 from trueness.stats.ties import in_groups
 
 _DIGITS = 12
 _HOPELESS = 50
 """So many times the data: more would be asked for in vain."""
-_DRAWN = {"draws": "random orders of the weights", "seeds": "models"}
-"""Sizes that do not count texts, and what they count: a mean over these and texts has the variance of both."""
-_HARDLY = "the value lies so close to its threshold that more texts would hardly settle it."
+_DRAWN = {"shuffles": "random orders of the weights", "planted_models": "models"}
+"""Sizes that do not count examples, and what they count: a mean over both has the variance of both."""
 
 
-def judge(lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0) -> dict[str, Judged]:
+def judge(
+    lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0, words: Words | None = None
+) -> dict[str, Judged]:
     """The verdict of every explainer, by its own measurements alone (`audits.rule`).
 
-    The data have so many `rows` that can be explained, where that is known.
+    The data have so many `rows` that can be explained, where that is known; `words` are those of the model's kind.
     """
+    words = words or Words()
     asked = {
         name: max((check.asked for line in some for check in line.checks), default=0) for name, some in lines.items()
     }
-    texts = max(asked.values(), default=0)
+    most = max(asked.values(), default=0)
     found = {}
     for name, some in lines.items():
         required = sum(check.found is not None for line in some if line.required for check in line.checks)
-        ways = _Ways(required, rows, texts, texts / asked[name] if asked[name] else 1.0)
-        trials = [_trial(line, [_decided(check, _levels(line, required)) for check in line.checks]) for line in some]
+        ways = _Ways(required, rows, most, words, most / asked[name] if asked[name] else 1.0)
+        trials = [
+            _trial(line, [_decided(check, _levels(line, required), words) for check in line.checks]) for line in some
+        ]
         decision, by = rule.of_explainer(trials)
         settle = _settled(trials, some, ways) if decision == "cannot tell" else ""
         found[name] = Judged(
@@ -59,28 +64,35 @@ class _Ways:
     required: int
     """Checks of this explainer that share a level."""
     rows: int
-    texts: int
+    examples: int
     """The audit is of so many."""
+    words: Words
     slow: float = 1.0
     """How many times as many that is as this method was asked about: it gets its share of more, too."""
 
     def flags(self, sizes: str, number: int) -> str:
-        """What to set so that a check of these sizes looks at so many texts."""
-        texts = _tens(number * self.slow)
-        wanted = {name: number for name in sizes.split() if name != "texts"}
-        wanted |= {"texts": texts} if texts > self.texts else {}
+        """What to set so that a check of these sizes looks at so many examples."""
+        every = _tens(number * self.slow)
+        wanted = {name: number for name in sizes.split() if name != "examples"}
+        wanted |= {"examples": every} if every > self.examples else {}
         return " ".join(f"--set {name}={size}" for name, size in wanted.items())
+
+    @property
+    def hardly(self) -> str:
+        """That more would not help."""
+        return f"the value lies so close to its threshold that more {self.words.examples} would hardly settle it."
 
 
 def _tens(number: float) -> int:
     return math.ceil(round(number / 10, 6)) * 10
 
 
-def _decided(check: Measured, levels: rule.Levels) -> Check:
-    about = {"name": check.name, "measure": check.measure, "null": check.null, "best": check.best, "unit": check.unit}
+def _decided(check: Measured, levels: rule.Levels, words: Words) -> Check:
+    about = {"name": check.name, "measure": check.measure, "null": check.null, "best": check.best}
+    about["unit"] = check.unit or words.examples
     test = check.found
     if test is None:
-        return Check(answer="cannot tell", reason=check.reason or "there are too few texts", **about)
+        return Check(answer="cannot tell", reason=check.reason or f"there are too few {words.examples}", **about)
     answer = levels.answer(test) if test.n >= FEWEST else "cannot tell"
     low, high = test.evidence.lower(levels.passes), test.evidence.upper(levels.fails)
     # A ratio may exceed the best there is; then its interval does as well.
@@ -94,18 +106,18 @@ def _decided(check: Measured, levels: rule.Levels) -> Check:
         mark=test.threshold,
         n=test.n,
         p_value=levels.corrected(test),
-        reason=_few(test) if answer == "cannot tell" else "",
+        reason=_few(test, words) if answer == "cannot tell" else "",
         **about,
     )
 
 
-def _few(test: ThresholdTest) -> str:
-    """Why so few texts decide nothing."""
+def _few(test: ThresholdTest, words: Words) -> str:
+    """Why so few examples decide nothing."""
     if test.n < FEWEST:
-        return f"{test.n} texts are too few to decide anything; {FEWEST} are needed"
+        return f"{test.n} {words.examples} are too few to decide anything; {FEWEST} are needed"
     carriers = test.evidence.carriers if isinstance(test.evidence, Ratio) else math.inf
     if carriers < min(FEWEST, test.n / 2):
-        return f"about {carriers:.0f} of {test.n} texts carry nearly all of it"
+        return f"about {carriers:.0f} of {test.n} {words.examples} carry nearly all of it"
     return ""
 
 
@@ -170,7 +182,7 @@ def _settled(trials: Sequence[Trial], lines: Sequence[Line], known: _Ways) -> st
 
 
 def _settle(trial: Trial, line: Line, known: _Ways) -> str:
-    """What would decide an open trial: how many texts, if the values stay as they are."""
+    """What would decide an open trial: how many examples, if the values stay as they are."""
     if line.missing:
         return _sentence(line.missing)
     wanted: list[tuple[float, int, Measured]] = []
@@ -183,10 +195,10 @@ def _settle(trial: Trial, line: Line, known: _Ways) -> str:
             n = _counted(check, check.found)
             wanted.append((_needed(check, known.required), n, check))
     if line.models:
-        return f"more models may settle it, --set seeds={2 * line.models}."
+        return f"more models may settle it, --set planted_models={2 * line.models}."
     # One check that passes is enough where any will do.
     if not wanted:
-        return _HARDLY
+        return known.hardly
     most, n, check = (min if line.rule == "any" else max)(wanted, key=lambda one: one[0] / one[1])
     return _way(most, n, check, known)
 
@@ -199,14 +211,15 @@ def _counted(check: Measured, test: ThresholdTest) -> int:
 
 def _way(most: float, n: int, check: Measured, known: _Ways) -> str:
     """What to ask for, so that one check rests on so many instead of n."""
-    things = _DRAWN.get(check.size, "texts")
+    examples = known.words.examples
+    things = _DRAWN.get(check.size, examples)
     if most == math.inf and check.found and isinstance(check.found.evidence, Crossed):
-        drawn = "seeds" if check.size == "seeds" else "draws"
-        texts = "" if drawn == "seeds" else f" {known.flags('randomised', 2 * check.found.n)}"
-        ways = f"--set {drawn}={2 * check.found.evidence.units.n}{texts}"
-        return f"“{check.name}” with more {_DRAWN[drawn]} and more texts may settle it ({ways})."
+        drawn = "planted_models" if check.size == "planted_models" else "shuffles"
+        flags = "" if drawn == "planted_models" else f" {known.flags('shuffled_examples', 2 * check.found.n)}"
+        ways = f"--set {drawn}={2 * check.found.evidence.units.n}{flags}"
+        return f"“{check.name}” with more {_DRAWN[drawn]} and more {examples} may settle it ({ways})."
     if most > _HOPELESS * n:
-        return _HARDLY
+        return known.hardly
     if check.size in _DRAWN:
         way = f" (--set {check.size}={most})" if most > n else ""
     else:
@@ -225,9 +238,9 @@ def _way(most: float, n: int, check: Measured, known: _Ways) -> str:
 
 
 def _needed(check: Measured, required: int) -> float:
-    """So many texts (or models, or draws) would decide it, if more were like those at hand; infinite if they would not.
+    """So many examples (or models, or draws) would decide it, if others were like them; infinite if they would not.
 
-    Of a mean over models and texts more of one leave the error of the other.
+    Of a mean over models and examples more of one leave the error of the other.
     """
     test = check.found
     assert test is not None
@@ -262,7 +275,7 @@ def in_order(
 
     def worth(one: Judged) -> float:
         trial = one.trial(REMOVAL)
-        shown = [check.value for check in trial.checks if check.name == "on this model"] if trial else []
+        shown = [check.value for check in trial.checks if check.name == ON_MODEL] if trial else []
         return shown[0] if shown and shown[0] is not None else -math.inf
 
     ordered = sorted(judged.values(), key=lambda one: (one.foil, rank[one.decision], -worth(one), one.explainer))
@@ -272,7 +285,7 @@ def in_order(
 
 
 def no_better(accuracy: float, labels: npt.NDArray[np.int64]) -> list[str]:
-    """What is to be said of a model that always the most frequent class would beat, or equal; nothing of few texts."""
+    """What is to be said of a model that always the most frequent class would beat, or equal; nothing of few examples."""
     counts = np.bincount(labels)
     largest = float(counts.max()) / len(labels)
     if accuracy > largest or len(labels) < FEWEST or (counts > 0).sum() < 2:

@@ -26,11 +26,12 @@ class Measured:
     best: float | None = None
     least: float = -math.inf
     """The least that the number can be."""
-    unit: str = "texts"
-    size: str = "texts"
+    unit: str = ""
+    """What the interval is taken over; empty: the examples."""
+    size: str = "examples"
     """The settings that say how many."""
     asked: int = 0
-    """How many texts were looked at; the number may rest on fewer."""
+    """How many examples were looked at; the number may rest on fewer."""
     reason: str = ""
     """Why there is no number, where there is none."""
 
@@ -53,14 +54,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Measurements:
-    """What was measured of one explainer on the audited model; (texts,) arrays, the first texts of the audit."""
+    """What was measured of one explainer on the audited model; (examples,) arrays, the first ones of the audit."""
 
     cost: Floats
-    """What hiding words costs, see `protocols.faithfulness`."""
+    """What hiding units costs, see `protocols.faithfulness`."""
     soft_cost: Floats
     change: Floats
-    """How much less the explanation of a randomised model is like it than it is like itself: (draws, texts),
-    or (texts,) of a single draw of weights."""
+    """How much less the explanation of a randomised model is like it than it is like itself: (draws, examples),
+    or (examples,) of a single draw of weights."""
     moved: float
     """How much the model's own output changes with random weights: total variation."""
     ceiling: Floats
@@ -68,13 +69,13 @@ class Measurements:
     alone: Floats
     edited: Floats
     flat: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    """Where every word has the same score; empty where nobody looked."""
+    """Where every unit has the same score; empty where nobody looked."""
     random: bool = False
     """Whether the method draws at random."""
     stranger: Floats | None = None
     """How much less the explanation of a model trained on random labels is like it than it is like itself."""
     detection: Floats | None = None
-    """(models, texts) AUROC of planted evidence."""
+    """(models, examples) AUROC of planted evidence."""
     reference: Reference | None = None
     """What orders of the units can cost, whatever is on trial."""
     first: Floats = field(default_factory=lambda: np.zeros(0))
@@ -84,11 +85,11 @@ class Measurements:
     labels: Ints = field(default_factory=lambda: np.zeros(0, dtype=int))
     classes: Sequence[str] = ()
     companion: Floats | None = None
-    """(texts,) cost of hiding words on the companion, and of the best order found there."""
+    """(examples,) cost of hiding units on the companion, and of the best order found there."""
     companion_best: Floats | None = None
-    need: Mapping[str, Floats] = field(default_factory=dict)
-    """Of explanations by attention alone: `uniform`, or `permuted` and `divergence`."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What else was seen, by trial."""
+    more: tuple[Line, ...] = ()
+    """Trials that only the model's kind has."""
     words: Words = field(default_factory=Words)
     """How people speak of what was measured."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from trueness.audits.trials import best_found, picture
 from trueness.engine import Stored
+from trueness.kinds.contract import Words
 from trueness.protocols.faithfulness import Removal
 from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import FAITHFULNESS
@@ -15,42 +16,43 @@ from trueness.protocols.similarity import similarity
 from trueness.stats.thresholds import Ratio, ratio_of
 
 
-def companion(stored: Sequence[Stored]) -> tuple[bool, tuple[str, ...]]:
-    """Whether the model trained with hidden words learned what the audited one says, and how much of it."""
+def companion(stored: Sequence[Stored], words: Words) -> tuple[bool, tuple[str, ...]]:
+    """Whether the model trained with hidden units learned what the audited one says, and how much of it."""
     every = [one.read("learned") for one in stored if one.holds("learned")]
     if not every:
         return True, ()
-    told = max(every, key=lambda one: int(one["texts"]))
-    says = f"it names the class that your model names in {told['right']:.0%} of {told['texts']} texts explained on it"
+    told = max(every, key=lambda one: int(one["examples"]))
+    some, trained = f"{told['examples']} {words.examples}", f"a model trained with {words.units} hidden"
+    says = f"it names the class that your model names in {told['right']:.0%} of {some} explained on it"
     if told["enough"]:
-        return True, (f"The companion, a model trained with words hidden, says what your model says: {says}.",)
+        return True, (f"The companion, {trained}, says what your model says: {says}.",)
     if told["guessed"] == 1:
-        one = f"your model names one class in all {told['texts']} texts explained on it"
+        one = f"your model names one class in all {some} explained on it"
         why = f"cannot be asked: {one}, so that nothing shows whether it learned anything"
     else:
         guess = f"always the most frequent class would do so in {told['guessed']:.0%}"
         why = f"learned too little to be asked: {says}, {guess}"
-    return False, (f"The companion, a model trained with words hidden, {why}.",)
+    return False, (f"The companion, {trained}, {why}.",)
 
 
-def alike_twin(stored: Sequence[Stored], place: int) -> tuple[str, ...]:
+def alike_twin(stored: Stored | None, words: Words) -> tuple[str, ...]:
     """How alike explanations of two models are that say the same; none of them need be wrong where they differ."""
-    if not stored or not stored[place].holds("compared"):
+    if stored is None or not stored.holds("compared"):
         return ()
-    found = stored[place].read("compared")
+    found = stored.read("compared")
     same = found["same"]
     alike = ratio_of(picture(found["similarity"][same]), picture(found["ceiling"][same]), least=0.0)
     if alike is None:
         return ()
     return (
-        f"Correlation with the explanation of a model trained from another seed to say the same, on {alike.n} texts "
-        f"where it does: {_ends(alike)} of that under another draw. It decides nothing: such a model may have other "
+        f"Correlation with the explanation of a model trained from another seed to say the same, on {alike.n} "
+        f"{words.examples} where it does: {_ends(alike)} of that under another draw. It decides nothing: such a model may have other "
         "reasons.",
     )
 
 
-def retrained(stored: Sequence[Stored], name: str, *, asked: bool) -> tuple[str, ...]:
-    """Recursive ROAR: what is lost when models are trained again without the words; foils are not asked."""
+def retrained(stored: Sequence[Stored], name: str, words: Words, *, asked: bool) -> tuple[str, ...]:
+    """Recursive ROAR: what is lost when models are trained again without the units; foils are not asked."""
     if not stored or not asked:
         return ()
     result = Result.from_payloads(stored[0].everything())
@@ -59,11 +61,11 @@ def retrained(stored: Sequence[Stored], name: str, *, asked: bool) -> tuple[str,
             wide = "" if score.low is None or score.high is None else f" ({score.low:.2f} to {score.high:.2f})"
             ends, several = f"{score.value:.2f}{wide}", "1 seed" if score.n == 1 else f"{score.n} seeds"
             return (
-                f"Trained again without the words called important (Recursive ROAR, {several}), more is lost "
+                f"Trained again without the {words.units} called important (Recursive ROAR, {several}), more is lost "
                 f"than without random ones by {ends} of what random ones cost. It is no mark: seeds are few.",
             )
     why = next((one.reason for one in result.abstentions), "nothing could be told")
-    return (f"Trained again without the words called important (Recursive ROAR): {why.rstrip('.')}.",)
+    return (f"Trained again without the {words.units} called important (Recursive ROAR): {why.rstrip('.')}.",)
 
 
 def layers(stored: Stored) -> tuple[str, ...]:
@@ -88,13 +90,14 @@ def layers(stored: Stored) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def softly_hidden(removed: Mapping[str, Removal], name: str) -> tuple[str, ...]:
-    """What hiding costs where words are hidden at random by their scores, of the best found."""
+def softly_hidden(removed: Mapping[str, Removal], name: str, words: Words) -> tuple[str, ...]:
+    """What hiding costs where units are hidden at random by their scores, of the best found."""
     best = best_found([one.soft_cost for one in removed.values()])[: len(removed[name].cost)]
     found = ratio_of(removed[name].soft_cost, best)
     if found is None:
         return ()
-    return (f"Words hidden at random, the more often the higher their score: {_ends(found)} of the best found.",)
+    how = f"{words.units.capitalize()} hidden at random, the more often the higher their score"
+    return (f"{how}: {_ends(found)} of the best found.",)
 
 
 def _ends(found: Ratio) -> str:
@@ -102,7 +105,7 @@ def _ends(found: Ratio) -> str:
     return f"{found.value:.2f} ({found.lower(0.025):.2f} to {found.upper(0.025):.2f})"
 
 
-def between_bounds(stored: Sequence[Stored], name: str) -> tuple[str, ...]:
+def between_bounds(stored: Sequence[Stored], name: str, words: Words) -> tuple[str, ...]:
     """Where comprehensiveness lies between the worst and the best order that a search finds."""
     if not stored:
         return ()
@@ -114,24 +117,8 @@ def between_bounds(stored: Sequence[Stored], name: str) -> tuple[str, ...]:
     if not len(inside):
         return ()
     how = f"{about['exact']} of them searched completely, the others by a beam"
-    ends = f"the worst (0) and the best order (1) of {len(inside)} short texts"
+    ends = f"the worst (0) and the best order (1) of {len(inside)} {words.examples} of few {words.units}"
     return (f"Comprehensiveness lies at {inside.mean():.2f} between {ends}, {how}.",)
-
-
-def attention(stored: Stored) -> tuple[str, ...]:
-    """Which layers' attention the output needs; and what a search for another attention leaves open."""
-    notes = []
-    if stored.holds("layers"):
-        shown = ", ".join(
-            f"{float(np.mean(values)):.2f}"
-            for _, values in sorted(stored.read("layers").items(), key=lambda item: int(item[0].split("_")[1]))
-        )
-        notes.append(f"The output changes when one layer's attention is made uniform by (first to last layer) {shown}.")
-    if stored.holds("about") and not stored.read("about")["exact"]:
-        notes.append(
-            "With more than two classes the other attention is one that was found; there may be stronger ones."
-        )
-    return tuple(notes)
 
 
 def agreement(name: str, said: Mapping[str, Stored], asked: Sequence[str], foils: Sequence[str]) -> tuple[str, ...]:
@@ -145,7 +132,7 @@ def agreement(name: str, said: Mapping[str, Stored], asked: Sequence[str], foils
         part = tuple(slice(min(sizes)) for sizes in zip(own["mask"].shape, beside["mask"].shape, strict=True))
         both = [np.abs(one["scores"][part].astype(np.float64)) for one in (own, beside)]
         found = similarity(both[0], both[1], own["mask"][part])
-        if np.isfinite(found).any():  # texts of one word have none
+        if np.isfinite(found).any():  # examples of one unit have none
             alike[other] = float(np.nanmean(found))
     if not alike:
         return ()

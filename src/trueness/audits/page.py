@@ -6,11 +6,12 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trueness.audits.described import Described, described
 from trueness.audits.drawing import (
     BAR,
     Bar,
@@ -21,9 +22,8 @@ from trueness.audits.drawing import (
     numbers_of,
     panels,
 )
-from trueness.audits.image_words import page_of_images
 from trueness.audits.leaderboard import scores_of
-from trueness.audits.verdict import Answer, Audit, Check, Decision, ExampleText, Judged, Trial
+from trueness.audits.verdict import Answer, Audit, Check, Decision, Example, Judged, Trial
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
 from trueness.report.page import environment, template
@@ -40,71 +40,6 @@ KINDS: dict[Answer | Decision, str] = {
     "must not be shown": "fail",
 }
 """The class that gives an answer its colour; the word always stands beside it."""
-
-PAPERS = {
-    "adebayo2018": "Adebayo et al. (2018): Sanity Checks for Saliency Maps. NeurIPS. arXiv 1810.03292.",
-    "hedstrom2024": "Hedström et al. (2024): A Fresh Look at Sanity Checks for Saliency Maps. xAI. arXiv 2405.02383.",
-    "binder2023": "Binder et al. (2023): Shortcomings of Top-Down Randomization-Based Sanity Checks for Evaluations of "
-    "Deep Neural Network Explanations. CVPR. arXiv 2211.12486.",
-    "zhou2022": "Zhou et al. (2022): Do Feature Attribution Methods Correctly Attribute Features? AAAI. "
-    "arXiv 2104.14403.",
-    "deyoung2020": "DeYoung et al. (2020): ERASER: A Benchmark to Evaluate Rationalized NLP Models. ACL. "
-    "arXiv 1911.03429.",
-    "jain2019": "Jain and Wallace (2019): Attention is not Explanation. NAACL. arXiv 1902.10186.",
-    "wiegreffe2019": "Wiegreffe and Pinter (2019): Attention is not not Explanation. EMNLP. arXiv 1908.04626.",
-    "neely2021": "Neely et al. (2021): Order in the Court: Explainable AI Methods Prone to Disagreement. "
-    "ICML workshop. arXiv 2105.03287.",
-}
-
-
-@dataclass(frozen=True)
-class Described:
-    """What a trial asks and how it finds out, for everybody."""
-
-    question: str
-    how: str
-    papers: tuple[str, ...] = ()
-
-
-TRIALS = {
-    "depends on the model": Described(
-        "Does the explanation change when the model is ruined?",
-        "The audit puts the numbers that the model has learned into random order: layer by layer from either end, and "
-        "all at once. A method that explains the ruined model almost as before does not explain the model.",
-        ("adebayo2018", "binder2023", "hedstrom2024"),
-    ),
-    "finds planted evidence": Described(
-        "Does it point to what the model is known to use?",
-        "The audit plants words in the texts and trains a model of the same kind that can be right only by using them. "
-        "So the right explanation is known, and one can count how often a method points to it.",
-        ("zhou2022",),
-    ),
-    "removal costs": Described(
-        "Do its important words matter to the model?",
-        "The audit hides the words that a method calls important, and then those that it calls unimportant. "
-        "If the method is right, hiding its important words takes far more of the model's confidence.",
-        ("deyoung2020",),
-    ),
-    "repeats itself": Described(
-        "Does it say the same when nothing of importance changes?",
-        "The audit explains the same text again: in other company, with another random start, or after a harmless "
-        "edit. A method that then says something else tells more about chance than about the model.",
-    ),
-    "attention matters": Described(
-        "Does the output need this attention?",
-        "The audit moves the model's attention, the weights with which it reads the words, and looks at its output. "
-        "Where the output stays as it was, attention cannot be the reason for it.",
-        ("jain2019", "wiegreffe2019"),
-    ),
-    "informative": Described(
-        "Does it say more than the foils?",
-        "The audit compares every method with the other methods and with the foils. "
-        "A method has to be clearly better than the foils in one way, whatever it does in the others; two methods that "
-        "agree can both be wrong.",
-        ("neely2021",),
-    ),
-}
-"""By name of the trial. Marks are not said here: they stand in the checks."""
 
 
 @dataclass(frozen=True)
@@ -148,15 +83,29 @@ def files() -> dict[str, str]:
     return {**files, "audit.css": template("words.css") + files["audit.css"]}
 
 
-def example(text: ExampleText, audit: Audit) -> dict[str, Any]:
-    """A text and its grid: explainers in the order of the verdicts, then names that the audit does not know."""
-    by_name = {one.explainer: one for one in audit.explainers}
-    given = dict.fromkeys(name for word in text.words for name in word.scores)
-    names = [name for name in by_name if name in given] + [name for name in given if name not in by_name]
-    rows = [Scored(name, [word.scores.get(name) for word in text.words], name in text.signed) for name in names]
+def example(one: Example, audit: Audit) -> dict[str, Any]:
+    """An example and its grid: explainers in the order of the verdicts, then names that the audit does not know."""
+    by_name = {judged.explainer: judged for judged in audit.explainers}
+    names = [name for name in by_name if name in one.scores] + [name for name in one.scores if name not in by_name]
+    rows = [Scored(name, one.scores[name], name in one.signed) for name in names]
     judged = [by_name.get(name) for name in names]
-    foils = [one is not None and one.foil for one in judged]
-    return {"text": text, **laid_out([word.text for word in text.words], rows, judged=judged, foil=foils)}
+    about: dict[str, Any] = {"judged": judged, "foil": [known is not None and known.foil for known in judged]}
+    if not one.image:
+        return {"of": one, **laid_out(one.units, rows, **about)}
+    maps = [{"name": row.name, "paths": _map(row, one.grid)} for row in rows]
+    more: list[dict[str, Any]] = [dict(zip(about, values, strict=True)) for values in zip(*about.values(), strict=True)]
+    return {"of": one, "rows": [{**one_map, **extra} for one_map, extra in zip(maps, more, strict=True)]}
+
+
+def _map(row: Scored, grid: tuple[int, int]) -> dict[str, str]:
+    """Of each shade the outlines of the units that have it, as an SVG path over a grid of rows and columns."""
+    paths: dict[str, str] = {}
+    for number, (kind, level) in enumerate(row.shades()):
+        if level:
+            down, right = divmod(number, grid[1])
+            shade = f"{kind} l{level}"
+            paths[shade] = paths.get(shade, "") + f"M{right} {down}h1v1h-1z"
+    return paths
 
 
 def page(audit: Audit, assets: str = "") -> str:
@@ -167,13 +116,15 @@ def page(audit: Audit, assets: str = "") -> str:
 
     style, script = files().values()
     judged = audit.explainers
-    names = list(dict.fromkeys([*TRIALS, *(trial.name for one in judged for trial in one.trials)]))
+    told = described(audit)
+    names = list(dict.fromkeys([*told, *(trial.name for one in judged for trial in one.trials)]))
     names = [name for name in names if any(one.trial(name) for one in judged)]
-    columns = [_column(name, judged) for name in names]
-    cited = list(dict.fromkeys(paper for name in names if name in TRIALS for paper in TRIALS[name].papers))
+    columns = [_column(name, judged, told) for name in names]
+    cited = list(dict.fromkeys(paper for name in names if name in told for paper in told[name].papers))
     levels = sorted({check.level for one in judged for trial in one.trials for check in trial.checks})
-    made = templates.get_template("audit.html").render(
+    made: str = templates.get_template("audit.html").render(
         audit=audit,
+        speak=audit.words,
         symbols=SYMBOLS,
         kinds=KINDS,
         methods=[one for one in judged if not one.foil],
@@ -187,11 +138,11 @@ def page(audit: Audit, assets: str = "") -> str:
         ],
         by_name={one.explainer: one for one in judged},
         bar_width=BAR,
-        described={name: TRIALS.get(name) for name in names},
-        papers={paper: (place, PAPERS[paper]) for place, paper in enumerate(cited, 1)},
+        described={name: told.get(name) for name in names},
+        papers={paper: number for number, paper in enumerate(cited, 1)},
         level=" or ".join(f"{level:.4g} %" for level in (round(100 * level, 4) for level in levels)) or "95 %",
-        curves=panels(audit.curves),
-        examples=[example(text, audit) for text in audit.examples],
+        curves=panels(audit.curves, audit.words.units),
+        examples=[example(one, audit) for one in audit.examples],
         seconds=sum(cost.seconds for cost in audit.cost),
         checked=_checked,
         style=Markup(style),
@@ -201,7 +152,7 @@ def page(audit: Audit, assets: str = "") -> str:
         assets=assets,
         cells=Markup(json.dumps(_cells(audit)).replace("<", "\\u003c")),
     )
-    return page_of_images(made) if audit.inputs == "images" else made
+    return made
 
 
 def _cells(audit: Audit) -> dict[str, Any]:
@@ -216,7 +167,7 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _column(name: str, judged: Sequence[Judged]) -> Column:
+def _column(name: str, judged: Sequence[Judged], told: Mapping[str, Described]) -> Column:
     trials = [trial for one in judged if (trial := one.trial(name))]
     shown = [trial.checks[0] for trial in trials if trial.checks]
     measures = Counter(check.measure for check in shown)
@@ -225,7 +176,7 @@ def _column(name: str, judged: Sequence[Judged]) -> Column:
     decimals = max((digits(known(check.null, check.mark)) for check in shown), default=2)
     return Column(
         name,
-        TRIALS[name].question if name in TRIALS else "",
+        told[name].question if name in told else "",
         measures.most_common(1)[0][0] if measures else "",
         Scale.over(numbers) if numbers else None,
         decimals,

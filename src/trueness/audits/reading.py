@@ -1,56 +1,66 @@
-"""The texts of an audit as examples of a model, and what the model says of them."""
+"""What all tasks of an audit begin with: the model, opened once by each worker, and the examples it is asked about."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from trueness.engine import Stored
-from trueness.errors import UserError
+from trueness.engine import Store, Stored
+from trueness.engine.encoding import path_digest
+from trueness.engine.worker import current_device
+from trueness.errors import Unsupported, UserError
+from trueness.kinds import KINDS
+from trueness.kinds.contract import Model
+from trueness.models.network import inspecting
+from trueness.plugins import Reference
 
 if TYPE_CHECKING:
-    from trueness.kinds.text.data.batches import EncodedSplit
-    from trueness.kinds.text.data.dataset import TextDataset
-    from trueness.kinds.text.data.examples import TextExample
-    from trueness.kinds.text.models.classifier import Classifier
     from trueness.stats.undefined import Floats
 
-Labels = Literal["none", "predicted", "random"]
+
+def opened(kind: str, model: Path | str, family: str | None) -> Model:
+    """The audited model; a worker opens it once for all its tasks, and again when it has changed."""
+    content = path_digest(model) if isinstance(model, Path) else getattr(model, "identity", model)
+    return _opened(kind, model, family, current_device(), repr(content))
 
 
-def read(classifier: Classifier, some: Sequence[str], others: Sequence[str | None]) -> list[TextExample]:
-    """Texts, or pairs where the model reads them, as its examples."""
-    pairs = classifier.network.pairs
-    second = [str(other) for other in others] if others and others[0] is not None and pairs is not False else None
-    return classifier.read(some, second)
+@functools.lru_cache(maxsize=1)
+def _opened(kind: str, model: Path | str, family: str | None, device: str, content: str) -> Model:  # noqa: ARG001
+    return KINDS[kind].models.open(model, device, family)
 
 
-def probabilities(classifier: Classifier, examples: Sequence[TextExample]) -> Floats:
-    """(texts, classes) what the model says; refused where it is not finite."""
+@functools.lru_cache(maxsize=2)
+def _unpacked(kind: str, path: Path, key: str) -> Any:
+    return KINDS[kind].data.unpack(Store.open(path).get(key))
+
+
+def unpacked(kind: str, stored: Stored) -> Any:
+    """The dataset that a task left: a worker reads it once for all its tasks."""
+    return _unpacked(kind, stored.store.path, stored.key)
+
+
+def audited_examples(inputs: Mapping[str, Any], kind: str, number: int) -> Any:
+    """The first examples of an audit; each is labelled with the class that the model predicts."""
+    predicted = inputs["asked"].read("said")["probability"][:number].argmax(axis=1)
+    first, *_ = unpacked(kind, inputs["read"]).splits.values()
+    return first.pick(range(len(predicted))).labelled(predicted)
+
+
+def probabilities(model: Model, examples: Any) -> Floats:
+    """(examples, classes) what the model says; refused where it is not finite."""
     import numpy as np
 
-    from trueness.kinds.text.data.batches import EncodedSplit
-    from trueness.models.network import inspecting
-
-    found = np.zeros((len(examples), len(classifier.classes)))
-    with inspecting(classifier.network):
-        for rows, batch in EncodedSplit(examples, classifier.coder, classifier.device).in_order(1 << 13):
-            found[rows] = classifier.network(batch).logits.double().softmax(dim=-1).cpu().numpy()
+    found = np.zeros((len(examples), len(model.classes)))
+    with inspecting(model.network):
+        for rows, batch in model.coded(examples).in_order(1 << 13):
+            found[rows] = model.network(batch).logits.double().softmax(dim=-1).cpu().numpy()
     if not np.isfinite(found).all():
         raise UserError("The model's outputs are not finite: its weights are too large, or damaged.")
     return found
-
-
-def judged(stored: Stored, classifier: Classifier, number: int) -> list[TextExample]:
-    """The first texts of an audit; each is labelled with the class that the model predicts."""
-    table = stored.read("texts").iloc[:number]
-    predicted = stored.read("said")["probability"][:number].argmax(axis=1)
-    others = [other if isinstance(other, str) else None for other in table["text_b"]]
-    examples = read(classifier, list(table["text"]), others)
-    return [replace(one, label=int(label)) for one, label in zip(examples, predicted, strict=True)]
 
 
 @contextlib.contextmanager
@@ -63,32 +73,18 @@ def warned() -> Iterator[list[str]]:
     told += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning | RuntimeWarning))
 
 
-def split_of(classifier: Classifier, examples: Sequence[TextExample]) -> EncodedSplit:
-    """Examples as the model sees them."""
-    from trueness.kinds.text.data.batches import EncodedSplit
+def attempted(explainer: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What the work leaves; or why the model cannot have that explainer, or what failed in its own code.
 
-    return EncodedSplit(examples, classifier.coder, classifier.device)
-
-
-def dataset_of(stored: Stored, classifier: Classifier, name: str, labels: Labels = "none") -> TextDataset:
-    """All texts of an audit as a dataset with splits, labelled by what the model says of them, or at random."""
-    import numpy as np
-
-    from trueness.data.dataset import with_splits
-    from trueness.kinds.text.data.dataset import TextDataset
-    from trueness.kinds.text.data.examples import TextExamples
-    from trueness.kinds.text.data.vocabulary import Vocabulary
-
-    table = stored.read("texts")
-    others = [other if isinstance(other, str) else None for other in table["text_b"]]
-    examples = read(classifier, list(table["text"]), others)
-    given = np.zeros(len(examples), dtype=int)
-    if labels == "predicted":
-        given = probabilities(classifier, examples).argmax(axis=1)
-    elif labels == "random":
-        given = np.random.default_rng([0, *b"labels"]).integers(len(classifier.classes), size=len(examples))
-    labelled = [replace(one, label=int(label)) for one, label in zip(examples, given, strict=True)]
-    first = TextDataset(
-        name, classifier.classes, {"all": TextExamples(labelled)}, Vocabulary.of(labelled), classifier.preparation
-    )
-    return with_splits(first)
+    Only code of somebody else's is to blame for its errors: one of ours is told, and ends the audit.
+    """
+    with warned() as told:
+        try:
+            found = work()
+        except Unsupported as error:
+            return {"refused": {"reason": str(error)}}
+        except UserError as error:
+            if not isinstance(explainer, Reference):
+                raise
+            return {"broken": {"error": str(error)}}
+    return {**found, "told": {"warnings": told}}

@@ -64,7 +64,7 @@ def read_back(audit: Audit, page: Path) -> Audit:
     same = [(one.explainer, one.decision) for one in kept.explainers] == [
         (one.explainer, one.decision) for one in audit.explainers
     ]
-    if not same or kept.key != audit.key or not page.stat().st_size:
+    if not same or kept.broken != audit.broken or kept.key != audit.key or not page.stat().st_size:
         raise UserError(f"{short(page)} and {short(path)} do not hold what was just written; run the audit again.")
     return kept
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trueness.boundary import quoted, short
 from trueness.errors import UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.contract import Words
 from trueness.protocols.levels import LEVELS
 
 SHORTEST = 20.0
@@ -21,38 +22,50 @@ _STARTING = 8.0
 """Seconds until the workers can begin."""
 _EACH = 0.15
 """Seconds that a task takes beside its work."""
-_EPOCHS = 6
-"""In which a model usually learns planted evidence."""
-_EPOCHS_MASKED = 3
+LEAST_POOL = 100
+"""Examples below which no models are trained."""
 ENOUGH = 300
-"""Texts below which no model learns what the audited one does."""
+"""Examples below which no model learns what the audited one does."""
 RETRAINED = (0.25, 0.5, 0.75)
-"""Shares of words that are hidden before a model is trained again."""
+"""Shares of units that are hidden before a model is trained again."""
 _SLOW = 0.25
-"""Of all explaining: a method that would take a larger share is asked about fewer texts."""
+"""Of all explaining: a method that would take a larger share is asked about fewer examples."""
 _PATIENCE = 20.0
-"""Seconds of work that all texts may take a method, whatever its share."""
+"""Seconds of work that all examples may take a method, whatever its share."""
 
-_RICH = {"some": 100, "single": 30, "draws": 5, "found": 100, "levels": list(LEVELS), "slow": 60}
-_POOR = {"some": 36, "single": 30, "draws": 4, "found": 30, "levels": [0.2, 0.5], "slow": 30}
-_NOTHING = {"companion": 0, "relatives": 0, "retrained": 0, "layerwise": 0, "smooth": 0, "bounded": 0}
-_MORE = {**_RICH, "relatives": 60, "retrained": 0}
-_MOST = {"texts": 500, "seeds": 5, "pool": 1500, "companion": 150, "layerwise": 20, "smooth": 3, "bounded": 10}
+_FULL = {"some": 100, "alone_examples": 30, "shuffles": 5, "planted_examples": 100, "hidden_shares": list(LEVELS)}
+_FULL["slow"] = 60
+_SMALL = {"some": 36, "alone_examples": 30, "shuffles": 4, "planted_examples": 30, "hidden_shares": [0.2, 0.5]}
+_SMALL["slow"] = 30
+_NO_MORE = dict.fromkeys(
+    ("companion_examples", "relative_examples", "retrained_models", "layerwise_examples", "noise_draws"), 0
+) | {"searched_examples": 0}
+_MORE = {**_FULL, "relative_examples": 60, "retrained_models": 0}
+_MOST = {"examples": 500, "planted_models": 5, "training_examples": 1500, "companion_examples": 150}
+_MOST |= {"layerwise_examples": 20, "noise_draws": 3, "searched_examples": 10}
+_USUAL = {"examples": 300, "planted_models": 4, "training_examples": 1000, "companion_examples": 100}
+_USUAL |= {"layerwise_examples": 10, "noise_draws": 3, "searched_examples": 10}
+
+
+def _rung(base: Mapping[str, Any], examples: int, models: int, training: int, **more: Any) -> dict[str, Any]:
+    return {**base, "examples": examples, "planted_models": models, "training_examples": training, **more}
+
+
 RUNGS: tuple[dict[str, Any], ...] = (
-    {**_MORE, **_MOST, "retrained": 3},
+    {**_MORE, **_MOST, "retrained_models": 3},
     {**_MORE, **_MOST},
-    {**_MORE, "texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 10},
-    {**_MORE, "texts": 300, "seeds": 4, "pool": 1000, "companion": 100, "layerwise": 10, "smooth": 3, "bounded": 0},
-    {**_MORE, "texts": 250, "seeds": 4, "pool": 800, "companion": 100, "layerwise": 10, "smooth": 0, "bounded": 0},
-    {**_RICH, **_NOTHING, "texts": 200, "seeds": 3, "pool": 700, "companion": 80, "layerwise": 5},
-    {**_RICH, **_NOTHING, "texts": 200, "seeds": 3, "pool": 700},
-    {**_RICH, **_NOTHING, "texts": 150, "seeds": 3, "pool": 600, "some": 60, "found": 60},
-    {**_POOR, **_NOTHING, "texts": 150, "seeds": 3, "pool": 500, "some": 60},
-    {**_POOR, **_NOTHING, "texts": 100, "seeds": 3, "pool": 400},
-    {**_POOR, **_NOTHING, "texts": 60, "seeds": 3, "pool": 300},
-    {**_POOR, **_NOTHING, "texts": 150, "seeds": 1, "pool": 0},
-    {**_POOR, **_NOTHING, "texts": 60, "seeds": 1, "pool": 0},
-    {**_POOR, **_NOTHING, "texts": 30, "seeds": 1, "pool": 0},
+    {**_MORE, **_USUAL},
+    {**_MORE, **_USUAL, "searched_examples": 0},
+    _rung({**_MORE, **_USUAL, "noise_draws": 0, "searched_examples": 0}, 250, 4, 800),
+    _rung({**_FULL, **_NO_MORE}, 200, 3, 700, companion_examples=80, layerwise_examples=5),
+    _rung({**_FULL, **_NO_MORE}, 200, 3, 700),
+    _rung({**_FULL, **_NO_MORE}, 150, 3, 600, some=60, planted_examples=60),
+    _rung({**_SMALL, **_NO_MORE}, 150, 3, 500, some=60),
+    _rung({**_SMALL, **_NO_MORE}, 100, 3, 400),
+    _rung({**_SMALL, **_NO_MORE}, 60, 3, 300),
+    _rung({**_SMALL, **_NO_MORE}, 150, 1, 0),
+    _rung({**_SMALL, **_NO_MORE}, 60, 1, 0),
+    _rung({**_SMALL, **_NO_MORE}, 30, 1, 0),
 )
 """From all that is worth doing to the least that can decide anything; without a budget the third."""
 USUAL = 2
@@ -82,82 +95,94 @@ def parse_budget(text: str | float) -> float:
     return seconds
 
 
-def settings_of(rung: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """The study's settings on a rung, with so many texts at hand."""
-    texts = min(rung["texts"], rows)
-    some = max(30, min(rung["some"], texts))
-    kept = ("single", "draws", "levels", "seeds", "layerwise", "smooth", "bounded", "retrained")
+def settings_of(rung: Mapping[str, Any], rows: int, pool: int) -> dict[str, Any]:
+    """The study's settings on a rung, with so many examples to explain, and so many to train models on."""
+    examples = min(rung["examples"], rows)
+    training = min(rung["training_examples"], pool)
+    some = max(30, min(rung["some"], examples))
+    kept = ("alone_examples", "shuffles", "hidden_shares", "planted_models", "layerwise_examples", "noise_draws")
     return {
-        **{name: rung[name] for name in kept},
-        "texts": texts,
-        "pool": min(rung["pool"], rows),
-        "again": some,
-        "edits": some,
-        "randomised": min(some, 50),
-        "found": max(30, min(rung["found"], int(0.15 * min(rung["pool"], rows)))),
-        "companion": min(rung["companion"], texts) if rows >= ENOUGH else 0,
-        "relatives": min(rung["relatives"], some) if rows >= ENOUGH else 0,
+        **{name: rung[name] for name in (*kept, "searched_examples", "retrained_models")},
+        "examples": examples,
+        "training_examples": training,
+        "repeat_examples": some,
+        "edit_examples": some,
+        "shuffled_examples": min(some, 50),
+        "planted_examples": max(30, min(rung["planted_examples"], int(0.15 * training))),
+        "companion_examples": min(rung["companion_examples"], examples) if pool >= ENOUGH else 0,
+        "relative_examples": min(rung["relative_examples"], some) if pool >= ENOUGH else 0,
     }
 
 
-def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], *, trains: bool) -> dict[str, float]:
-    """Seconds of work, on one worker, by what they are for."""
-    look, found = costs["look"], {"explaining": 0.0, "random weights": 0.0, "hiding words": 0.0, "training": 0.0}
+def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], words: Words) -> dict[str, float]:
+    """Seconds of work, on one worker, by what they are for; what a model costs to train is 0 where none is."""
+    hiding = f"hiding {words.units}"
+    look, found = costs["look"], {"explaining": 0.0, "random weights": 0.0, hiding: 0.0, "training": 0.0}
     found |= {"planted evidence": 0.0, "relatives": 0.0, "retraining": 0.0, "other": costs["open"]}
-    levels = len(settings["levels"])
+    levels = len(settings["hidden_shares"])
     hidden = 1 + 2 * levels + 8
-    seeds = settings["seeds"] if isinstance(settings["seeds"], int) else len(settings["seeds"])
-    models = seeds if trains and settings["pool"] >= 100 else 0
+    models = settings["planted_models"] if costs["trains"] and settings["training_examples"] >= LEAST_POOL else 0
     for name, each in costs["explainers"].items():
-        random = TEXT_EXPLAINERS[name].facts.random
-        texts = min(settings["texts"], settings.get("fewer", {}).get(name, settings["texts"]))
-        repeated = min(settings["again"], texts) * random + min(settings["edits"], texts) + settings["single"]
-        found["explaining"] += each * (texts + repeated)
-        layers = 2 * costs["layers"] + 2 * settings["smooth"]
-        shaken = min(settings["randomised"], texts) * settings["draws"] + settings["layerwise"] * layers
-        found["random weights"] += each * shaken if costs["layers"] else 0.0
-        found["hiding words"] += look * texts * hidden
-        found["planted evidence"] += models * each * settings["found"]
+        number = min(settings["examples"], settings.get("fewer_examples", {}).get(name, settings["examples"]))
+        repeated = min(settings["repeat_examples"], number) if name in costs["random"] else 0
+        repeated += min(settings["edit_examples"], number) + settings["alone_examples"]
+        found["explaining"] += each * (number + repeated)
+        layers = 2 * costs["layers"] + 2 * settings["noise_draws"]
+        shaken = min(settings["shuffled_examples"], number) * settings["shuffles"]
+        found["random weights"] += each * (shaken + settings["layerwise_examples"] * layers) if costs["layers"] else 0.0
+        found[hiding] += look * number * hidden
+        found["planted evidence"] += models * each * settings["planted_examples"]
         if models:
-            found["relatives"] += min(settings["companion"], texts) * (each + look * (1 + 2 * levels))
-            found["relatives"] += 2 * min(settings["relatives"], texts) * each
-            found["retraining"] += settings["retrained"] * len(RETRAINED) * settings["pool"] * each
+            found["relatives"] += min(settings["companion_examples"], number) * (each + look * (1 + 2 * levels))
+            found["relatives"] += 2 * min(settings["relative_examples"], number) * each
+            retrained = settings["retrained_models"] * len(RETRAINED)
+            found["retraining"] += retrained * settings["training_examples"] * each
         found["other"] += 5 * _EACH
-    if settings["bounded"]:
-        found["hiding words"] += settings["bounded"] * look * 1500
-    learned = 0.7 * settings["pool"] * costs["learn"]
-    found["training"] += models * learned * _EPOCHS
+    if settings["searched_examples"]:
+        found[hiding] += settings["searched_examples"] * look * 1500
+    learned = 0.7 * settings["training_examples"] * costs["learn"]
+    passes, masked = costs["passes"]
+    found["training"] += models * learned * passes
     if models:
-        trained = bool(settings["companion"]) + 2 * bool(settings["relatives"])
+        trained = bool(settings["companion_examples"]) + 2 * bool(settings["relative_examples"])
         again = 2 + len(RETRAINED) * len(costs["explainers"])
-        found["training"] += learned * _EPOCHS_MASKED * trained
-        found["retraining"] += learned * _EPOCHS_MASKED * again * settings["retrained"]
+        found["training"] += learned * masked * trained
+        found["retraining"] += learned * masked * again * settings["retrained_models"]
     return found
 
 
-def estimate(settings: Mapping[str, Any], costs: Mapping[str, Any], workers: int, *, trains: bool) -> float:
+def estimate(settings: Mapping[str, Any], costs: Mapping[str, Any], workers: int) -> float:
     """Seconds until such an audit ends."""
-    work = sum(parts(settings, costs, trains=trains).values())
+    work = sum(parts(settings, costs, Words()).values())
     # The last tasks leave workers idle, and models are trained one by one.
     return _STARTING + float(costs["open"]) + 1.15 * work / workers
 
 
 def choose(
-    costs: Mapping[str, Any], rows: int, workers: int, *, trains: bool, budget: float | None, asked: Mapping[str, Any]
+    costs: Mapping[str, Any],
+    rows: int,
+    pool: int,
+    workers: int,
+    *,
+    budget: float | None,
+    asked: Mapping[str, Any],
+    words: Words,
 ) -> Sizes:
     """The most that fits into the budget; without one, what is usual. `asked` are sizes that were given."""
-    beyond = asked.get("texts", 0) - rows
-    asked = {**asked, **{name: min(asked[name], rows) for name in ("texts", "pool") if name in asked}}
-    trains = trains and asked.get("trained", True)
+    beyond = asked.get("examples", 0) - rows
+    most = {"examples": rows, "training_examples": pool}
+    asked = {**asked, **{name: min(asked[name], least) for name, least in most.items() if name in asked}}
+    costs = {**costs, "trains": costs["trains"] and asked.get("train_models", True)}
     rungs = RUNGS if budget is not None else RUNGS[USUAL : USUAL + 1]
     least = 0.0
     for rung in rungs:
-        settings = {**settings_of(rung, rows), **asked}
-        settings["fewer"] = {**_fewer(settings, costs, rung["slow"]), **asked.get("fewer", {})}
-        least = estimate(settings, costs, workers, trains=trains)
+        settings = {**settings_of(rung, rows, pool), **asked}
+        fewer = _fewer(settings, costs, rung["slow"])
+        settings["fewer_examples"] = {**fewer, **asked.get("fewer_examples", {})}
+        least = estimate(settings, costs, workers)
         if budget is None or least <= _SPARE * budget:
-            told = _left_out(settings, rows, trains=trains, layered=costs["layers"] > 0, budget=budget, asked=asked)
-            more = f"{beyond:,} of {beyond + rows:,} texts were not explained: there are only {rows:,}"
+            told = _left_out(settings, rows, pool, costs, words, budget=budget, asked=asked)
+            more = f"{beyond:,} of {beyond + rows:,} {words.examples} were not explained: there are only {rows:,}"
             return Sizes(settings, least, (*([more] if beyond > 0 else []), *told))
     sizes = " with these sizes" if asked else ""
     raise UserError(
@@ -167,53 +192,80 @@ def choose(
 
 
 def _fewer(settings: Mapping[str, Any], costs: Mapping[str, Any], least: int) -> dict[str, int]:
-    """Slow methods are asked about fewer texts, so that none takes much more than its share."""
+    """Slow methods are asked about fewer examples, so that none takes much more than its share."""
     each = costs["explainers"]
-    total = sum(each.values())
-    texts = settings["texts"]
+    total, number = sum(each.values()), settings["examples"]
     return {
-        name: max(least, int(texts * _SLOW * total / cost))
+        name: max(least, int(number * _SLOW * total / cost))
         for name, cost in each.items()
-        if cost > _SLOW * total and len(each) > 4 and texts > least and cost * texts > _PATIENCE
+        if cost > _SLOW * total and len(each) > 4 and number > least and cost * number > _PATIENCE
     }
 
 
 def _left_out(
     settings: Mapping[str, Any],
     rows: int,
+    pool: int,
+    costs: Mapping[str, Any],
+    words: Words,
     *,
-    trains: bool,
-    layered: bool,
     budget: float | None,
     asked: Mapping[str, Any],
 ) -> Sequence[str]:
-    usual = "the budget" if budget is not None else "the usual size"
+    usual, examples = "the budget" if budget is not None else "the usual size", words.examples
 
     def why(name: str, enough: int = 0) -> str:
-        return "there are too few texts" if rows < enough else "as asked" if name in asked else usual
+        return f"there are too few {examples}" if pool < enough else "as asked" if name in asked else usual
 
     notes = []
-    if settings["texts"] < rows:
-        most = "texts" not in asked and settings["texts"] == RUNGS[0]["texts"]
-        reason = f"no more are unless asked for, --set texts={rows}" if most else why("texts")
-        notes.append(f"{rows - settings['texts']:,} of {rows:,} texts were not explained ({reason})")
-    for name, number in settings.get("fewer", {}).items():
-        if number < settings["texts"]:
-            notes.append(f"{name} is slow and was asked about {number} texts")
-    if "trained" in asked and not asked["trained"]:
-        notes.append("no model was trained: neither with planted evidence, nor with hidden words, nor again (as asked)")
-    few = settings["pool"] < 100  # of which all models would be trained
-    if trains and few:
-        notes.append(f"no models were trained on planted evidence ({why('pool', 100)})")
-    if trains and (few or not settings["companion"]):
-        reason = why("pool" if few else "companion", ENOUGH)
-        notes.append(f"no companion was trained with hidden words ({reason})")
-    if trains and (few or not settings["relatives"]):
-        reason = why("pool" if few else "relatives", ENOUGH)
-        notes.append(f"no model was trained from another seed, nor on random labels ({reason})")
-    if layered and not settings["layerwise"]:
-        notes.append(f"weights were randomised all at once, not layer by layer ({why('layerwise')})")
-    if trains and not few and not settings["retrained"]:
-        more = "--set retrained=3 does, and takes long"
-        notes.append(f"no model was trained again without the words called important (Recursive ROAR): {more}")
+    if settings["examples"] < rows:
+        most = "examples" not in asked and settings["examples"] == RUNGS[0]["examples"]
+        reason = f"no more are unless asked for, --set examples={rows}" if most else why("examples")
+        notes.append(f"{rows - settings['examples']:,} of {rows:,} {examples} were not explained ({reason})")
+    for name, number in settings.get("fewer_examples", {}).items():
+        if number < settings["examples"]:
+            notes.append(f"{name} is slow and was asked about {number} {examples}")
+    if "train_models" in asked and not asked["train_models"]:
+        told = f"neither with planted evidence, nor with hidden {words.units}, nor again (as asked)"
+        notes.append(f"no model was trained: {told}")
+    trains = costs["trains"]
+    few = settings["training_examples"] < LEAST_POOL  # of which all models would be trained
+    if trains and (few or not settings["planted_models"]):
+        notes.append(f"no models were trained on planted evidence ({why('training_examples', LEAST_POOL)})")
+    for name, told in (
+        ("companion_examples", f"no companion was trained with hidden {words.units}"),
+        ("relative_examples", "no model was trained from another seed, nor on random labels"),
+    ):
+        if trains and (few or not settings[name]):
+            notes.append(f"{told} ({why('training_examples' if few else name, ENOUGH)})")
+    if costs["layers"] and not settings["layerwise_examples"]:
+        notes.append(f"weights were randomised all at once, not layer by layer ({why('layerwise_examples')})")
+    if trains and costs["retrains"] and not few and not settings["retrained_models"]:
+        more = "--set retrained_models=3 does, and takes long"
+        notes.append(f"no model was trained again without the {words.units} called important (Recursive ROAR): {more}")
     return notes
+
+
+OLD_NAMES = {
+    **{"texts": "examples", "images": "examples", "fewer": "fewer_examples", "again": "repeat_examples"},
+    **{"edits": "edit_examples", "single": "alone_examples", "randomised": "shuffled_examples", "draws": "shuffles"},
+    **{"layerwise": "layerwise_examples", "smooth": "noise_draws", "levels": "hidden_shares"},
+    **{"pool": "training_examples", "trained": "train_models", "seeds": "planted_models", "planted": "planted_models"},
+    **{"found": "planted_examples", "companion": "companion_examples", "relatives": "relative_examples"},
+    **{"retrained": "retrained_models", "bounded": "searched_examples", "shown": "shown_examples"},
+}
+"""What settings were called before: they still work."""
+
+
+def by_new_names(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by their names; those of earlier versions are told of."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        now = OLD_NAMES.get(name, name)
+        if now != name and now in given:
+            now = name  # both names are given, of which the old one means something else
+        if now != name:
+            warnings.warn(f"The setting {name} of an audit is called {now} now.", FutureWarning, stacklevel=4)
+        several = name == "seeds" and now != name and isinstance(value, list | tuple)
+        found[now] = len(value) if several else value
+    return found

@@ -1,4 +1,4 @@
-"""Audits as a kind of study: one model and dataset or many, the same tasks on every engine, one verdict each."""
+"""Audits as a kind of study: one model and dataset or many, the same tasks for every kind of input, one verdict each."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from trueness.audits import tasks, trained_tasks
-from trueness.audits.sizes import RETRAINED
-from trueness.audits.subject import subject, training_of
+from trueness.audits.sizes import LEAST_POOL, RETRAINED, by_new_names
+from trueness.audits.subject import MEMORY, family_of, subject
 from trueness.engine import Stored, Task, task
-from trueness.kinds.text.models.families import TEXT_MODELS
-from trueness.papers.ground_truth.study import trial
+from trueness.kinds import KINDS, kind_of
+from trueness.kinds.contract import Kind
 from trueness.papers.recursive_roar.study import retraining
 from trueness.protocols.levels import LEVELS
-from trueness.studies.model_tasks import base_models
 from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import RECORDED, Distinct, Several, Study, TextExplainerName, refused
+from trueness.studies.schema import RECORDED, Distinct, Seeds, Several, Study, refused
 
-FOILS = ("random", "blurred[leave-one-out]", "token-number")
-"""What knows nothing, what points less exactly than it could, and what looks at the words alone: all must fail."""
+LARGEST = 1500
+"""Examples that are read, unless more are asked for: no audit by a budget looks at more."""
 
 MOST, MOST_MODELS = 1_000_000, 1_000
-"""Texts, and models or orders of weights: more would not be planned, let alone computed, in any time."""
+"""Examples, and models or orders of weights: more would not be planned, let alone computed, in any time."""
 
 
 def _subject(model: str) -> str:
@@ -34,191 +33,231 @@ def _subject(model: str) -> str:
     return model
 
 
-def _family(name: str | None, info: ValidationInfo) -> str | None:
-    with refused():
-        return name if name is None or info.context is RECORDED else TEXT_MODELS.reference(name)
-
-
 class AuditStudy(Study):
-    """An audit: models, texts, explainers, and how much of everything."""
+    """An audit: models, data, explainers, and how much of everything."""
 
     models: Several[Annotated[str, AfterValidator(_subject)]]
-    """Folders of saved classifiers, or functions from texts to probabilities, `mine.py:predict`."""
-    family: Annotated[str | None, AfterValidator(_family)] = None
+    """Folders of saved classifiers, or functions that give probabilities, `mine.py:predict`."""
+    family: str | None = None
     """The family of saved models that are somebody else's."""
     datasets: Several[str]
     """Files, folders or names of datasets; labels are optional."""
     columns: dict[str, str] = Field(default_factory=dict)
-    """text_column, text_b_column, label_column, split: where they cannot be guessed."""
-    explainers: Distinct[TextExplainerName]
-    foils: Distinct[TextExplainerName] = Field(default_factory=lambda: list(FOILS))
-    texts: int = Field(default=300, ge=30, le=MOST)
-    """Texts that are explained."""
-    fewer: dict[str, int] = Field(default_factory=dict)
-    """Explainers that are asked about fewer texts, since they are slow."""
-    again: int = Field(default=100, ge=30, le=MOST)
-    """Texts that methods which draw at random are asked about once more."""
-    edits: int = Field(default=100, ge=2, le=MOST)
-    single: int = Field(default=30, ge=2, le=MOST)
-    """Texts explained alone."""
-    randomised: int = Field(default=50, ge=30, le=MOST)
-    """Texts explained under random weights."""
-    draws: int = Field(default=5, ge=1, le=MOST_MODELS)
+    """Such as text_column, label_column, split: where they cannot be guessed."""
+    explainers: Distinct[str]
+    foils: Distinct[str] | None = None
+    """Made-up explainers that must fail; those of the models' kind by default."""
+    seeds: Seeds = Field(default_factory=lambda: [0])
+    """The first one draws the examples."""
+    examples: int = Field(default=300, ge=30, le=MOST)
+    """Examples that are explained."""
+    fewer_examples: dict[str, int] = Field(default_factory=dict)
+    """Explainers that are asked about fewer examples, since they are slow."""
+    repeat_examples: int = Field(default=100, ge=30, le=MOST)
+    """Examples that methods which draw at random are asked about once more."""
+    edit_examples: int = Field(default=100, ge=2, le=MOST)
+    """Examples that are explained again after a harmless edit."""
+    alone_examples: int = Field(default=30, ge=2, le=MOST)
+    """Examples explained alone."""
+    shuffled_examples: int = Field(default=50, ge=30, le=MOST)
+    """Examples explained under random weights."""
+    shuffles: int = Field(default=5, ge=1, le=MOST_MODELS)
     """Random orders of the weights; they may disagree, so that the interval covers them. One speaks of itself only."""
-    layerwise: int = Field(default=10, ge=0, le=MOST)
-    """Texts explained while layers are randomised one after another."""
-    smooth: int = Field(default=3, ge=0, le=MOST)
-    levels: Several[Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=lambda: list(LEVELS))
-    """Shares of words that are hidden."""
-    pool: int = Field(default=1000, ge=0, le=MOST)
-    """Texts that evidence is planted in; with fewer than 100 none is."""
-    trained: bool = True
-    """Whether models are trained: with planted evidence, and the companion."""
-    asked: str = ""
+    layerwise_examples: int = Field(default=10, ge=0, le=MOST)
+    """Examples explained while layers are randomised one after another."""
+    noise_draws: int = Field(default=3, ge=0, le=MOST)
+    """Draws of noise that explanations under random weights are averaged over."""
+    hidden_shares: Several[Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=lambda: list(LEVELS))
+    """Shares of the units that are hidden."""
+    training_examples: int = Field(default=1000, ge=0, le=MOST)
+    """Examples that models are trained on; with fewer than 100 none is."""
+    train_models: bool = True
+    """Whether models are trained: with planted evidence, and the relatives."""
+    epochs: int = Field(default=0, ge=0, le=MOST_MODELS)
+    """Passes over the data in training, at most; 0: as many as is usual."""
+    planted_models: int = Field(default=4, ge=0, le=MOST_MODELS)
+    """Models trained on planted evidence."""
+    planted_examples: int = Field(default=100, ge=30, le=MOST)
+    """Examples in which planted evidence is looked for."""
+    companion_examples: int = Field(default=100, ge=0, le=MOST)
+    """Examples explained on the companion, which was trained with units hidden; 0: no companion."""
+    relative_examples: int = Field(default=0, ge=0, le=MOST)
+    """Examples explained on a model from another training seed and on one trained on random labels; 0: neither."""
+    retrained_models: int = Field(default=0, ge=0, le=MOST_MODELS)
+    """Seeds of Recursive ROAR, which trains again without the units called important; 0: none."""
+    searched_examples: int = Field(default=0, ge=0, le=MOST)
+    """Small examples for which the best and the worst order of units is searched."""
+    shown_examples: int = Field(default=5, ge=0, le=MOST)
+    """Examples in the report."""
+    request_digest: str = ""
     """Digest of what was asked for, where the sizes were chosen from a budget."""
-    found: int = Field(default=100, ge=30, le=MOST)
-    """Texts in which planted evidence is looked for."""
-    companion: int = Field(default=100, ge=0, le=MOST)
-    """Texts explained on the companion, which was trained with words hidden; 0: no companion."""
-    relatives: int = Field(default=0, ge=0, le=MOST)
-    """Texts explained on a model from another training seed and on one trained on random labels; 0: neither."""
-    retrained: int = Field(default=0, ge=0, le=MOST_MODELS)
-    """Seeds of Recursive ROAR, which trains again without the words called important; 0: none."""
-    bounded: int = Field(default=0, ge=0, le=MOST)
-    """Short texts for which the best and the worst order of words is searched."""
-    shown: int = Field(default=5, ge=0, le=MOST)
-    """Texts in the report."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, given: Any) -> Any:
+        return by_new_names(given) if isinstance(given, Mapping) else given
+
+    @field_validator("explainers", "foils")
+    @classmethod
+    def _named(cls, names: list[str] | None, info: ValidationInfo) -> list[str] | None:
+        """As tasks carry them, of the kind of the first model."""
+        if info.context is RECORDED or names is None or "models" not in info.data:
+            return names
+        with refused():
+            registry = kind_of(info.data["models"][0], *info.data.get("datasets", [])[:1]).explainers
+            return [registry.reference(registry.name_of(name)) for name in names]
 
 
 def plan(study: AuditStudy) -> Task:
-    """For every model and dataset: texts, explanations, trials, models with planted evidence, and the verdict."""
+    """For every model and dataset: examples, explanations, trials, models with planted evidence, and the verdict."""
     done = Placed("audits")
     for model in study.models:
         for dataset in study.datasets:
-            done.add("audits", audit_of(study, subject(model), dataset), model=model, dataset=dataset)
+            done.add("audits", _Plan(study, subject(model), dataset).verdict(), model=model, dataset=dataset)
     return summary(done.inputs, at=done.at["audits"])
 
 
-def audit_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
-    """The task that gives one model's verdicts."""
-    common: dict[str, Any] = {"model": model, "family": study.family}
-    texts = texts_of(study, model, dataset)
-    names = [*study.explainers, *(foil for foil in study.foils if foil not in study.explainers)]
-    repeated = {"again": study.again, "edits": study.edits, "single": study.single}
-    made = Placed(
-        *("explained", "randomised", "removed", "attention", "trials", "companion", "twin", "stranger"),
-        *("retrained", "bounded", "examples"),
-    )
-    for name in names:
-        number = min(study.texts, study.fewer.get(name, study.texts))
-        said = tasks.explained({"texts": texts}, explainer=name, texts=number, **common, **repeated)
-        made.add("explained", said, explainer=name)
-        both = {"texts": texts, "explained": said}
-        weights = {"seeds": list(range(study.draws)), "layerwise": study.layerwise, "smooth": study.smooth}
-        shaken = tasks.randomised(both, explainer=name, texts=min(study.randomised, number), **common, **weights)
-        made.add("randomised", shaken, explainer=name)
-        made.add("removed", tasks.removed(both, levels=study.levels, **common), explainer=name)
-        looked = tasks.attention({"texts": texts}, explainer=name, texts=min(study.randomised, number), **common)
-        made.add("attention", looked, explainer=name)
-    like = training_of(model, study.family)
-    if like is not None and study.pool >= 100 and study.trained:
-        data = trained_tasks.planted({"texts": texts}, name=Path(dataset).name, **common)
-        for seed in study.seeds:
-            asked = {"explainers": names, "instances": study.found, "examples": 0}
-            how = {"recipe": like["recipe"], "pretrained": like["pretrained"], "shape": like["shape"]}
-            model_of_seed = base_models(data, like["model"], [seed], **how)
-            tried = trial({"dataset": data, "model": model_of_seed}, seed=seed, **asked)
-            made.add("trials", tried, seed=seed)
-        _relatives(study, made, texts, like, names, Path(dataset).name, common)
-    all_said: dict[str, Any] = {"texts": texts, "explained": made.inputs["explained"]}
-    if study.bounded:
-        made.add("bounded", tasks.bounded(all_said, explainers=names, texts=study.bounded, **common))
-    foils = [name for name in names if name in study.foils]
-    made.add("examples", tasks.examples(all_said, explainers=names, foils=foils, shown=study.shown, **common))
-    about = {"model": model if isinstance(model, str) else model.name, "data": Path(dataset).name}
-    why = "a function has no weights to train"
-    if like is not None:
-        why = "no models were trained with planted evidence"
-        why += "" if study.pool >= 100 else ": that takes 100 texts, and a larger budget or none"
-    return verdict(
-        {"texts": [texts], **made.inputs},
-        explainers=names,
-        foils=foils,
-        levels=study.levels,
-        missing_planted=why,
-        planted_required=like is not None,
-        about=about,
-    )
+def read_task(study: AuditStudy, model: Path | str, dataset: str) -> Task:
+    """The task that reads the examples of one audit."""
+    kind, family = _kind(model, dataset), family_of(model, study.family, dataset)
+    given = dataset if dataset.startswith(MEMORY) else None
+    sources = [] if given is not None else KINDS[kind].data.sources(dataset)
+    most = max(LARGEST, study.examples, study.training_examples)
+    there: dict[str, Any] = {"name": None if given is not None or Path(dataset).exists() else dataset, "given": given}
+    asked: dict[str, Any] = {"columns": study.columns, "most": most, "seed": study.seeds[0]}
+    return tasks.read(kind=kind, model=model, family=family, sources=list(sources), **there, **asked)
 
 
-def _relatives(
-    study: AuditStudy,
-    made: Placed,
-    texts: Task,
-    like: Mapping[str, Any],
-    names: Sequence[str],
-    dataset: str,
-    common: Mapping[str, Any],
-) -> None:
-    """Models like the audited one, and what every method says of them; see `trained_tasks.Kin`."""
-    how = {
-        "recipe": "fine-tune" if like["pretrained"] else like["recipe"].replace("dry-run", "default"),
-        "pretrained": like["pretrained"],
-        "shape": like["shape"],
-    }
-    labels: dict[trained_tasks.Kin, str] = {"companion": "predicted", "twin": "predicted", "stranger": "random"}
-    data = {
-        each: trained_tasks.labelled({"texts": texts}, name=dataset, labels=each, **common)
-        for each in ("predicted", "random")
-    }
-    for kin, each in labels.items():
-        number = min(study.companion if kin == "companion" else study.relatives, study.texts)
-        if not number:
-            continue
-        trained = trained_tasks.relative({"dataset": data[each]}, kin=kin, like=like["model"], **how, **common)
-        for place, name in enumerate(names):
-            asked = {"explainer": name, "texts": min(number, study.fewer.get(name, number)), **common}
-            if kin == "companion":
-                inputs = {"texts": texts, "companion": trained}
-                done = trained_tasks.companion_removed(inputs, levels=study.levels, **asked)
-            else:
-                said = made.inputs["explained"][place]
-                done = trained_tasks.compared({"texts": texts, "explained": said, "relative": trained}, **asked)
-            made.add(kin, done, explainer=name)
-    if study.retrained:
-        seeds = list(range(study.retrained))
-        methods = [name for name in names if name not in study.foils]
-        done = retraining(data["predicted"], like["model"], seeds, methods, RETRAINED, **how)
-        made.add("retrained", done)
+def _kind(model: Path | str, dataset: str) -> str:
+    return KINDS.reference(kind_of(model, None if dataset.startswith(MEMORY) else dataset).name)
 
 
-def texts_of(study: AuditStudy, model: Path | str, dataset: str) -> Task:
-    """The task that draws the texts and looks at them."""
-    from trueness.kinds.text.data.datasets import TEXT_DATASETS, find_source
+class _Plan:
+    """The tasks of one model's audit on one dataset."""
 
-    named = dataset in TEXT_DATASETS
-    source = find_source(dataset)[0] if named else Path(dataset)
-    return tasks.texts(
-        name=dataset if named else None,
-        source=source,
-        columns=study.columns,
-        model=model,
-        family=study.family,
-        texts=study.texts,
-        pool=study.pool,
-        seed=study.seeds[0],
-    )
+    def __init__(self, study: AuditStudy, model: Path | str, dataset: str) -> None:
+        self.study, self.model, self.dataset = study, model, dataset
+        self.name = _kind(model, dataset)
+        self.kind: Kind = KINDS[self.name]
+        self.common: dict[str, Any] = {"kind": self.name, "model": model}
+        self.common["family"] = family_of(model, study.family, dataset)
+        self.read = read_task(study, model, dataset)
+        self.asked = tasks.asked({"read": self.read}, examples=study.examples, **self.common)
+        self.about = {"read": self.read, "asked": self.asked}
+        foils = [*self.kind.foils] if study.foils is None else study.foils
+        self.foils = [self.kind.explainers.reference(foil) for foil in foils]
+        self.names = list(dict.fromkeys([*study.explainers, *self.foils]))
+        self.made = Placed(
+            *("explained", "randomised", "removed", "own", "planted found", "companion", "twin", "stranger"),
+            *("retrained", "bounded", "examples"),
+        )
+
+    def verdict(self) -> Task:
+        """The task that gives one model's verdicts."""
+        study, made = self.study, self.made
+        for name in self.names:
+            self._explain(name)
+        for held in self.kind.trials:
+            for name in self.names:
+                how = {"trial": held.name, "explainer": name, "examples": min(study.shuffled_examples, self._of(name))}
+                made.add("own", tasks.own_trial(self.about, **how, **self.common))
+        relatives = self.kind.relatives
+        like = None if relatives is None else relatives.like(self.model, study.family)
+        if like is not None and study.training_examples >= LEAST_POOL and study.train_models:
+            self._plant(like)
+            self._relate(like)
+        said: dict[str, Any] = {**self.about, "explained": made.inputs["explained"]}
+        if study.searched_examples:
+            how = {"explainers": self.names, "examples": study.searched_examples}
+            made.add("bounded", tasks.bounded(said, **how, **self.common))
+        shown = {"explainers": self.names, "foils": self.foils, "shown": study.shown_examples}
+        made.add("examples", tasks.examples(said, **shown, **self.common))
+        why = "models of this kind, or functions, have no weights to train"
+        if like is not None:
+            why = "no models were trained with planted evidence"
+            few = study.training_examples < LEAST_POOL
+            why += f": that takes {LEAST_POOL} {self.kind.words.examples}, and a larger budget or none" if few else ""
+        return verdict(
+            {"read": [self.read], "asked": [self.asked], **made.inputs},
+            kind=self.name,
+            explainers=self.names,
+            foils=self.foils,
+            hidden_shares=study.hidden_shares,
+            missing_planted=why,
+            planted_required=like is not None,
+            model=self.model if isinstance(self.model, str) else self.model.name,
+            data="" if self.dataset.startswith(MEMORY) else Path(self.dataset).name,
+        )
+
+    def _of(self, name: str) -> int:
+        """How many examples an explainer is asked about."""
+        return min(self.study.examples, self.study.fewer_examples.get(name, self.study.examples))
+
+    def _explain(self, name: str) -> None:
+        study, number, asked = self.study, self._of(name), {"explainer": name, **self.common}
+        repeated = {each: getattr(study, each) for each in ("repeat_examples", "edit_examples", "alone_examples")}
+        said = self.made.add("explained", tasks.explained(self.about, examples=number, **repeated, **asked))
+        both = {**self.about, "explained": said}
+        weights = {"seeds": list(range(study.shuffles)), "layerwise_examples": study.layerwise_examples}
+        weights |= {"noise_draws": study.noise_draws, "examples": min(study.shuffled_examples, number)}
+        self.made.add("randomised", tasks.randomised(both, **weights, **asked))
+        self.made.add("removed", tasks.removed(both, hidden_shares=study.hidden_shares, **self.common))
+
+    def _plant(self, like: Mapping[str, Any]) -> None:
+        study = self.study
+        if self.kind.planter is None:
+            return
+        for seed in range(study.planted_models):
+            drawn = {"examples": study.training_examples, "seed": seed if self.kind.planter.varies else 0}
+            data = trained_tasks.planted({"read": self.read}, **drawn, **self.common)
+            how = {"kind": self.name, "like": like, "seed": seed, "epochs": study.epochs}
+            model = trained_tasks.planted_model({"dataset": data}, **how)
+            found = {"kind": self.name, "explainers": self.names, "examples": study.planted_examples}
+            self.made.add("planted found", trained_tasks.planted_found({"dataset": data, "model": model}, **found))
+
+    def _relate(self, like: Mapping[str, Any]) -> None:
+        """Models like the audited one, and what every method says of them; see `Purpose`."""
+        study, made = self.study, self.made
+        data = {
+            labels: trained_tasks.labelled(
+                {"read": self.read}, labels=labels, examples=study.training_examples, **self.common
+            )
+            for labels in ("predicted", "random")
+        }
+        purposes = {"companion": "predicted", "twin": "predicted", "stranger": "random"}
+        for purpose, labels in purposes.items():
+            wanted = study.companion_examples if purpose == "companion" else study.relative_examples
+            number = min(wanted, study.examples)
+            if not number:
+                continue
+            how = {"kind": self.name, "like": like, "purpose": purpose, "epochs": study.epochs}
+            trained = trained_tasks.relative({"dataset": data[labels]}, **how)
+            for name, said in zip(self.names, made.inputs["explained"], strict=True):
+                few = min(number, study.fewer_examples.get(name, number))
+                asked = {"kind": self.name, "explainer": name, "examples": few}
+                if purpose == "companion":
+                    inputs = {**self.about, "companion": trained}
+                    done = trained_tasks.companion_removed(inputs, hidden_shares=study.hidden_shares, **asked)
+                else:
+                    inputs = {**self.about, "explained": said, "relative": trained}
+                    done = trained_tasks.compared(inputs, **asked)
+                made.add(purpose, done, explainer=name)
+        again = self.kind.relatives.retraining(like) if study.retrained_models and self.kind.relatives else None
+        if again is not None:
+            methods = [name for name in self.names if name not in self.foils]
+            seeds, family = list(range(study.retrained_models)), again.pop("model")
+            made.add("retrained", retraining(data["predicted"], family, seeds, methods, RETRAINED, **again))
 
 
-@task("audit/verdict", version=8, light=True)
+@task("audit/verdict", version=9, light=True)
 def verdict(inputs: Mapping[str, list[Stored]], **how: Any) -> dict[str, Any]:
-    """Every explainer judged; what can be said is in `gather`."""
-    from trueness.audits.gathering import gather
+    """Every explainer judged; what can be said is in `assemble`."""
+    from trueness.audits.assemble import assemble
 
-    return {"audit": json.loads(gather(inputs, **how).model_dump_json())}
+    return {"audit": json.loads(assemble(inputs, **how).model_dump_json())}
 
 
-@task("audit/summary", version=1, light=True)
+@task("audit/summary", version=2, light=True)
 def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Place]) -> dict[str, Any]:
     """All audits of a study: verdicts as scores, and the leaderboard."""
     from trueness.audits.leaderboard import result_of

@@ -1,4 +1,4 @@
-"""The tasks of an audit: texts are drawn and read once, explained once by each method, and shared by all trials."""
+"""The tasks of an audit: examples are read once, explained once by each method, and shared by all trials."""
 
 from __future__ import annotations
 
@@ -7,271 +7,309 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from trueness.audits.reading import judged, probabilities, read, split_of, warned
-from trueness.audits.subject import opened
+from trueness.audits.reading import attempted, audited_examples, opened, probabilities
 from trueness.engine import Stored, task
-from trueness.engine.worker import current_device
-from trueness.errors import Unsupported
-from trueness.explainers.contract import TEXT_EXPLAINERS
-from trueness.studies.text_tasks import small
+from trueness.kinds import KINDS
+from trueness.kinds.contract import Kind, Model
+
+HARMLESS = 0.02
+"""An edit that moves the probability of the predicted class no more than this is harmless."""
 
 
-@task("audit/texts", version=4)
-def texts(
+LOOKED: dict[str, Any] = {}
+"""Datasets that this process has looked at already, by their name or path, or the digest of what was an object."""
+
+
+@task("audit/read", version=1)
+def read(
     inputs: Mapping[str, Any],  # noqa: ARG001  # every task takes its inputs; this one has none
     *,
+    kind: str,
     name: str | None,
-    source: Path | None,
+    sources: Sequence[Path],
+    given: str | None,
     columns: Mapping[str, str],
     model: Path | str,
     family: str | None,
-    texts: int,
-    pool: int,
+    most: int,
     seed: int,
 ) -> dict[str, Any]:
-    """The texts of an audit, drawn at random, with what the model says of them and of them edited."""
+    """The examples of an audit in random order, as the model reads them, and others that models can be trained on."""
+    import dataclasses
+
     import numpy as np
-    import pandas as pd
 
-    from trueness.data.labels import OR_NONE, match_labels
-    from trueness.kinds.text.data.texts import read_texts
-    from trueness.protocols.stability import HARMLESS, edited
-
-    classifier = opened(model, family, current_device())
-    given = read_texts(name or source, **columns)
-    order = np.random.default_rng([seed, *b"audit"]).permutation(len(given.texts))
-    drawn = [given.texts[number] for number in order[: max(texts, pool)]]
-    matching = match_labels([one.label for one in given.texts], classifier.classes, OR_NONE)
-    notes = [*given.notes, *([matching.note] if matching.note else [])]
-    labels = [-1 if one.label is None else matching.classes[one.label] for one in drawn]
-    examples = read(classifier, [one.text for one in drawn], [one.text_b for one in drawn])
-    before = probabilities(classifier, examples[:texts])
-    after = probabilities(classifier, [edited(example) for example in examples[:texts]])
-    predicted = before.argmax(axis=1)
-    rows = np.arange(len(predicted))
-    moved = np.abs(after[rows, predicted] - before[rows, predicted])
-    harmless = (moved <= HARMLESS) & (after.argmax(axis=1) == predicted)
-    cut = sum(
-        bool(classifier.unusual(example)) and "cut off" in classifier.unusual(example) for example in examples[:texts]
-    )
-    if cut:
-        notes.append(f"{cut} of {len(predicted)} texts are longer than the model reads: their end was cut off")
-    strange = sum(not any(classifier.known(example)) for example in examples[:texts])
-    if strange:
-        notes.append(f"in {strange} of {len(predicted)} texts the model knows no word")
-    known = np.array(labels[:texts]) >= 0
-    accuracy = float((predicted == np.array(labels[:texts]))[known].mean()) if known.any() else None
-    table = pd.DataFrame(
-        {
-            "text": [one.text for one in drawn],
-            "text_b": [one.text_b for one in drawn],
-            "label": labels,
-            "judged": np.arange(len(drawn)) < texts,
-        }
-    )
+    classifier, source = opened(kind, model, family), given or name or str(sources[0])
+    data = LOOKED.get(source) or looked(KINDS[kind], source, classifier, columns)
+    first, *others = data.splits.values()
+    order = np.random.default_rng([seed, *b"audit"]).permutation(len(first))[:most]
+    splits = {"explained": first.pick(order)}
+    if others:
+        rest = type(first).joined(others)
+        rows = np.random.default_rng([seed, *b"others"]).permutation(len(rest))[:most]
+        splits["others"] = rest.pick(rows)
     about = {
+        "data": data.name,
         "classes": list(classifier.classes),
-        "notes": notes,
-        "accuracy": accuracy,
-        "labelled": int(known.sum()),
-        "rows": len(given.texts),
+        "notes": list(data.notes),
+        "rows": len(first),
+        "pool": sum(map(len, splits.values())),
         "warnings": [note.rstrip(".") for note in getattr(classifier, "notes", ())],
     }
-    said = {"probability": before.astype(np.float32), "harmless": harmless}
-    return {"texts": table, "about": about, "said": said}
+    made: Any = data
+    return {**KINDS[kind].data.pack(dataclasses.replace(made, splits=splits)), "told": about}
 
 
-@task("audit/explained", version=7)
+def looked(kind: Kind, data: Any, model: Model, columns: Mapping[str, str]) -> Any:
+    """A dataset as the model reads it: first the split that is explained, then others, if any."""
+    how = dict(columns)
+    split = how.pop("split", None)
+    return kind.data.look(data, model, split=split, columns=how)
+
+
+@task("audit/asked", version=1)
+def asked(
+    inputs: Mapping[str, Stored], *, kind: str, model: Path | str, family: str | None, examples: int
+) -> dict[str, Any]:
+    """What the model says of the examples, and of them edited."""
+    import numpy as np
+
+    from trueness.audits.reading import unpacked
+
+    classifier, words = opened(kind, model, family), KINDS[kind].words
+    first, *_ = unpacked(kind, inputs["read"]).splits.values()
+    some = first.pick(range(min(examples, len(first))))
+    before = probabilities(classifier, some)
+    predicted, rows = before.argmax(axis=1), np.arange(len(some))
+    harmless, change = np.zeros(len(some), dtype=bool), KINDS[kind].edit
+    if change is not None:
+        after = probabilities(classifier, change(some)[0])
+        moved = np.abs(after[rows, predicted] - before[rows, predicted])
+        harmless = (moved <= HARMLESS) & (after.argmax(axis=1) == predicted)
+    reading = KINDS[kind].oddities
+    odd = {} if reading is None else reading(classifier, some)
+    notes = [f"{number} of {len(some)} {words.examples} {what}" for what, number in odd.items() if number]
+    known = some.labels >= 0
+    accuracy = float((predicted == some.labels)[known].mean()) if known.any() else None
+    about = {"notes": notes, "accuracy": accuracy, "labels": some.labels.tolist()}
+    return {"about": about, "said": {"probability": before.astype(np.float32), "harmless": harmless}}
+
+
+@task("audit/explained", version=8)
 def explained(
     inputs: Mapping[str, Stored],
     *,
+    kind: str,
     model: Path | str,
     family: str | None,
     explainer: str,
-    texts: int,
-    again: int,
-    edits: int,
-    single: int,
+    examples: int,
+    repeat_examples: int,
+    edit_examples: int,
+    alone_examples: int,
 ) -> dict[str, Any]:
-    """What one method says of the texts, and whether it says it again: drawn anew, edited, alone."""
+    """What one method says of the examples, and whether it says it again: drawn anew, edited, alone."""
+    return attempted(
+        explainer,
+        lambda: _explained(
+            inputs,
+            opened(kind, model, family),
+            kind,
+            explainer,
+            examples,
+            repeat_examples,
+            edit_examples,
+            alone_examples,
+        ),
+    )
+
+
+def _explained(
+    inputs: Mapping[str, Stored], model: Any, kind: str, explainer: str, number: int, again: int, edits: int, alone: int
+) -> dict[str, Any]:
     import numpy as np
 
+    from trueness.audits.repeats import after_edit, by_itself
     from trueness.protocols import randomisation as measure
     from trueness.protocols.similarity import largest_of, similarity
-    from trueness.protocols.stability import after_edit, alone, edited
 
-    classifier, method = opened(model, family, current_device()), TEXT_EXPLAINERS[explainer]
-    examples = judged(inputs["texts"], classifier, texts)
-    with warned() as told:
-        try:
-            scores, mask = measure.explained(classifier.network, split_of(classifier, examples), method)
-        except Unsupported as error:
-            return {"refused": {"reason": str(error)}}
-        ceiling = np.ones(len(examples))
-        other = measure.redrawn(method)
-        if other is not None:
-            few = split_of(classifier, examples[:again])
-            second, inside = measure.explained(classifier.network, few, other)
-            ceiling = similarity(scores[:again, : inside.shape[1]], second, inside, largest_of(scores))
-        harmless = np.flatnonzero(inputs["texts"].read("said")["harmless"][: len(ceiling)])[:edits]
-        same = np.full(len(ceiling), np.nan)
-        if len(harmless):
-            some = [examples[row] for row in harmless]
-            changed, drawn = [edited(one) for one in some], other or method
-            same[harmless] = after_edit(classifier, some, changed, drawn, scores[harmless])
-        by_itself = alone(classifier, examples[:single], method, scores, mask)
+    method, network = KINDS[kind].explainers[explainer], model.network
+    some = audited_examples(inputs, kind, number)
+    split = model.coded(some)
+    scores, mask = measure.explained(network, split, method)
+    ceiling = np.ones(len(some))
+    other = measure.redrawn(method)
+    if other is not None:
+        second, inside = measure.explained(network, split.only(range(min(again, len(some)))), other)
+        ceiling = similarity(scores[:again, : inside.shape[1]], second, inside, largest_of(scores))
+    harmless = np.flatnonzero(inputs["asked"].read("said")["harmless"][: len(ceiling)])[:edits]
+    same = np.full(len(ceiling), np.nan)
+    if len(harmless):
+        same[harmless] = after_edit(KINDS[kind], model, some, harmless, other or method, scores)
+    alike = by_itself(network, split, min(alone, len(some)), method, scores, mask)
     return {
         "scores": {"scores": scores.astype(np.float32), "mask": mask},
-        "repeats": {"ceiling": ceiling, "edited": same, "alone": by_itself},
-        "told": {"warnings": told},
+        "repeats": {"ceiling": ceiling, "edited": same, "alone": alike},
     }
 
 
-@task("audit/randomised", version=5)
+@task("audit/randomised", version=6)
 def randomised(
     inputs: Mapping[str, Stored],
     *,
+    kind: str,
     model: Path | str,
     family: str | None,
     explainer: str,
-    texts: int,
+    examples: int,
     seeds: Sequence[int],
-    layerwise: int,
-    smooth: int,
+    layerwise_examples: int,
+    noise_draws: int,
 ) -> dict[str, Any]:
     """What one method says when the model's weights are random: all at once, layer by layer, smoothed."""
     import pandas as pd
 
     from trueness.protocols.randomisation import randomisation
 
-    classifier, method = opened(model, family, current_device()), TEXT_EXPLAINERS[explainer]
-    if not inputs["explained"].holds("scores") or not classifier.network.differentiable:
+    classifier, method = opened(kind, model, family), KINDS[kind].explainers[explainer]
+    network = classifier.network
+    if not inputs["explained"].holds("scores") or not network.differentiable:
         return {}
     kept, ceiling = inputs["explained"].read("scores")["scores"], inputs["explained"].read("repeats")["ceiling"]
-    examples = judged(inputs["texts"], classifier, min(texts, len(kept), len(ceiling)))
-    known = {"before": kept[: len(examples)].astype("float64"), "ceiling": ceiling[: len(examples)]}
-    split, network = split_of(classifier, examples), classifier.network
-    with warned():  # told of the explanations themselves
+    some = audited_examples(inputs, kind, min(examples, len(kept), len(ceiling)))
+    known = {"before": kept[: len(some)].astype("float64"), "ceiling": ceiling[: len(some)]}
+    split = classifier.coded(some)
+
+    def work() -> dict[str, Any]:
         at_once = randomisation(network, split, method, orders=["all at once"], seeds=seeds, **known)
         frames = [at_once.assign(smooth=0)]
-        if layerwise:
-            few = split_of(classifier, examples[:layerwise])
+        if layerwise_examples:
+            few = split.only(range(min(layerwise_examples, len(some))))
             frames.append(randomisation(network, few, method, orders=["top-down", "bottom-up"]).assign(smooth=0))
-            if smooth:
-                done = randomisation(network, few, method, orders=["all at once"], smooth=smooth)
-                frames.append(done.assign(smooth=smooth))
-    return {"records": small(pd.concat(frames, ignore_index=True))}
+            if noise_draws:
+                done = randomisation(network, few, method, orders=["all at once"], smooth=noise_draws)
+                frames.append(done.assign(smooth=noise_draws))
+        return {"records": _small(pd.concat(frames, ignore_index=True))}
+
+    return attempted(explainer, work)
 
 
-@task("audit/removed", version=2)
+def _small(records: Any) -> Any:
+    """The same in single precision and with short integers."""
+    kinds = {column: records[column].dtype.kind for column in records}
+    return records.astype({name: {"f": "float32", "i": "int32"}[kind] for name, kind in kinds.items() if kind in "fi"})
+
+
+@task("audit/removed", version=3)
 def removed(
-    inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, levels: Sequence[float]
+    inputs: Mapping[str, Stored], *, kind: str, model: Path | str, family: str | None, hidden_shares: Sequence[float]
 ) -> dict[str, Any]:
-    """What hiding words by one method's scores costs the model."""
+    """What hiding units by one method's scores costs the model."""
     from trueness.protocols.faithfulness import removal
 
     if not inputs["explained"].holds("scores"):
         return {}
-    classifier = opened(model, family, current_device())
+    classifier = opened(kind, model, family)
     kept = inputs["explained"].read("scores")
-    examples = judged(inputs["texts"], classifier, len(kept["scores"]))
+    split = classifier.coded(audited_examples(inputs, kind, len(kept["scores"])))
     scores = kept["scores"].astype("float64")
-    found = removal(classifier.network, split_of(classifier, examples), scores, kept["mask"], levels=levels)
-    return {"removal": asdict(found)}
+    return {"removal": asdict(removal(classifier.network, split, scores, kept["mask"], levels=hidden_shares))}
 
 
-@task("audit/attention", version=2)
-def attention(
-    inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, explainer: str, texts: int
+@task("audit/own-trial", version=1)
+def own_trial(
+    inputs: Mapping[str, Stored],
+    *,
+    kind: str,
+    model: Path | str,
+    family: str | None,
+    trial: str,
+    explainer: str,
+    examples: int,
 ) -> dict[str, Any]:
-    """Of a method that shows attention alone: whether the output needs it."""
-    from trueness.kinds.text.attention.need import (
-        change_when_uniform,
-        layers_shown,
-        needs_attention,
-        shows_attention,
-    )
-    from trueness.kinds.text.models.attentive import AttentiveClassifier
-    from trueness.kinds.text.models.transformer import Transformer
+    """A trial that only models of one kind have: nothing where it does not apply to a method."""
+    (held,) = [one for one in KINDS[kind].trials if one.name == trial]
+    classifier, method = opened(kind, model, family), KINDS[kind].explainers[explainer]
+    some = audited_examples(inputs, kind, examples)
 
-    classifier, method = opened(model, family, current_device()), TEXT_EXPLAINERS[explainer]
-    examples = judged(inputs["texts"], classifier, texts)
-    network = classifier.network
-    if not shows_attention(method):
-        return {}
-    if isinstance(network, Transformer):
-        split = split_of(classifier, examples)
-        layers = layers_shown(method, network)
-        number = int(network.model.config.num_hidden_layers)
-        each = {f"layer_{layer + 1}": change_when_uniform(network, split, [layer]) for layer in range(number)}
-        return {"need": {"uniform": change_when_uniform(network, split, layers)}, "layers": each}
-    if isinstance(network, AttentiveClassifier) and network.attends == "one":
-        found = needs_attention(classifier, examples)
-        exact = found.pop("exact")
-        return {"need": found, "about": {"exact": exact}}
-    return {}
+    def work() -> dict[str, Any]:
+        findings, notes = held.measure(classifier, some, method)
+        if not findings:
+            return {}
+        values = {str(number): one.values for number, one in enumerate(findings)}
+        checks = [{name: value for name, value in vars(one).items() if name != "values"} for one in findings]
+        return {"values": values, "about": {"checks": checks, "notes": list(notes)}}
+
+    return attempted(explainer, work)
 
 
-@task("audit/bounded", version=2)
+@task("audit/bounded", version=3)
 def bounded(
-    inputs: Mapping[str, Any], *, model: Path | str, family: str | None, explainers: Sequence[str], texts: int
+    inputs: Mapping[str, Any],
+    *,
+    kind: str,
+    model: Path | str,
+    family: str | None,
+    explainers: Sequence[str],
+    examples: int,
 ) -> dict[str, Any]:
-    """Of some short texts: where comprehensiveness lies between that of the worst and of the best order of words."""
+    """Of some small examples: where comprehensiveness lies between that of the worst and of the best order of units."""
     import numpy as np
 
     from trueness.protocols.roar.bounds import Drops, attainable, normalised
 
-    classifier = opened(model, family, current_device())
-    examples = judged(inputs["texts"], classifier, len(inputs["texts"].read("said")["probability"]))
-    split = split_of(classifier, examples)
-    kept = {
-        name: stored.read("scores")
-        for name, stored in zip(explainers, inputs["explained"], strict=True)
-        if stored.holds("scores")
-    }
+    classifier, registry = opened(kind, model, family), KINDS[kind].explainers
+    split = classifier.coded(audited_examples(inputs, kind, len(inputs["asked"].read("said")["probability"])))
+    kept = _scores(inputs, explainers)
     most = min((len(one["scores"]) for one in kept.values()), default=0)
-    rows = [row for row in np.argsort(split.sizes[:most], kind="stable").tolist() if split.sizes[row] >= 6][:texts]
+    sizes = split.sizes[:most]
+    rows = [row for row in np.argsort(sizes, kind="stable").tolist() if 6 <= sizes[row] <= _LONGEST][:examples]
     found: dict[str, list[float]] = {name: [] for name in kept}
     exact = 0
     for row in rows:
-        drops = Drops(classifier.network, split.batch([row]), "gold")
+        reader: Any = classifier.network
+        drops = Drops(reader, split.batch([row]), "gold")
         ends = attainable(drops)
         exact += ends.exact
         for name, one in kept.items():
             scores = one["scores"][row][one["mask"][row]].astype("float64")
-            found[name].append(normalised(drops, scores, ends, signed=TEXT_EXPLAINERS[name].facts.signed)[0])
+            found[name].append(normalised(drops, scores, ends, signed=registry[name].facts.signed)[0])
     return {
         "about": {"explainers": list(kept), "exact": exact},
         "bounded": {str(i): np.array(v) for i, v in enumerate(found.values())},
     }
 
 
-@task("audit/examples", version=2)
+_LONGEST = 120
+"""Units of an example that the best order is still searched for."""
+
+
+@task("audit/examples", version=3)
 def examples(
     inputs: Mapping[str, Any],
     *,
+    kind: str,
     model: Path | str,
     family: str | None,
     explainers: Sequence[str],
     foils: Sequence[str],
     shown: int,
 ) -> dict[str, Any]:
-    """The texts as a person reads them, with every method's scores of their words, and which to show first."""
+    """The examples as a person sees them, with every method's scores of their units, and which to show first."""
     import pandas as pd
 
-    from trueness.audits.example_texts import choose, strips
+    from trueness.audits.examples import Shown, choose, strips
 
-    classifier = opened(model, family, current_device())
-    kept = {
-        name: stored.read("scores")
-        for name, stored in zip(explainers, inputs["explained"], strict=True)
-        if stored.holds("scores")
-    }
-    most = min((len(one["scores"]) for one in kept.values()), default=0)
-    said = inputs["texts"].read("said")["probability"]
-    labels = inputs["texts"].read("texts")["label"].to_numpy()
-    every = judged(inputs["texts"], classifier, max((len(one["scores"]) for one in kept.values()), default=0))
-    return {
-        "examples": choose(classifier, every[:most], kept, said[:most], labels[:most], foils, shown),
-        "strips": pd.DataFrame(strips(classifier, every, kept, said, labels)),
-    }
+    classifier, kept = opened(kind, model, family), _scores(inputs, explainers)
+    numbers = [len(one["scores"]) for one in kept.values()]
+    about = inputs["asked"].read("about")
+    some = audited_examples(inputs, kind, max(numbers, default=0))
+    every = Shown(KINDS[kind], classifier, some, kept, inputs["asked"].read("said")["probability"], about["labels"])
+    most = min(numbers, default=0)
+    return {"examples": choose(every, most, foils, shown), "strips": pd.DataFrame(strips(every))}
+
+
+def _scores(inputs: Mapping[str, Any], explainers: Sequence[str]) -> dict[str, Any]:
+    """What the methods said, by name, of those that could say something."""
+    said = zip(explainers, inputs["explained"], strict=True)
+    return {name: stored.read("scores") for name, stored in said if stored.holds("scores")}

@@ -2,175 +2,198 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from trueness.audits.reading import Labels, dataset_of, judged, probabilities, split_of, warned
-from trueness.audits.subject import opened
+from trueness.audits.reading import attempted, audited_examples, opened, probabilities, unpacked
 from trueness.audits.trials import learned
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
-from trueness.errors import Unsupported, UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.errors import UserError
+from trueness.kinds import KINDS
+from trueness.kinds.contract import Model, Purpose
+from trueness.plugins import Reference
 
-if TYPE_CHECKING:
-    from trueness.kinds.text.data.examples import TextExample
-    from trueness.kinds.text.models.classifier import Classifier
-
-Kin = Literal["companion", "twin", "stranger"]
-COMPANION: Kin = "companion"
-"""Learned to do what the audited model does while words were hidden at random: to it they are nothing new."""
-TWIN: Kin = "twin"
-"""Learned to do what the audited model does, from another seed."""
-STRANGER: Kin = "stranger"
-"""Learned labels dealt out at random, from weights in random order."""
-_LONGER = {"default": "dry-run", "default-pair": "dry-run-pair"}
-"""Recipes for those who do not learn by the usual one; fine-tuning for longer would break any budget."""
-_SEEDS: Mapping[Kin, int] = {COMPANION: 0, TWIN: 1, STRANGER: 0}
+Labels = Literal["predicted", "random"]
+SEEDS: Mapping[Purpose, int] = {"companion": 0, "twin": 1, "stranger": 0}
 
 
-@task("audit/planted", version=2)
-def planted(inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, name: str) -> dict[str, Any]:
-    """The user's texts with evidence planted in them that a model of the same architecture must use."""
-    from trueness.kinds.text.data.examples import TextExample
-    from trueness.kinds.text.data.planting import PLANTINGS, bound, own_words, plant, reassignment
-    from trueness.studies.text_tasks import dataset_payloads
+def _pool(inputs: Mapping[str, Any], kind: str, number: int) -> Any:
+    """A dataset of so many examples, those that are explained first; their labels say nothing."""
+    import numpy as np
 
-    classifier = opened(model, family, current_device())
-
-    def number_of(word: str) -> int | None:
-        coded = classifier.coder.code(TextExample((word,), 0))
-        inside = coded.explained or [0 < place < len(coded.tokens) - 1 for place in range(len(coded.tokens))]
-        numbers = [number for number, explained in zip(coded.tokens, inside, strict=True) if explained]
-        return int(numbers[0]) if len(numbers) == 1 and classifier.known(TextExample((word,), 0))[0] else None
-
-    texts = dataset_of(inputs["texts"], classifier, name)
-    try:
-        planting, texts = own_words(texts, number_of)
-    except UserError:  # too few common words: made-up ones, which stand out more
-        planting = PLANTINGS["token-with-decoy"](len(texts.classes))
-    data = plant(texts, planting)
-    about = {"bound": bound(reassignment(len(data.classes))), "words": planting.words}
-    return {**dataset_payloads(data, None), "bound": about}
+    data = unpacked(kind, inputs["read"])
+    parts = list(data.splits.values())
+    some = type(parts[0]).joined(parts)
+    some = some.pick(range(min(number, len(some))))
+    return replace(data, splits={"all": some.labelled(np.zeros(len(some), dtype=int))})
 
 
-@task("audit/labelled", version=1)
-def labelled(
-    inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, name: str, labels: Labels
+@task("audit/planted", version=3)
+def planted(
+    inputs: Mapping[str, Stored], *, kind: str, model: Path | str, family: str | None, examples: int, seed: int
 ) -> dict[str, Any]:
-    """The user's texts, each with the class that the audited model gives it, or with one drawn at random."""
-    from trueness.studies.text_tasks import dataset_payloads
+    """Examples with evidence planted in them that a model of the same architecture must use."""
+    planter = KINDS[kind].planter
+    assert planter is not None
+    made = planter.plant(opened(kind, model, family), _pool(inputs, kind, examples), seed)
+    about = {"bound": made.bound, "evidence": made.evidence, "where": dict(made.about)}
+    return {**KINDS[kind].data.pack(made.dataset), "planted": about}
 
-    classifier = opened(model, family, current_device())
-    return dataset_payloads(dataset_of(inputs["texts"], classifier, name, labels), None)
+
+@task("audit/planted-model", version=1)
+def planted_model(
+    inputs: Mapping[str, Stored], *, kind: str, like: Mapping[str, Any], seed: int, epochs: int
+) -> dict[str, Any]:
+    """A model of the same architecture that learned from planted evidence."""
+    relatives, data = KINDS[kind].relatives, unpacked(kind, inputs["dataset"])
+    assert relatives is not None
+    how: dict[str, Any] = {"purpose": "planted", "epochs": epochs, "device": current_device()}
+    return KINDS[kind].models.pack({"0": relatives.train(like, data, seed, **how)})
 
 
-@task("audit/relative", version=2)
-def relative(
+@task("audit/planted-found", version=1)
+def planted_found(
+    inputs: Mapping[str, Stored], *, kind: str, explainers: Sequence[str], examples: int
+) -> dict[str, Any]:
+    """Whether a model had to use the evidence, and how well each method finds it in examples that it did not learn."""
+    import pandas as pd
+
+    from trueness.data.dataset import drawn
+    from trueness.protocols.agreement.explaining import explain_all
+    from trueness.protocols.ground_truth.trial import measured, predictions, usage
+
+    model = KINDS[kind].models.unpack(inputs["model"], "0", current_device())
+    test, about = unpacked(kind, inputs["dataset"])["test"], inputs["dataset"].read("planted")
+    predicted = predictions(model.network, model.coded(test))
+    facts: dict[str, Any] = {**usage(int((predicted == test.labels).sum()), len(test), about["bound"]), "broken": {}}
+    facts["evidence"] = about["evidence"]
+    if not facts["proven"]:
+        return {"facts": facts}
+    chosen = drawn(test.labels.tolist(), examples)
+    some, registry = test.pick(chosen), KINDS[kind].explainers
+    planter = KINDS[kind].planter
+    assert planter is not None
+    evidence, decoys = planter.where(model, some, about["where"])
+    split, tables = model.coded(some), []
+    ours = [name for name in explainers if not isinstance(name, Reference)]
+    # What is somebody else's may fail by itself; ours share the copies that they hide units of.
+    groups: list[list[str]] = [ours, *([name] for name in explainers if isinstance(name, Reference))]
+    for group in groups:
+        try:
+            found = explain_all(model.network, split, {name: registry[name] for name in group}, refuse=False)
+        except UserError as error:
+            if group is ours:
+                raise
+            facts["broken"][str(group[0])] = str(error)
+            continue
+        if found.scores:
+            tables.append(measured(found, evidence, decoys, predicted[chosen], some.labels))
+    records = pd.concat(tables, ignore_index=True)[["instance", "method", "AUROC"]] if tables else pd.DataFrame()
+    return {"facts": facts, "records": records} if len(records) else {"facts": facts}
+
+
+@task("audit/labelled", version=2)
+def labelled(
     inputs: Mapping[str, Stored],
     *,
+    kind: str,
     model: Path | str,
     family: str | None,
-    kin: Kin,
-    like: str,
-    recipe: str | None,
-    pretrained: Path | None,
-    shape: Mapping[str, Any],
+    examples: int,
+    labels: Labels,
 ) -> dict[str, Any]:
-    """A model of the same architecture: `Kin` says what it has learned.
+    """Examples with splits, each with the class that the audited model gives it, or with one drawn at random."""
+    import numpy as np
+
+    from trueness.data.dataset import with_splits
+
+    classifier, pool = opened(kind, model, family), _pool(inputs, kind, examples)
+    some = pool.splits["all"]
+    if labels == "predicted":
+        given = probabilities(classifier, some).argmax(axis=1)
+    else:
+        given = np.random.default_rng([0, *b"labels"]).integers(len(classifier.classes), size=len(some))
+    return KINDS[kind].data.pack(with_splits(replace(pool, splits={"all": some.labelled(given)})))
+
+
+@task("audit/relative", version=3)
+def relative(
+    inputs: Mapping[str, Stored], *, kind: str, like: Mapping[str, Any], purpose: Purpose, epochs: int
+) -> dict[str, Any]:
+    """A model of the same architecture: `Purpose` says what it has learned.
 
     One that has to say what the audited model says, and has not learned it, is trained once more, for longer.
     """
-    from trueness.kinds.text.models.families import TEXT_MODELS
-    from trueness.protocols.randomisation import layers_of, randomised
-    from trueness.protocols.roar.companion import masked_training
-    from trueness.studies.text_tasks import read_dataset
-
-    kind, data = TEXT_MODELS[like], read_dataset(inputs["dataset"])
-    how: dict[str, Any] = {"recipe": recipe, "device": current_device(), **shape}
-    if kin == COMPANION:
-        how["views"] = [masked_training(0)]
-    with tempfile.TemporaryDirectory() as folder:
-        if kin == STRANGER and pretrained is not None:  # it would remember what the audited model has learned
-            classifier = opened(model, family, current_device())
-            with randomised(layers_of(classifier.network), 0):
-                pretrained = classifier.save(Path(folder) / "model")
-        (trained,) = kind.train(data, [_SEEDS[kin]], pretrained=pretrained, **how)
-        if kin != STRANGER and recipe in _LONGER and not _learned(trained, data["dev"]):
-            (trained,) = kind.train(data, [_SEEDS[kin]], pretrained=pretrained, **{**how, "recipe": _LONGER[recipe]})
-    return {**kind.pack({"0": trained}), **({} if kind.built_in else {"family": {"name": like}})}
+    relatives, data = KINDS[kind].relatives, unpacked(kind, inputs["dataset"])
+    assert relatives is not None
+    how: dict[str, Any] = {"purpose": purpose, "epochs": epochs, "device": current_device()}
+    trained = relatives.train(like, data, SEEDS[purpose], **how)
+    if purpose != "stranger" and not _learned(trained, data["dev"]):
+        trained = relatives.train(like, data, SEEDS[purpose], longer=True, **how) or trained
+    return KINDS[kind].models.pack({"0": trained})
 
 
-def _learned(trained: Classifier, examples: Sequence[TextExample]) -> bool:
-    """Whether it names the classes of texts that it was not trained on."""
-    said = probabilities(trained, list(examples)).argmax(axis=1)
-    return learned([one.label for one in examples], said)[0]
+def _learned(trained: Model, examples: Any) -> bool:
+    """Whether it names the classes of examples that it was not trained on."""
+    return learned(examples.labels, probabilities(trained, examples).argmax(axis=1))[0]
 
 
-@task("audit/companion-removed", version=7)
+@task("audit/companion-removed", version=8)
 def companion_removed(
     inputs: Mapping[str, Stored],
     *,
-    model: Path | str,
-    family: str | None,
+    kind: str,
     explainer: str,
-    texts: int,
-    levels: Sequence[float],
+    examples: int,
+    hidden_shares: Sequence[float],
 ) -> dict[str, Any]:
-    """What hiding words by one method's scores costs the companion, each explained by itself."""
+    """What hiding units by one method's scores costs the companion, each explained by itself."""
     from trueness.protocols.faithfulness import removal
     from trueness.protocols.randomisation import explained as explain
-    from trueness.studies.model_tasks import read_model
 
-    classifier = read_model(inputs["companion"], 0)
-    examples = judged(inputs["texts"], opened(model, family, current_device()), texts)
-    predicted = probabilities(classifier, examples).argmax(axis=1)
-    labelled = [replace(one, label=int(label)) for one, label in zip(examples, predicted, strict=True)]
-    split = split_of(classifier, labelled)
-    try:
-        with warned():
-            scores, mask = explain(classifier.network, split, TEXT_EXPLAINERS[explainer])
-    except Unsupported:
-        return {}
-    found = removal(classifier.network, split, scores, mask, levels=levels, shares=())
-    # Of the texts that are explained, most of which it was trained on: there it has to say something.
-    enough, right, guessed = learned([one.label for one in examples], predicted)
-    told = {"enough": enough, "right": right, "guessed": guessed, "texts": len(examples)}
-    return {"removal": {"cost": found.cost}, "learned": told}
+    classifier = KINDS[kind].models.unpack(inputs["companion"], "0", current_device())
+    some = audited_examples(inputs, kind, examples)
+    predicted = probabilities(classifier, some).argmax(axis=1)
+    split = classifier.coded(some.labelled(predicted))
+
+    def work() -> dict[str, Any]:
+        scores, mask = explain(classifier.network, split, KINDS[kind].explainers[explainer])
+        found = removal(classifier.network, split, scores, mask, levels=hidden_shares, shares=())
+        # Of the examples that are explained, most of which it was trained on: there it has to say something.
+        enough, right, guessed = learned(some.labels, predicted)
+        told = {"enough": enough, "right": right, "guessed": guessed, "examples": len(some)}
+        return {"removal": {"cost": found.cost}, "learned": told}
+
+    return attempted(explainer, work)
 
 
-@task("audit/compared", version=3)
-def compared(
-    inputs: Mapping[str, Stored], *, model: Path | str, family: str | None, explainer: str, texts: int
-) -> dict[str, Any]:
+@task("audit/compared", version=4)
+def compared(inputs: Mapping[str, Stored], *, kind: str, explainer: str, examples: int) -> dict[str, Any]:
     """How alike one method's explanations of the audited model and of a relative are, of the audited model's class."""
     import numpy as np
 
     from trueness.protocols.randomisation import explained as explain
     from trueness.protocols.randomisation import redrawn
     from trueness.protocols.similarity import similarity
-    from trueness.studies.model_tasks import read_model
 
     if not inputs["explained"].holds("scores"):
         return {}
     kept, ceiling = inputs["explained"].read("scores"), inputs["explained"].read("repeats")["ceiling"]
-    number = min(texts, len(kept["scores"]), len(ceiling))
-    examples = judged(inputs["texts"], opened(model, family, current_device()), number)
-    other, method = read_model(inputs["relative"], 0), TEXT_EXPLAINERS[explainer]
-    said, before = probabilities(other, examples), inputs["texts"].read("said")["probability"][:number]
-    try:
-        with warned():
-            scores, mask = explain(other.network, split_of(other, examples), redrawn(method) or method)
-    except Unsupported:
-        return {}
-    return {
-        "compared": {
-            "similarity": similarity(kept["scores"][:number, : mask.shape[1]].astype(np.float64), scores, mask),
-            "ceiling": ceiling[:number],
-            "moved": 0.5 * np.abs(said - before).sum(axis=1),
-            "same": said.argmax(axis=1) == before.argmax(axis=1),
-        }
-    }
+    number = min(examples, len(kept["scores"]), len(ceiling))
+    some = audited_examples(inputs, kind, number)
+    other, method = (
+        KINDS[kind].models.unpack(inputs["relative"], "0", current_device()),
+        KINDS[kind].explainers[explainer],
+    )
+    said, before = probabilities(other, some), inputs["asked"].read("said")["probability"][:number]
+
+    def work() -> dict[str, Any]:
+        scores, mask = explain(other.network, other.coded(some), redrawn(method) or method)
+        alike = similarity(kept["scores"][:number, : mask.shape[1]].astype(np.float64), scores, mask)
+        moved, same = 0.5 * np.abs(said - before).sum(axis=1), said.argmax(axis=1) == before.argmax(axis=1)
+        return {"compared": {"similarity": alike, "ceiling": ceiling[:number], "moved": moved, "same": same}}
+
+    return attempted(explainer, work)

@@ -1,4 +1,4 @@
-"""What an audit ends in: for each explainer a line of trials with their answers, and one verdict by a written rule.
+"""What an audit ends in, as plain data: for each explainer its trials with their answers, and one verdict.
 
 A check compares a number with its mark: *pass* if it lies above the mark, *fail* if it lies below, *cannot tell* if the
 data do not say, after Holm's correction over all checks of all explainers. A trial is made of checks. An explainer
@@ -8,20 +8,19 @@ data do not say, after Holm's correction over all checks of all explainers. A tr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from trueness.errors import UserError
+from trueness.kinds.contract import Words
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Answer = Literal["pass", "fail", "cannot tell"]
 Decision = Literal["may be shown", "must not be shown", "cannot tell"]
-SCHEMA = 1
+SCHEMA = 2
 """Of audit.json."""
 
 
@@ -47,7 +46,7 @@ class Check(_Frozen):
     """What has to be exceeded."""
     best: float | None = None
     n: int = 0
-    unit: str = "texts"
+    unit: str = "examples"
     """What n counts and the interval is taken over."""
     p_value: float | None = None
     """Of the two-sided comparison with the mark, after Holm's correction."""
@@ -95,32 +94,51 @@ class Judged(_Frozen):
         return next((one for one in self.trials if one.name == name), None)
 
 
-class Word(_Frozen):
-    """One word of an example, with what each explainer says of it."""
+class Broken(_Frozen):
+    """An explainer whose own code failed: there is no verdict on it."""
 
-    text: str
-    scores: Mapping[str, float]
+    explainer: str
+    error: str
+    """What went wrong, with the file and line where it is known."""
 
 
-class ExampleText(_Frozen):
-    """A text of the data, explained."""
+class OwnTrial(_Frozen):
+    """A trial that only models of this kind have: what it asks and how it finds out, for everybody."""
+
+    name: str
+    question: str
+    how: str
+    papers: tuple[str, ...] = ()
+
+
+class Example(_Frozen):
+    """An example of the data, explained."""
 
     why: str
     """Why it is shown, in a few words."""
     predicted: str
     probability: float
     label: str | None
-    words: tuple[Word, ...]
+    units: tuple[str, ...] = ()
+    """What stands side by side, of a text its words; empty of a picture."""
+    image: str = ""
+    """Of a picture: a PNG in base 64."""
+    grid: tuple[int, int] = (0, 0)
+    """Of a picture: rows and columns of units."""
+    beside: str = ""
+    """What belongs to it and is not explained."""
+    scores: Mapping[str, tuple[float | None, ...]]
+    """What each explainer says of its units."""
     signed: tuple[str, ...] = ()
     """Explainers whose scores below 0 speak against the prediction."""
 
 
 class Curve(_Frozen):
-    """What remains of the predicted class's probability when words are hidden, mean over texts."""
+    """What remains of the predicted class's probability when units are hidden, mean over examples."""
 
     explainer: str
     hidden: tuple[float, ...]
-    """The share of the words that is hidden."""
+    """The share of the units that is hidden."""
     important_first: tuple[float, ...]
     unimportant_first: tuple[float, ...]
 
@@ -140,11 +158,18 @@ class Audit(_Frozen):
     model: str
     data: str
     classes: tuple[str, ...]
-    texts: int
+    kind: str = ""
+    """What sort of input the model reads."""
+    words: Words = Words()
+    """How people speak of it."""
+    size: int
+    """How many examples were explained."""
     accuracy: float | None = None
-    """On the texts that have a label."""
+    """On the examples that have a label."""
     explainers: tuple[Judged, ...]
     """Best first; foils last."""
+    broken: tuple[Broken, ...] = ()
+    own_trials: tuple[OwnTrial, ...] = ()
     ties: tuple[tuple[str, ...], ...] = ()
     """Groups of those that may be shown and cannot be told apart."""
     left_out: tuple[str, ...] = ()
@@ -153,11 +178,9 @@ class Audit(_Frozen):
     notes: tuple[str, ...] = ()
     """How the data were read."""
     curves: tuple[Curve, ...] = ()
-    examples: tuple[ExampleText, ...] = ()
+    examples: tuple[Example, ...] = ()
     settings: Mapping[str, Any] = {}
     cost: tuple[Cost, ...] = ()
-    inputs: Literal["texts", "images"] = "texts"
-    """What the model reads; of images a word is a square, and a text an image."""
     seconds: float | None = None
     """From start to end by the clock; `cost` may be more, where workers share the work."""
     versions: Mapping[str, str] = {}
@@ -187,21 +210,9 @@ class Audit(_Frozen):
                     named = {"answer": trial.answer, "check": plain.pop("name"), "check_answer": plain.pop("answer")}
                     yield {**about, **named, **plain}
 
-    def report(self, path: str | Path, *, no_text: bool = False) -> Path:
-        """Write the HTML report, and audit.json beside it under the same name; returns the report.
-
-        With `no_text` neither holds a text of the data.
-        """
-        page = check_page(path)
-        shown = self.model_copy(update={"examples": ()}) if no_text else self
-        # Found by name: both read what is declared here.
-        import_module("trueness.audits.saved").write_audit(shown, page.with_suffix(".json"))
-        written: Path = import_module("trueness.audits.page").write_page(shown, page)
-        return written
-
     def __repr__(self) -> str:
         shown = ", ".join(self.may_be_shown) or "none"
-        return f"<Audit of {self.model} on {self.data}, {self.texts} texts; may be shown: {shown}>"
+        return f"<Audit of {self.model} on {self.data}, {self.size} {self.words.examples}; may be shown: {shown}>"
 
     @property
     def table(self) -> pd.DataFrame:
@@ -209,11 +220,3 @@ class Audit(_Frozen):
         import pandas as pd
 
         return pd.DataFrame(list(self.rows()))
-
-
-def check_page(path: str | Path) -> Path:
-    """Where a report can be written; UserError for a name that is none of an HTML file."""
-    page = Path(path)
-    if page.suffix not in (".html", ".htm"):
-        raise UserError(f"The report is an HTML file: give a name that ends in .html, not {page}.")
-    return page

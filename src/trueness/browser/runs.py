@@ -100,7 +100,9 @@ class Run:
     @functools.cached_property
     def verdicts(self) -> list[str]:
         """Of an audit, in a line for each model."""
-        return [f"{one.model} on {one.data}, {one.texts:,} {one.inputs}: {_decisions(one)}" for one in self.audits]
+        return [
+            f"{one.model} on {one.data}, {one.size:,} {one.words.examples}: {_decisions(one)}" for one in self.audits
+        ]
 
     @functools.cached_property
     def instances(self) -> Instances:

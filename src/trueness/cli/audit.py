@@ -36,7 +36,7 @@ def audit_command(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Your texts: a file (CSV, JSONL, parquet), a folder, or a dataset's name; or a folder of pictures.",
+            help="Your data: a file (CSV, JSONL, parquet), a folder, or a dataset's name.",
             autocompletion=options.complete_dataset,
         ),
     ],
@@ -76,7 +76,7 @@ def audit_command(
     store: options.StorePath = Path("runs"),
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A size of the audit, e.g. texts=500. Repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A size of the audit, e.g. examples=500. Repeatable."),
     ] = None,
     workers: options.Workers = None,
     device: options.Devices = None,
@@ -92,15 +92,15 @@ def audit_command(
     from trueness.api.audits import explainers_of
     from trueness.audits import exports
     from trueness.audits.gate import apply, check_names, read_gate
+    from trueness.audits.report import check_page, write_report
     from trueness.audits.saved import read_audit, read_back
-    from trueness.audits.verdict import check_page
     from trueness.cli.progress import Bar
 
     check_page(out)
     wanted = None if gate is None else read_gate(gate)
     earlier = None if baseline is None else read_audit(baseline)
     if wanted is not None:
-        check_names(wanted, explainers_of(model, explainer, family))
+        check_names(wanted, explainers_of(model, explainer, family, data))
     columns = columns_of(text_column, second_column, label_column, no_labels=no_labels)
     named = {**columns, **({} if split is None else {"split": split})}
 
@@ -128,7 +128,7 @@ def audit_command(
     except tn.TasksFailedError as error:
         # Without a verdict no gate was asked: status 1 would say that it does not hold.
         raise UserError(str(error)) from error
-    page = found.report(out, no_text=no_text)
+    page = write_report(found, out, no_text=no_text)
     # What is judged is what was written: without it there is no verdict.
     outcome = None if wanted is None else apply(wanted, read_back(found, page), earlier)
     makers: dict[Path | None, Callable[[], str]] = {
@@ -169,10 +169,9 @@ def _announce(plan: AuditPlan) -> None:
     from trueness.api.bar import duration
 
     sizes = plan.settings
-    unit = "texts" if "texts" in sizes else "images"
     end = "no estimate before parts of it are done" if plan.seconds is None else f"about {duration(plan.seconds)}"
     lines = [
-        f"Audit of {plan.model} on {plan.data}: {sizes[unit]} {unit}; explainers {', '.join(plan.explainers)}; "
+        f"Audit of {plan.model} on {plan.data}: {sizes['examples']} {plan.words.examples}; explainers {', '.join(plan.explainers)}; "
         f"{len(plan.foils)} foils; {end}.",
         *(f"  {what}: {duration(seconds)} of work" for what, seconds in plan.parts.items() if seconds >= 1),
         *(f"  not possible: {name}: {why}" for name, why in plan.refused.items()),

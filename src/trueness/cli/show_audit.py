@@ -17,7 +17,7 @@ def audit(found: Audit) -> None:
     console = open_console()
     console.print(f"Which explanations of {found.model} may be shown?", style="bold")
     right = "" if found.accuracy is None else f", of which the model gets {found.accuracy:.0%} right"
-    console.print(f"{found.texts} {found.inputs} of {found.data}{right}; classes {', '.join(found.classes)}.\n")
+    console.print(f"{found.size} {found.words.examples} of {found.data}{right}; classes {', '.join(found.classes)}.\n")
     names = list(dict.fromkeys(trial.name for one in found.explainers for trial in one.trials))
     rows = []
     for one in found.explainers:
@@ -37,6 +37,8 @@ def audit(found: Audit) -> None:
             console.print(f"{one.explainer}: {one.decision}. {said}")
     for (trial_name, why), names_of in _left_open(found).items():
         console.print(f"{trial_name}, {', '.join(names_of)}: {why}")
+    for broken in found.broken:
+        console.print(f"{broken.explainer}: error, no verdict. {broken.error}")
     for group in found.ties:
         console.print(f"A tie, in no order: {', '.join(group)}.")
     for warning in found.warnings:

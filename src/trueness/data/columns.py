@@ -88,6 +88,11 @@ def known_names(names: Iterable[str]) -> int:
     return sum(_plain(name) in known for name in names)
 
 
+def known_text(names: Iterable[str]) -> bool:
+    """Whether one of some names is usual for texts."""
+    return not {_plain(name) for name in names}.isdisjoint(name for group in _TEXTS for name in group)
+
+
 def label_among(where: str, names: Sequence[str], asked: str | None = None) -> str | None:
     """The column of labels: the one asked for, or the one whose name is known; UserError where several are."""
     if asked and asked not in names:

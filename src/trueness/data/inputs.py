@@ -121,6 +121,14 @@ class Split(Protocol):
         """Only which units are hidden."""
         ...
 
+    def only(self, rows: npt.ArrayLike) -> Split:
+        """Some examples alone, in the order given; what is drawn for each stays."""
+        ...
+
+    def hidden_at_random(self, seed: int) -> Split:
+        """Every second example as it is, of the others a random share of units hidden; drawn anew for every pass."""
+        ...
+
     def labelled(self, labels: npt.ArrayLike) -> Split:
         """The same under other labels."""
         ...

@@ -1,7 +1,7 @@
 """What a model would say to the masked copies it was not asked about: a Gaussian process over masks.
 
-Two masks are alike by a line through the tokens, and by exp(-sum of the rates of the tokens at which they differ), so
-that tokens may count together as well as one by one. Shapley values of such a function, and what LIME makes of it with
+Two masks are alike by a line through the groups, and by exp(-sum of the rates of the groups at which they differ), so
+that groups may count together as well as one by one. Shapley values of such a function, and what LIME makes of it with
 infinitely many copies, have closed forms: no copies are drawn for them.
 
 Shapley values depend only on half the difference between what is said to a mask and to its complement, so theirs is a
@@ -25,39 +25,39 @@ ROWS = 2048
 _NUGGET = 1e-6  # what a model says twice may differ so much, over the variance of what it says
 _FITTED = 512  # rows by which rates are chosen
 _RATES = np.exp(np.linspace(-6.0, 1.5, 16))
-_LEAST = 0.05  # of the largest score: tokens with smaller ones have the rate of this
+_LEAST = 0.05  # of the largest score: groups with smaller ones have the rate of this
 
 
-def room_for(rows: int, tokens: int, max_bytes: int | None) -> bool:
+def room_for(rows: int, groups: int, max_bytes: int | None) -> bool:
     """Whether the process of so many rows is small enough."""
-    return rows <= ROWS and (max_bytes is None or _bytes_of(rows, tokens) <= max_bytes)
+    return rows <= ROWS and (max_bytes is None or _bytes_of(rows, groups) <= max_bytes)
 
 
-def refuse_without_room(rows: int, tokens: int, max_bytes: int | None, *, each: int) -> None:
+def refuse_without_room(rows: int, groups: int, max_bytes: int | None, *, each: int) -> None:
     """Raise where it is not: rows of one copy `each`, or of two."""
     most, copies = ROWS * each, rows * each
     if copies > most:
         raise UserError(f"filled=true takes at most {most:,} copies, not {copies:,}: take a smaller n_samples.")
-    if not room_for(rows, tokens, max_bytes):
+    if not room_for(rows, groups, max_bytes):
         raise UserError(
-            f"filled=true takes about {_bytes_of(rows, tokens):,} bytes with {copies:,} copies of {tokens} tokens, "
+            f"filled=true takes about {_bytes_of(rows, groups):,} bytes with {copies:,} copies of {groups} groups, "
             f"more than max_bytes={max_bytes}: take a smaller n_samples, a larger max_bytes, or leave it out."
         )
 
 
-def _bytes_of(rows: int, tokens: int) -> int:
+def _bytes_of(rows: int, groups: int) -> int:
     with_whole = rows + 1
-    return 8 * with_whole * (4 * with_whole + 8 * tokens) + 96 * tokens**2
+    return 8 * with_whole * (4 * with_whole + 8 * groups) + 96 * groups**2
 
 
 def spread_out(choices: Iterable[Tensor]) -> Tensor:
-    """(masks, tokens) of the choices for each mask (choices, tokens) the one least like those before it.
+    """(masks, groups) of the choices for each mask (choices, groups) the one least like those before it.
 
-    Alike are masks that do the same, or the opposite, at most tokens: what is between the masks is nearer to one then.
-    No token and no mask of a size is preferred, so that a drawn mask remains a drawn mask.
+    Alike are masks that do the same, or the opposite, at most groups: what is between the masks is nearer to one then.
+    No group and no mask of a size is preferred, so that a drawn mask remains a drawn mask.
     """
     chosen: list[Tensor] = []
-    products = torch.zeros(())  # of the signs of tokens, added up
+    products = torch.zeros(())  # of the signs of groups, added up
     for each in choices:
         signs = 2 * each.double() - 1
         # The sum of squared products with those before: whole numbers.
@@ -68,7 +68,7 @@ def spread_out(choices: Iterable[Tensor]) -> Tensor:
 
 
 def filled_shapley(keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor) -> Tensor:
-    """(tokens,) Shapley values of the process that says `said` (masks,) to the masks (masks, tokens), and both ends.
+    """(groups,) Shapley values of the process that says `said` (masks,) to the masks (masks, groups), and both ends.
 
     After each mask comes its complement. All in double precision. The values sum to the difference of the ends.
     """
@@ -79,9 +79,9 @@ def filled_shapley(keep: Tensor, said: Tensor, whole: Tensor, empty: Tensor) -> 
 
 
 def filled_lime(keep: Tensor, said: Tensor, nearness: Tensor) -> Tensor:
-    """(tokens,) what the regression of LIME would be with all masks, each as the process says it.
+    """(groups,) what the regression of LIME would be with all masks, each as the process says it.
 
-    `nearness` (tokens + 1,) is the weight of a mask that keeps none, one, ... all tokens.
+    `nearness` (groups + 1,) is the weight of a mask that keeps none, one, ... all groups.
     """
 
     def scores(keep: Tensor, rates: Tensor, weight: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ def filled_lime(keep: Tensor, said: Tensor, nearness: Tensor) -> Tensor:
 Covariance = Callable[[Tensor, Tensor], Tensor]
 """(masks, masks) of masks and rates."""
 Scores = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""(tokens,) of the process that is the likeness to masks, by rates, each times its weight."""
+"""(groups,) of the process that is the likeness to masks, by rates, each times its weight."""
 
 
 def _by_scores(keep: Tensor, said: Tensor, covariance: Covariance, scores: Scores) -> Tensor:
@@ -110,7 +110,7 @@ def _by_scores(keep: Tensor, said: Tensor, covariance: Covariance, scores: Score
 
 
 def _likeliest(keep: Tensor, said: Tensor, covariance: Covariance, relative: Tensor) -> Tensor:
-    """(tokens,) rates, of these relative sizes, under which the process says this most likely, at its best variance."""
+    """(groups,) rates, of these relative sizes, under which the process says this most likely, at its best variance."""
     chosen, least = relative, float("inf")
     for rates in (rate * relative for rate in _RATES.tolist()):
         rest, root = _whitened(covariance(keep, rates), said)
@@ -129,24 +129,24 @@ def _whitened(covariance: Tensor, said: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _apart(keep: Tensor, rates: Tensor) -> Tensor:
-    """(masks, masks) the rates of the tokens at which two masks differ."""
+    """(masks, masks) the rates of the groups at which two masks differ."""
     size = keep @ rates
     return size[:, None] + size - 2 * (keep * rates) @ keep.T
 
 
 def _with_line(covariance: Tensor, keep: Tensor) -> Tensor:
-    """The mean over tokens of 1 where two masks do the same, of -1 elsewhere, is added."""
+    """The mean over groups of 1 where two masks do the same, of -1 elsewhere, is added."""
     signs = 2 * keep - 1
     return covariance.addmm_(signs, signs.T, alpha=1 / keep.shape[1])
 
 
 def _covariance(keep: Tensor, rates: Tensor) -> Tensor:
-    """exp(-d) with d the rates of the tokens at which two masks differ, the line, and 1 for what all have in common."""
+    """exp(-d) with d the rates of the groups at which two masks differ, the line, and 1 for what all have in common."""
     return _with_line(_apart(keep, rates).neg_().exp_().add_(1), keep)
 
 
 def _odd_covariance(keep: Tensor, rates: Tensor) -> Tensor:
-    """With D the rates of all tokens, (exp(-d) - exp(d - D)) over what a mask has with itself, and the line."""
+    """With D the rates of all groups, (exp(-d) - exp(d - D)) over what a mask has with itself, and the line."""
     apart = _apart(keep, rates)
     covariance = torch.exp(apart - rates.sum()).neg_()
     covariance += apart.neg_().exp_()
@@ -159,10 +159,10 @@ def _itself(rates: Tensor) -> Tensor:
 
 
 def _shapley(keep: Tensor, rates: Tensor, weight: Tensor) -> Tensor:
-    """(tokens,) Shapley values of the process: those of the likeness to each mask, weighted as the process does.
+    """(groups,) Shapley values of the process: those of the likeness to each mask, weighted as the process does.
 
-    In exp(-d) a token that the mask keeps adds (1 - rho) times the likeness of the others, one that it hides takes it
-    away, with rho = exp(-rate). Over orders of the tokens those before it are each there with probability q, for a q
+    In exp(-d) a group that the mask keeps adds (1 - rho) times the likeness of the others, one that it hides takes it
+    away, with rho = exp(-rate). Over orders of the groups those before it are each there with probability q, for a q
     drawn evenly: the mean likeness is the integral of the product over the others of q + (1 - q) rho, where the mask
     keeps them, and 1 - q + q rho elsewhere, by as many points as make it exact. The complement's has the other sign.
     """
@@ -177,34 +177,34 @@ def _shapley(keep: Tensor, rates: Tensor, weight: Tensor) -> Tensor:
 
 
 def _slope(keep: Tensor, weight: Tensor) -> Tensor:
-    """(tokens,) half of what a token adds by the line."""
+    """(groups,) half of what a group adds by the line."""
     return weight @ (2 * keep - 1) / keep.shape[1]
 
 
 def _lime(keep: Tensor, rates: Tensor, weight: Tensor, nearness: Tensor) -> Tensor:
-    """(tokens,) the regression of the process on tokens, over all masks weighted by their nearness.
+    """(groups,) the regression of the process on groups, over all masks weighted by their nearness.
 
-    It takes the mean over all masks of nearness times likeness, also times each token. Were nearness a power of the
-    number of tokens kept, w^size, these would be products over tokens: with rho = exp(-rate) and a mask that keeps the
-    token (rho + w) / 2, or that hides it (1 + w rho) / 2, of which w / 2 or w rho / 2 is where the token is kept. As a
+    It takes the mean over all masks of nearness times likeness, also times each group. Were nearness a power of the
+    number of groups kept, w^size, these would be products over groups: with rho = exp(-rate) and a mask that keeps the
+    group (rho + w) / 2, or that hides it (1 + w rho) / 2, of which w / 2 or w rho / 2 is where the group is kept. As a
     function of the size nearness is a sum of such powers, of the roots w of 1: its Fourier series.
     """
-    tokens = len(rates)
-    size = torch.arange(tokens + 1, dtype=keep.dtype, device=keep.device)
-    powers = torch.polar(torch.ones_like(size), 2 * torch.pi * size / (tokens + 1))
+    groups = len(rates)
+    size = torch.arange(groups + 1, dtype=keep.dtype, device=keep.device)
+    powers = torch.polar(torch.ones_like(size), 2 * torch.pi * size / (groups + 1))
     rho = torch.exp(-rates)[:, None]
     kept, hidden = (rho + powers) / 2, (1 + powers * rho) / 2
     there = keep.to(powers)
-    product = torch.exp(there @ kept.log() + (1 - there) @ hidden.log()) * torch.fft.fft(nearness) / (tokens + 1)
+    product = torch.exp(there @ kept.log() + (1 - there) @ hidden.log()) * torch.fft.fft(nearness) / (groups + 1)
     with_kept, with_hidden = ((product @ (powers * each / 2).T).real for each in (1 / kept, rho / hidden))
-    with_token = torch.where(keep > 0, with_kept, with_hidden)
+    with_group = torch.where(keep > 0, with_kept, with_hidden)
     # How often masks of each size occur, times their nearness.
     ways = torch.lgamma(size[-1] + 1) - torch.lgamma(size + 1) - torch.lgamma(size[-1] - size + 1)
     often = torch.softmax(ways, dim=0) * nearness
     mean = (often * size).sum() / often.sum()
-    right = weight @ (with_token - product.sum(dim=1).real[:, None] * mean / tokens)
+    right = weight @ (with_group - product.sum(dim=1).real[:, None] * mean / groups)
     # Tokens have one variance and one covariance: `own` is their difference, `of_all` the variance of the size.
-    of_all = (often * (size - mean) ** 2).sum() / tokens
-    own = (often * size * (tokens - size)).sum() / (tokens * (tokens - 1)) if tokens > 1 else of_all
+    of_all = (often * (size - mean) ** 2).sum() / groups
+    own = (often * size * (groups - size)).sum() / (groups * (groups - 1)) if groups > 1 else of_all
     scores: Tensor = (right - right.mean()) / own + right.mean() / of_all
     return scores + 2 * _slope(keep, weight)

@@ -31,7 +31,7 @@ _COMMON = {
     "lime": ("Lime", "LIME: ridge regression on 1,000 masked copies, signed"),
     "kernel-shap": ("KernelShap", "Kernel SHAP: Shapley values from masked copies, signed"),
     "occlusion": ("Occlusion", "change of the output when neighbours are hidden together, signed"),
-    "leave-one-out-mask": ("HideOne", "change of the probability when one unit is hidden, signed"),
+    "leave-one-out": ("HideOne", "change of the probability when one unit is hidden, signed"),
     "random": ("Random", "random scores, fixed by a seed: the baseline"),
 }
 

@@ -18,11 +18,11 @@ Precision = Literal["default", "full", "tf32", "bf16", "auto"]
 """As torch is set; all digits; products of 10 binary digits, added up fully (NVIDIA's TF32); 7 binary digits; or what a
 probe finds."""
 PROBED = 8
-"""Texts on which fewer digits are tried."""
+"""Examples on which fewer digits are tried."""
 WORTH = 120
-"""With fewer texts than these a probe, six looks at its texts, costs more than it saves."""
+"""With fewer examples than these a probe, six looks at its examples, costs more than it saves."""
 _FASTER = 0.6  # the most time it may take, of that of full precision
-_SAME = 0.999  # the least tau of a text's scores with those of full precision
+_SAME = 0.999  # the least tau of an example's scores with those of full precision
 _TOLERANCE = 0.01  # the most that their sum may be off, of the sum of magnitudes
 
 
@@ -36,13 +36,13 @@ class Computed(NamedTuple):
 def attribute(method: Explainer, model: Any, batch: Any, target: Target, precision: str = "default") -> Computed:
     """What a method says of a batch, at a precision.
 
-    `auto` asks about the eight longest of at least 120 texts at every precision the device is fast at. It takes the
-    fastest whose scores rank the tokens of each as full precision does (tau at least 0.999), sum to the same within
-    1 %, and take at most 0.6 of the time. Of the other texts nothing is known.
+    `auto` asks about the eight longest of at least 120 examples at every precision the device is fast at. It takes the
+    fastest whose scores rank the units of each as full precision does (tau at least 0.999), sum to the same within
+    1 %, and take at most 0.6 of the time. Of the other examples nothing is known.
     """
     if precision not in get_args(Precision):
         raise UserError(f"The precision must be {', '.join(get_args(Precision)[:-1])} or auto, not {precision!r}.")
-    device = batch.tokens.device
+    device = batch.labels.device
     if precision == "tf32" and device.type != "cuda":
         raise UserError("The precision tf32 is that of NVIDIA's devices; on a CPU use full, bf16 or auto.")
     used = precision
@@ -103,7 +103,7 @@ def _offered(device: torch.device) -> list[str]:
 
 
 def _probed(method: Explainer, model: Any, few: Any, target: Target, lower: list[str]) -> str:
-    """The fastest precision that says the same of a few texts."""
+    """The fastest precision that says the same of a few examples."""
     found = {precision: _timed(method, model, few, target, precision) for precision in ("full", *lower)}
     full, seconds = found["full"]
     mask = few.mask.cpu().numpy()
@@ -112,7 +112,7 @@ def _probed(method: Explainer, model: Any, few: Any, target: Target, lower: list
         scores, taken = found[precision]
         tau = kendall(scores.cpu().numpy(), full.cpu().numpy(), mask).statistic.values
         off = (scores.sum(dim=-1) - full.sum(dim=-1)).abs() / full.abs().sum(dim=-1).clamp(min=1e-12)
-        # A text whose scores are all the same has no tau: nothing is known of it.
+        # An example whose scores are all the same has no tau: nothing is known of it.
         if tau.filled(0.0).min() >= _SAME and float(off.max()) <= _TOLERANCE and taken <= least:
             best, least = precision, taken
     return best
@@ -120,7 +120,7 @@ def _probed(method: Explainer, model: Any, few: Any, target: Target, lower: list
 
 def _timed(method: Explainer, model: Any, few: Any, target: Target, precision: str) -> tuple[Tensor, float]:
     """Scores, and seconds of a second look: the first one also sets up what the device needs."""
-    device = few.tokens.device
+    device = few.labels.device
     with computing(precision, device):
         method.attribute(model, few, target)
         _wait(device)

@@ -27,29 +27,30 @@ def as_kind(thing: Any, name: str) -> Kind:
     return thing
 
 
-def _text() -> Kind:
+def _kind_of_texts() -> Kind:
     from trueness.kinds.text.kind import TEXT
 
     return TEXT
 
 
-def _image() -> Kind:
+def _kind_of_images() -> Kind:
     from trueness.kinds.image.kind import IMAGE
 
     return IMAGE
 
 
-def _vector() -> Kind:
+def _kind_of_vectors() -> Kind:
     from trueness.kinds.vector.kind import VECTOR
 
     return VECTOR
 
 
 KINDS: Registry[Kind] = Registry("kind of input", group="trueness.kinds", adapt=as_kind)
-KINDS.add_later("text", _text, "texts and pairs of texts: one score per word")
-KINDS.add_later("image", _image, "images: one score per pixel or square")
-KINDS.add_later("vector", _vector, "rows of numbers: one score per feature")
-_OWN = ("text", "image", "vector")
+KINDS.add_later("text", _kind_of_texts, "texts and pairs of texts: one score per word")
+KINDS.add_later("image", _kind_of_images, "images: one score per pixel or square")
+KINDS.add_later("vector", _kind_of_vectors, "rows of numbers: one score per feature")
+_OWN = ("image", "text", "vector")
+"""Functions are of texts, unless data say otherwise: images are never asked by a function alone."""
 
 
 def every_kind() -> Iterator[Kind]:
@@ -90,11 +91,11 @@ def kind_of_data(data: Any) -> Kind:
     """The kind of data: a dataset, its name, a file or folder, or an object in memory."""
     if _says_kind(data):
         return KINDS[data.kind]
-    *others, text = (*(name for name in KINDS if name not in _OWN), *reversed(_OWN))
+    others = [*(name for name in KINDS if name not in _OWN), "image", "vector"]
     # Nearly all that can be read may be texts, so that these are asked last.
     with contextlib.suppress(UserError):  # a text may be no name of a file
-        return next((KINDS[name] for name in others if KINDS[name].data.recognises(data)), KINDS[text])
-    return KINDS[text]
+        return next((KINDS[name] for name in others if KINDS[name].data.recognises(data)), KINDS["text"])
+    return KINDS["text"]
 
 
 def _says_kind(thing: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from trueness.data.dataset import Dataset
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trueness.explainers.contract import Explainer
     from trueness.models.network import Network
     from trueness.registry import Registry
+    from trueness.stats.undefined import Bools, Floats
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,10 @@ class Data(Protocol):
         """Whether a name, file, folder or object holds examples of this kind."""
         ...
 
+    def sources(self, data: str) -> Sequence[Path]:
+        """The files and folders that data of this name or path are read from: what they hold is part of a key."""
+        ...
+
     def read(
         self,
         data: Any,
@@ -140,6 +145,128 @@ class Data(Protocol):
 
 
 @dataclass(frozen=True)
+class Finding:
+    """One check of a trial that a single kind has: numbers of examples beside a threshold; larger is better."""
+
+    name: str
+    measure: str
+    """What the number is, in plain words."""
+    values: Floats
+    """(examples,) from 0 to 1; an explanation that knows nothing gets 0. Not a number where nothing was measured."""
+    threshold: float
+    shares: bool = False
+    """Whether the share of examples with a value above 0 is judged, whatever these are, and not the mean."""
+
+
+@dataclass(frozen=True)
+class KindTrial:
+    """A trial that only models of one kind have."""
+
+    name: str
+    question: str
+    how: str
+    """For everybody: what is done, and what it shows."""
+    papers: tuple[str, ...]
+    measure: Callable[[Any, Any, Explainer], tuple[Sequence[Finding], Sequence[str]]]
+    """Of a model, examples and an explainer: checks, and sentences beside them; no checks where it does not apply."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A dataset that a model can only learn by evidence that was planted in it."""
+
+    dataset: Any
+    """With the splits train, dev and test."""
+    bound: float
+    """The accuracy that a model blind to the evidence has at best."""
+    evidence: str
+    """What was planted, in a word or two."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What `Planter.where` has to know, as plain JSON."""
+
+
+class Planter(Protocol):
+    """Plants evidence that a model must use."""
+
+    @property
+    def varies(self) -> bool:
+        """Whether each seed plants something else."""
+        ...
+
+    def plant(self, model: Any, dataset: Any, seed: int) -> Planted:
+        """Other labels, and evidence of them; UserError where the dataset does not allow it."""
+        ...
+
+    def where(self, model: Any, examples: Any, about: Mapping[str, Any]) -> tuple[Bools, Bools]:
+        """(examples, units) where the evidence is, and where what only looks like it is."""
+        ...
+
+
+class Relatives(Protocol):
+    """How models like the audited one are trained."""
+
+    @property
+    def passes(self) -> tuple[float, float]:
+        """About how many passes over the data training takes: with planted evidence, and of the others."""
+        ...
+
+    def like(self, model: Path | str, family: Any = None) -> Mapping[str, Any] | None:
+        """What `train` has to know, as parameters of tasks; None where such a model has nothing to train."""
+        ...
+
+    def train(
+        self,
+        like: Mapping[str, Any],
+        dataset: Any,
+        seed: int,
+        *,
+        purpose: Purpose,
+        epochs: int,
+        device: str,
+        longer: bool = False,
+    ) -> Any:
+        """A model of the same architecture; see `Purpose`. With `epochs` at most so many passes.
+
+        `longer` is for those that did not learn by the usual way: None where there is no longer one.
+        """
+        ...
+
+    def retraining(self, like: Mapping[str, Any]) -> dict[str, Any] | None:
+        """How Recursive ROAR trains such models again, as parameters of its tasks; None where it cannot."""
+        ...
+
+
+class View(Protocol):
+    """How examples with their scores are shown."""
+
+    def contents(self, model: Any, examples: Any) -> Sequence[Content]:
+        """What a person sees of each."""
+        ...
+
+    def scores(self, model: Any, examples: Any, row: int, scores: Floats) -> Sequence[float]:
+        """One score for each unit that a person sees, from those (units,) of the network."""
+        ...
+
+
+@dataclass(frozen=True)
+class Content:
+    """An example as a person sees it: as units side by side, or as a picture under a grid of units."""
+
+    units: tuple[str, ...] = ()
+    image: str = ""
+    """A PNG in base 64."""
+    grid: tuple[int, int] = (0, 0)
+    """Of a picture: rows and columns of units."""
+    beside: str = ""
+    """What belongs to it and is not explained, such as the second text of a pair."""
+
+
+Purpose = Literal["planted", "companion", "twin", "stranger"]
+"""What a model is trained for: to use planted evidence; to say what the audited one says with units hidden at random
+(companion), or from another seed (twin); to learn random labels from weights in random order (stranger)."""
+
+
+@dataclass(frozen=True)
 class Kind:
     """One sort of input. What is None cannot be done for it, and the trials that need it say so."""
 
@@ -148,19 +275,24 @@ class Kind:
     models: Models
     data: Data
     explainers: Registry[Explainer]
-    usual: Callable[[Model], Sequence[str]]
-    """The explainers that an audit of a model puts on trial if none is named."""
+    usual: Callable[[Any, Any], Sequence[str]]
+    """The explainers that an audit puts on trial if none is named: of a model's folder or address, and its family."""
     foils: tuple[str, ...] = ("random",)
     """Made-up explainers that must fail."""
-    edit: Callable[[Any], Any] | None = None
-    """Examples after a change that means nothing: an added full stop, one level of brightness."""
-    plant: Any = None
+    edit: Callable[[Any], tuple[Any, Sequence[int]]] | None = None
+    """Examples after a change that means nothing (an added full stop, one level of brightness), and of each how many
+    units that a person sees, from the first, are still the same."""
+    planter: Planter | None = None
     """Evidence planted in a dataset that a model like the audited one must use."""
-    relatives: Any = None
+    relatives: Relatives | None = None
     """How models like the audited one are trained."""
-    trials: tuple[Any, ...] = field(default=())
+    trials: tuple[KindTrial, ...] = ()
     """Trials that only this kind has."""
-    view: Any = None
+    view: View | None = None
     """How an example with scores is drawn."""
+    oddities: Callable[[Any, Any], Mapping[str, int]] | None = None
+    """Of a model and examples: clauses on how it reads them ("are cut off"), and of how many that is true."""
+    plantings: Registry[Any] | None = None
+    """What can be planted, by name."""
     outlines: Callable[..., Sequence[float]] | None = None
     """How well labels can be told from which units are hidden; if it is None, models of the same family are trained."""

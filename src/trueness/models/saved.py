@@ -19,7 +19,6 @@ from trueness.plugins import is_address
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from trueness.models.families import Family
     from trueness.registry import Registry
 
 FORMAT = 1
@@ -53,8 +52,8 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def recognise(
-    folder: str | Path, families: Registry[Any], as_family: Callable[[Any, str], Family], family: Any = None
-) -> tuple[Family, dict[str, Any]]:
+    folder: str | Path, families: Registry[Any], as_family: Callable[[Any, str], Any], family: Any = None
+) -> tuple[Any, dict[str, Any]]:
     """The family of a saved model, registered or given, and its config.json; no code is looked for by its name."""
     config = read_config(Path(folder))
     known = [families[name] for name in families]

@@ -38,25 +38,25 @@ _HALVINGS = 50
 
 @dataclass(frozen=True)
 class Removal:
-    """(texts, levels) probabilities of the explained class with words hidden, the important or the unimportant ones."""
+    """(examples, levels) probabilities of the explained class with units hidden, the important or the unimportant."""
 
     whole: Floats
-    """(texts,) with nothing hidden."""
+    """(examples,) with nothing hidden."""
     important: Floats
     unimportant: Floats
     soft_important: Floats
-    """(texts, shares), mean over draws."""
+    """(examples, shares), mean over draws."""
     soft_unimportant: Floats
 
     @property
     def cost(self) -> Floats:
-        """(texts,) D: above 0 where what is called important matters more than what is not."""
+        """(examples,) D: above 0 where what is called important matters more than what is not."""
         found: Floats = (self.unimportant - self.important).mean(axis=1)
         return found
 
     @property
     def soft_cost(self) -> Floats:
-        """(texts,) the same of the soft variant."""
+        """(examples,) the same of the soft variant."""
         found: Floats = (self.soft_unimportant - self.soft_important).mean(axis=1)
         return found
 
@@ -68,9 +68,9 @@ SOFT_COST = Quantity("cost of hiding, soft", "higher is better", null=0.0, least
 
 
 def faithfulness(network: Network, split: Split, explained: Mapping[str, tuple[Floats, Bools]], cell: Cell) -> Result:
-    """Every method's comprehensiveness, sufficiency and cost of hiding on one model; intervals over texts.
+    """Every method's comprehensiveness, sufficiency and cost of hiding on one model; intervals over examples.
 
-    One record per text, method and share of hidden words. The null value of comprehensiveness and sufficiency is what
+    One record per example, method and share of hidden units. The null of comprehensiveness and sufficiency is what
     a random order gets, the mean of the two.
     """
     import pandas as pd
@@ -94,7 +94,7 @@ def faithfulness(network: Network, split: Split, explained: Mapping[str, tuple[F
 
 
 def places(scores: Floats, mask: Bools, seed: int = 0) -> Floats:
-    """(texts, tokens) the place of each token, 0 for the most important one; equal scores are in random order."""
+    """(examples, units) the rank of each unit, 0 for the most important one; equal scores are in random order."""
     noise = np.stack([np.random.default_rng([seed, row]).random(mask.shape[1]) for row in range(len(mask))])
     order = np.lexsort((noise, np.where(mask, -scores, np.inf)), axis=-1)
     found = np.empty_like(order)
@@ -103,7 +103,7 @@ def places(scores: Floats, mask: Bools, seed: int = 0) -> Floats:
 
 
 def chances(scores: Floats, mask: Bools, share: float) -> Floats:
-    """(texts, tokens) chances to be hidden that rise with the scores and have the given mean over each text's tokens.
+    """(examples, units) chances to be hidden that rise with the scores and have the given mean over each example.
 
     min(1, c * (a + 0.001)), a being the scores over their range, between 0 and 1, and c found by bisection. Equal
     scores have equal chances.
@@ -133,7 +133,7 @@ def removal(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Removal:
-    """Hide by the scores (texts, tokens) and look again, at the classes that the split is labelled with."""
+    """Hide by the scores (examples, units) and look again, at the classes that the split is labelled with."""
     place, count = places(scores, mask, seed), mask.sum(axis=1, keepdims=True)
     hidden: list[Bools] = []
     for level in levels:
@@ -153,7 +153,7 @@ def removal(
 
 
 def _looks(network: Network, split: Split, hidden: Sequence[Bools]) -> list[Floats]:
-    """For each way to hide (texts, tokens) the probabilities (texts,) of the labelled classes."""
+    """For each way to hide (examples, units) the probabilities (examples,) of the labelled classes."""
     found = [np.zeros(len(split)) for _ in hidden]
     with inspecting(network):
         for rows, batch in split.to_explain():

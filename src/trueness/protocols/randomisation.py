@@ -56,7 +56,7 @@ def layers_of(network: Network) -> list[Layer]:
 
 @contextlib.contextmanager
 def randomised(layers: Sequence[Layer], seed: int) -> Iterator[None]:
-    """The entries of every weight in random order: the same values, in other places. Restored, also after an error."""
+    """The entries of every weight in random order: the same values elsewhere. Restored, also after an error."""
     generator = torch.Generator().manual_seed(seed)
     kept = [(weight, weight.detach().clone()) for layer in layers for weight in layer.weights]
     try:
@@ -74,7 +74,7 @@ def randomised(layers: Sequence[Layer], seed: int) -> Iterator[None]:
 def explained(
     network: Network, split: Split, explainer: Explainer, *, smooth: int = 0, noise: float = 0.05
 ) -> tuple[Floats, Bools]:
-    """(texts, tokens) scores of the classes that the split is labelled with, and the mask.
+    """(examples, units) scores of the classes that the split is labelled with, and the mask.
 
     With `smooth`, their mean over so many draws of noise.
     """
@@ -89,7 +89,7 @@ def explained(
 
 
 def mask_of(split: Split) -> Bools:
-    """(texts, tokens) which tokens are explained."""
+    """(examples, units) which units are explained."""
     mask = np.zeros((len(split), int(split.sizes.max())), dtype=bool)
     for rows, batch in split.in_order():
         mask[rows, : batch.mask.shape[1]] = batch.mask.cpu().numpy()
@@ -97,7 +97,7 @@ def mask_of(split: Split) -> Bools:
 
 
 def _outputs(network: Network, split: Split) -> Floats:
-    """(texts, classes) probabilities."""
+    """(examples, classes) probabilities."""
     found = np.zeros((len(split), network.classes))
     with inspecting(network):
         for rows, batch in split.in_order(1 << 13):
@@ -115,7 +115,7 @@ def redrawn(explainer: Explainer) -> Explainer | None:
 
 
 def complexity(scores: Floats, mask: Bools) -> Floats:
-    """(texts,) entropy of the histogram of a text's scores over their range: 0 where all are the same."""
+    """(examples,) entropy of the histogram of an example's scores over their range: 0 where all are the same."""
     found = np.zeros(len(scores))
     for row, (values, inside) in enumerate(zip(scores, mask, strict=True)):
         if inside.any():
@@ -136,7 +136,7 @@ def randomisation(
     before: Floats | None = None,
     ceiling: Floats | None = None,
 ) -> pd.DataFrame:
-    """One row per text, order, step and seed: how alike the explanations are, and how complexity rises.
+    """One row per example, order, step and seed: how alike the explanations are, and how complexity rises.
 
     The split is labelled with the classes to explain; `before` are their scores and `ceiling` how alike two draws are,
     where these are known. `similarity` is as large as `ceiling` where an explanation ignores what was randomised: the

@@ -1,4 +1,4 @@
-"""How alike two explanations of the same texts look: what changes between two heat maps."""
+"""How alike two explanations of the same examples look: what changes between two heat maps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy.typing as npt
 from trueness.stats.undefined import Bools, Floats
 
 FLAT = 1e-9
-"""Spread, as a share of a text's largest score, below which its scores are all the same."""
+"""Spread, as a share of an example's largest score, below which its scores are all the same."""
 ROUNDING = 1e-15
-"""Spread, as a share of the largest score that a method gives to any text at hand, below which scores are rounding.
+"""Spread, as a share of the largest score that a method gives to any example at hand, below which scores are rounding.
 
 A method that hides words takes differences of outputs, about as large as its largest score, and a double holds 16
 digits: where hiding changes nothing, LIME's least squares leave 1e-31. Gradients are products, which keep their digits
@@ -29,25 +29,25 @@ def largest_of(scores: Floats) -> float:
 
 
 def is_flat(spread: Floats, largest: Floats, scale: float | Floats) -> Bools:
-    """(texts,) whether scores show nothing: their root of the sum of squares about the mean, and the largest of them.
+    """(examples,) whether scores show nothing, from their root of the sum of squares about the mean and the largest.
 
-    `scale` is the largest score of any text at hand.
+    `scale` is the largest score of any example at hand.
     """
     return np.asarray(spread <= np.maximum(FLAT * np.maximum(largest, 1e-30), ROUNDING * np.asarray(scale)))
 
 
 def flat(scores: Floats, mask: Bools) -> Bools:
-    """(texts,) whether an explanation gives every place the same score; false of texts with fewer than two places."""
+    """(examples,) whether an explanation gives every unit the same score; false of those with fewer than two units."""
     same: Bools = _centred(scores, mask, 0.0)[1] & (mask.sum(axis=1) >= 2)
     return same
 
 
 def similarity(first: Floats, second: Floats, mask: Bools, scale: float = 0.0) -> Floats:
-    """(texts,) Pearson's correlation of the scores inside the mask: 1 for the same picture, 0 for unrelated ones.
+    """(examples,) Pearson's correlation of the scores inside the mask: 1 for the same picture, 0 for unrelated ones.
 
     Its square is the share of the one picture's variance that the other has too. Scores that are all the same are no
-    picture: beside another such they are the same (1), beside any other unrelated (0). Not a number for texts with
-    fewer than two scores. Where these are a few of the texts, `scale` is the largest score of all.
+    picture: beside another such they are the same (1), beside any other unrelated (0). Not a number for examples with
+    fewer than two scores. Where these are a few of the examples, `scale` is the largest score of all.
     """
     (a, flat_a), (b, flat_b) = _centred(first, mask, scale), _centred(second, mask, scale)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -57,7 +57,7 @@ def similarity(first: Floats, second: Floats, mask: Bools, scale: float = 0.0) -
 
 
 def _centred(scores: Floats, mask: Bools, scale: float) -> tuple[Floats, Bools]:
-    """Scores less the mean of their text, 0 outside the mask; and which texts are flat."""
+    """Scores less the mean of their example, 0 outside the mask; and which examples are flat."""
     inside = np.where(mask, scores, 0.0).astype(np.float64)
     size = np.maximum(mask.sum(axis=1), 1)[:, None]
     found = np.where(mask, inside - inside.sum(axis=1, keepdims=True) / size, 0.0)

@@ -34,7 +34,7 @@ def literal(network, example, order):
     total, where = 0.0, torch.zeros_like(batch.mask)
     for token in order:
         where[0, token + 1] = True
-        total += float(whole - network(batch.masked(where)).logits.softmax(-1)[0, 1])
+        total += float(whole - network(batch.hide(where)).logits.softmax(-1)[0, 1])
     return total / len(order)
 
 
@@ -80,7 +80,7 @@ def test_without_a_beam_orders_are_by_both_ends_and_cost_as_two_explanations(siz
         where = torch.zeros_like(batch.mask)
         where[0, [place + 1 for place in hidden]] = True
         with torch.no_grad():
-            chance = float(network(batch.masked(where)).logits.double().softmax(-1)[0, 1])
+            chance = float(network(batch.hide(where)).logits.double().softmax(-1)[0, 1])
         return np.log(chance / (1 - chance))
 
     everything = list(range(size))

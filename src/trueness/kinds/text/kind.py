@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from trueness.kinds.contract import Kind, Words
+from trueness.kinds.contract import Kind
+from trueness.kinds.text.attention.own_trial import TRIALS
+from trueness.kinds.text.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, oddities, usual
+from trueness.kinds.text.data.planting import PLANTINGS
 from trueness.kinds.text.data.reading import TextData
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.opening import TextModels
 
-
-def usual(model: Any) -> list[str]:
-    """Attention and gradients where the model has them, and methods that hide words."""
-    if not model.network.differentiable:
-        return ["occlusion", "kernel-shap[n_samples=200]", "lime[n_samples=200]", "leave-one-out"]
-    return ["attention", "input-x-gradient", "integrated-gradients", "leave-one-out"]
-
-
 TEXT = Kind(
     name="text",
-    words=Words("text", "texts", "word", "words", "a full stop is added or taken away"),
+    words=WORDS,
     models=TextModels(),
     data=TextData(),
     explainers=TEXT_EXPLAINERS,
     usual=usual,
+    foils=FOILS,
+    edit=edit,
+    planter=PLANTER,
+    relatives=RELATIVES,
+    view=VIEW,
+    trials=TRIALS,
+    oddities=oddities,
+    plantings=PLANTINGS,
 )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from trueness.data.units import seeded
 from trueness.kinds.vector.vectors import Vectors
 
 _EXPLAINED = 1 << 14
@@ -64,8 +65,6 @@ class VectorBatch:
         """The same with the features (examples, features) at `where` hidden."""
         return replace(self, features=torch.where(where, self.blank, self.features))
 
-    masked = hide
-
     def finest(self) -> VectorBatch:
         """Features cannot be divided."""
         return self
@@ -86,8 +85,7 @@ class VectorBatch:
 
     def generators(self, seed: int) -> Iterator[torch.Generator]:
         """Random draws that are fixed by the seed and an example's number."""
-        for number in self.numbers.tolist():
-            yield torch.Generator().manual_seed(hash((seed % 2**60, number)) % 2**63)
+        return (seeded(seed, number) for number in self.numbers.tolist())
 
 
 class VectorSplit:
@@ -99,14 +97,14 @@ class VectorSplit:
         """A hidden feature shows its `blank` value, by default its mean over these examples."""
         self.device = torch.device(device)
         values = examples.features
-        self._features = torch.tensor(values, dtype=torch.float32, device=self.device)
+        self._rows_of_features = torch.tensor(values, dtype=torch.float32, device=self.device)
         self.labels = torch.tensor(examples.labels, device=self.device)
-        self._numbers = torch.arange(len(examples), device=self.device)
+        self._row_numbers = torch.arange(len(examples), device=self.device)
         given = values.mean(axis=0) if blank is None else np.asarray(blank, dtype=np.float64)
         self._blank = torch.tensor(given, dtype=torch.float32, device=self.device)
         some = np.unique(np.linspace(0, max(len(examples) - 1, 0), min(64, len(examples))).astype(np.int64))
-        self._background = self._features[torch.from_numpy(some).to(self.device)]
-        self._drawn: np.random.Generator | None = None
+        self._spread_rows = self._rows_of_features[torch.from_numpy(some).to(self.device)]
+        self._draws_hidden: np.random.Generator | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -114,7 +112,7 @@ class VectorSplit:
     @property
     def width(self) -> int:
         """How many features there are."""
-        return int(self._features.shape[1])
+        return int(self._rows_of_features.shape[1])
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -138,12 +136,12 @@ class VectorSplit:
 
     def _with(self, features: Tensor) -> VectorSplit:
         other = copy.copy(self)
-        other._features = features
+        other._rows_of_features = features
         return other
 
     def hidden(self, where: Tensor) -> VectorSplit:
         """The same examples with some features hidden: (tokens,) truth values, numbered as in `addresses`."""
-        return self._with(torch.where(where.to(self.device).view(len(self), -1), self._blank, self._features))
+        return self._with(torch.where(where.to(self.device).view(len(self), -1), self._blank, self._rows_of_features))
 
     def outline(self, where: Tensor) -> VectorSplit:
         """Only which features are hidden: one at these, zero elsewhere."""
@@ -152,14 +150,18 @@ class VectorSplit:
     def hidden_at_random(self, seed: int) -> VectorSplit:
         """Every second example as it is, of the others a random share of features hidden; drawn anew for every pass."""
         other = copy.copy(self)
-        other._drawn = np.random.default_rng([seed, *b"hidden"])
+        other._draws_hidden = np.random.default_rng([seed, *b"hidden"])
         return other
 
     def only(self, rows: npt.ArrayLike) -> VectorSplit:
         """Some examples alone, with the numbers and the background that they have here."""
         other = copy.copy(self)
         index = self._index(rows)
-        other._features, other.labels, other._numbers = self._features[index], self.labels[index], self._numbers[index]
+        other._rows_of_features, other.labels, other._row_numbers = (
+            self._rows_of_features[index],
+            self.labels[index],
+            self._row_numbers[index],
+        )
         return other
 
     def labelled(self, labels: npt.ArrayLike) -> VectorSplit:
@@ -187,12 +189,12 @@ class VectorSplit:
     def gather(self, index: Tensor, widths: tuple[int, int]) -> VectorBatch:  # noqa: ARG002  # of one width
         """The examples whose numbers are on the device."""
         made = VectorBatch(
-            self._features[index], self.labels[index], self._numbers[index], self._blank, self._background
+            self._rows_of_features[index], self.labels[index], self._row_numbers[index], self._blank, self._spread_rows
         )
-        if self._drawn is None:
+        if self._draws_hidden is None:
             return made
-        share = np.where(self._drawn.random(len(made)) < 0.5, 0.0, self._drawn.random(len(made)))
-        where = self._drawn.random((len(made), self.width)) < share[:, None]
+        share = np.where(self._draws_hidden.random(len(made)) < 0.5, 0.0, self._draws_hidden.random(len(made)))
+        where = self._draws_hidden.random((len(made), self.width)) < share[:, None]
         return made.hide(torch.from_numpy(where).to(self.device))
 
     def in_order(self, max_tokens: int = 1 << 17) -> Iterator[tuple[npt.NDArray[np.intp], VectorBatch]]:

@@ -69,7 +69,7 @@ class VectorNetwork(Network):
     def blank(self, batch: VectorBatch, baseline: str) -> Tensor:
         """(features, 1) what a hidden feature shows."""
         if baseline != "zero":
-            raise UserError(f"baselines should be zero for this model, not {baseline!r}.")
+            raise self.unknown("baselines", baseline, "zero", "others")
         return ((batch.blank - self.mean) / self.deviation)[..., None]
 
     def others(self, batch: VectorBatch) -> Tensor:
@@ -102,19 +102,6 @@ class VectorNetwork(Network):
             yield
         finally:
             self._noise = None
-
-    def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # the same for all
-        """About how many numbers a look holds for each feature."""
-        outputs = sum(len(weight) for weight in self.parameters())
-        return (8 if gradients else 4) * (1 + outputs)
-
-    def numbers_for_logits(self, width: int, *, gradients: bool = False) -> int:
-        """The same."""
-        return self.numbers_per_token(width, gradients=gradients)
-
-    def all_logits(self, batch: VectorBatch, max_bytes: int | None = None) -> Tensor:  # noqa: ARG002  # rows are small
-        """(examples, classes) of all examples."""
-        return self.logits(batch)
 
     def _check(self, batch: VectorBatch) -> None:
         if batch.width != self.shape["features"]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.boundary import exists, is_file, reading, short
-from trueness.data.columns import columns_of, label_among
+from trueness.data.columns import columns_of, known_text, label_among
 from trueness.data.dataset import SPLITS, looked_at
 from trueness.errors import UserError
 from trueness.kinds.vector import stored
@@ -49,6 +49,10 @@ class VectorData:
         if isinstance(data, tuple) and len(data) == 2:
             return _is_matrix(data[0])
         return isinstance(data, Vectors) or _is_matrix(data)
+
+    def sources(self, data: str) -> list[Path]:
+        """The file or folder, unless it is made."""
+        return [] if data in VECTOR_DATASETS else [Path(data)]
 
     def read(
         self,
@@ -157,6 +161,8 @@ def _all_features(names: Sequence[str], cells: Mapping[str, Sequence[str]]) -> b
         numeric = {name: all(map(_is_number, cells[name])) and any(map(str.strip, cells[name])) for name in names}
         odd = [name for name in names if not numeric[name]]
         label = label_among("", names)
+        if known_text(names):
+            return False
         if label is None and len(odd) == 1 and 2 * len(set(cells[odd[0]])) <= len(cells[odd[0]]):
             label = odd[0]
         return len(names) > 1 and odd in ([], [label])

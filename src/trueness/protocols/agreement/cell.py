@@ -1,4 +1,4 @@
-"""What is known of one model on one dataset: agreement of all pairs of methods, over texts and seeds."""
+"""What is known of one model on one dataset: agreement of all pairs of methods, over examples and seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DRAW, SEED = "other draws", "another seed"
 """Against what a method is compared with itself."""
 LEVEL = 0.05
 NEARLY_ALL = 0.95
-"""Share of the texts from which on a method counts as having explained all."""
+"""Share of the examples from which on a method counts as having explained all."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class AgreementCell(Cell):
     machinery: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By method the computations that it shares with others."""
     saturation: tuple[float, ...] = ()
-    """Of attention flow, one per seed: the share of tokens whose flow is all that the first layer lets through."""
+    """Of attention flow, one per seed: the share of units whose flow is all that the first layer lets through."""
 
     @property
     def where(self) -> str:
@@ -52,9 +52,9 @@ class AgreementCell(Cell):
 
     @property
     def on_all_texts(self) -> list[str]:
-        """The methods that agree with some other on nearly all texts of every seed, as far as can be told.
+        """The methods that agree with some other on nearly all examples of every seed, as far as can be told.
 
-        Slow ones may have explained the first texts only; scores that are all the same agree with nothing.
+        Slow ones may have explained the first examples only; scores that are all the same agree with nothing.
         """
         known = self.records[self.records[TAU].notna()]
         places = ["seed", "instance"]

@@ -1,4 +1,4 @@
-"""The scores of many methods on the same texts."""
+"""The scores of many methods on the same examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trueness.stats.undefined import Bools, Floats
 
 @dataclass(frozen=True)
 class Explained:
-    """What the methods say of some texts: (texts, tokens) each."""
+    """What the methods say of some examples: (examples, units) each."""
 
     scores: dict[str, Floats]
     mask: Bools
@@ -35,7 +35,7 @@ def explain_all(
     refuse: bool = True,
     redraw: bool = False,
 ) -> Explained:
-    """The scores of every method; those that mask tokens share their copies.
+    """The scores of every method; those that mask units share their copies.
 
     Unless `refuse`, methods that the model cannot support are left out and named. With `redraw` only methods that draw
     at random are asked, with other draws than usual.
@@ -66,7 +66,7 @@ def explain_all(
         for name, method in list(asked.items()):
             try:
                 found = together[name] if name in together else method.attribute(network, batch, target)
-            except Unsupported as error:  # some refuse a text, not the model
+            except Unsupported as error:  # some refuse an example, not the model
                 if refuse:
                     raise
                 refused[name] = str(error)

@@ -1,4 +1,4 @@
-"""How alike two explanations of the same texts are, by every measure, for all pairs of methods at once."""
+"""How alike two explanations of the same examples are, by every measure, for all pairs of methods at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TAU = "Kendall tau"
 
 
 def pair_records(scores: Mapping[str, Floats], mask: Bools, k: int) -> pd.DataFrame:
-    """One row per pair of methods and text: the names, the length, and every measure, missing where undefined.
+    """One row per pair of methods and example: the names, the length, and every measure, missing where undefined.
 
     Rankings are by magnitude, as in the paper; the sign enters only where a name says so. Top-k measures and
     rank-biased overlap are corrected for chance: 0 for unrelated rankings, 1 at best.
@@ -52,9 +52,9 @@ def pair_records(scores: Mapping[str, Floats], mask: Bools, k: int) -> pd.DataFr
 
 
 def own_records(scores: Mapping[str, Floats], again: Mapping[str, Floats], mask: Bools) -> pd.DataFrame:
-    """One row per method and text: Kendall's tau between two sets of scores of the same method.
+    """One row per method and example: Kendall's tau between two sets of scores of the same method.
 
-    `again` may have the first texts only.
+    `again` may have the first examples only.
     """
     import pandas as pd
 

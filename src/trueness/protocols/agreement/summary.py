@@ -19,7 +19,7 @@ from trueness.stats.undefined import Bools, Floats
 Said = TypeVar("Said", ResultWarning, Abstention)
 
 SATURATED = 0.5
-"""Attention flow that says no more than the first layer's attention for more than this share of tokens is not flow."""
+"""Attention flow that says no more than the first layer's attention for more than this share of units is not flow."""
 
 
 def agreement(
@@ -36,7 +36,7 @@ def agreement(
 ) -> Result:
     """Agreement of every pair of methods on one model, instance by instance.
 
-    `scores` maps a method's name to (instances, tokens), `mask` marks the tokens that count; `again` holds the scores
+    `scores` maps a method's name to (instances, units), `mask` marks the units that count; `again` holds the scores
     of methods that draw at random, with other draws: the ceiling that noise sets. Methods `without_sign` are not asked
     about theirs; those that share `machinery` agree partly by construction. Intervals are Student's over instances:
     they speak of this model, not of the same one trained again.
@@ -85,7 +85,7 @@ def summarise(cells: Sequence[AgreementCell], tables: Mapping[str, pd.DataFrame]
 
 
 def _merged(items: Sequence[Said]) -> list[Said]:
-    """What is said of several places in the same words is said once."""
+    """What is said of several cells in the same words is said once."""
     where: dict[tuple[str, ...], list[Said]] = {}
     for item in items:
         same = tuple(str(value) for name, value in item.model_dump().items() if name != "where")

@@ -23,6 +23,7 @@ from trueness.kinds.image.data.superpixels import quickshift
 
 BLANK = (0.485, 0.456, 0.406)
 """The mean colour of ImageNet's photographs: what most networks for images take as zero."""
+_SQUARES = 16
 _BACKGROUND = 64
 _AT_ONCE = 1 << 24  # pixels that a GPU makes at once
 
@@ -93,8 +94,6 @@ class ImageBatch:
         cover = self.blank[:, None, None] if self.cover is None else self.cover
         return replace(self, pixels=torch.where(self.over_pixels(where)[:, None], cover, self.pixels))
 
-    masked = hide
-
     def finest(self) -> ImageBatch:
         """The same explained pixel by pixel."""
         return replace(self, cell=1)
@@ -149,6 +148,12 @@ def _along(length: int, side: int) -> tuple[Tensor, Tensor]:
     return torch.searchsorted(edges, pixel, right=True) - 1, (begins[:, None] <= edges[:-1]) & (
         edges[:-1] < begins[:, None] + side
     )
+
+
+def usual_cell(height: int, width: int) -> int:
+    """The side of a unit by default: a 16th of the image's, pixels alone tell little; 1 where that does not fit."""
+    cell = max(1, min(height, width) // _SQUARES)
+    return 1 if height % cell or width % cell else cell
 
 
 class ImageSplit:
@@ -310,3 +315,36 @@ class ImageSplit:
         """Numbers of images in random order, so many at a time."""
         order = rng.permutation(len(self))
         return [order[begin : begin + size] for begin in range(0, len(order), size)]
+
+    def by_squares(self) -> ImageSplit:
+        """The same images in the squares that they are explained by."""
+        other = copy.copy(self)
+        other.cell = usual_cell(*self._pixels.shape[2:])
+        height, width = self._pixels.shape[2:]
+        other.places = (height // other.cell) * (width // other.cell)
+        return other
+
+    def hidden_at_random(self, seed: int) -> ImageSplit:
+        """Every second image as it is, of the others a random share of squares hidden; drawn anew for every pass."""
+        return _HiddenAtRandom(self, seed)
+
+
+class _HiddenAtRandom(ImageSplit):
+    """For training under all amounts of hiding at once."""
+
+    def __init__(self, split: ImageSplit, seed: int) -> None:
+        self.__dict__.update(split.__dict__)
+        self._hiding_seed, self._passes = seed, 0
+        self._draw()
+
+    def shuffled(self, size: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
+        """In random order, and other squares are hidden than before."""
+        self._draw()
+        return super().shuffled(size, rng)
+
+    def _draw(self) -> None:
+        rng = np.random.default_rng([self._hiding_seed, self._passes, *b"hidden"])
+        self._passes += 1
+        share = np.where(rng.random(len(self)) < 0.5, 0.0, rng.random(len(self)))
+        drawn = rng.random((len(self), self.places)) < share[:, None]
+        self._hidden_places = torch.from_numpy(drawn).to(self.device)

@@ -115,7 +115,7 @@ def _bytes(pixels: npt.NDArray[np.generic], where: str) -> npt.NDArray[np.uint8]
         if not np.isfinite(values).all() or values.min() < 0 or values.max() > 1:
             raise UserError(f"{where}: pixels are neither bytes nor numbers from 0 to 1; divide them by their largest.")
         pixels = np.round(255 * values).astype(np.uint8)
-    return np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:3], 3)), dtype=np.uint8)
+    return np.array(np.broadcast_to(pixels, (*pixels.shape[:3], 3)), dtype=np.uint8, order="C")
 
 
 def _numbers(labels: npt.NDArray[np.generic], where: str) -> npt.NDArray[np.int64]:

@@ -30,6 +30,11 @@ class ImageData:
             return str(data) in IMAGE_DATASETS or is_images(Path(data))
         return isinstance(data, Images) or _is_array(data) or (_is_pair(data) and _is_array(data[0]))
 
+    def sources(self, data: str) -> list[Path]:
+        """The folder, archive or table, and the pictures that a table lists."""
+        found = file_of(data)
+        return [] if found is None else [found, *listed_pictures(found)]
+
     def read(
         self,
         data: Any,

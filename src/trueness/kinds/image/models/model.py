@@ -9,13 +9,10 @@ from typing import Any
 
 import torch
 
-from trueness.kinds.image.data.batches import ImageSplit
+from trueness.kinds.image.data.batches import ImageSplit, usual_cell
 from trueness.kinds.image.data.images import Images
 from trueness.kinds.image.models.network import ImageNetwork
 from trueness.models.saved import save_model
-
-_SQUARES = 16
-"""Of a side, by default: pixels alone tell little, and there are many."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +31,7 @@ class ImageModel:
 
     def coded(self, images: Images, cell: int | None = None) -> ImageSplit:
         """Images on the model's device, ready to be batched; units are squares of a 16th of the side, or of `cell`."""
-        side = min(images.pixels.shape[1:3])
-        chosen = cell or max(1, side // _SQUARES)
-        if cell is None and any(length % chosen for length in images.pixels.shape[1:3]):
-            chosen = 1
+        chosen = usual_cell(*images.pixels.shape[1:3]) if cell is None else cell
         return ImageSplit(images, self.device, cell=chosen, blank=self.network.mean.flatten().tolist())
 
     def config(self) -> dict[str, Any]:

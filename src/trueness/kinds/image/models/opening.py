@@ -28,14 +28,24 @@ class ImageModels:
     families = IMAGE_MODELS
 
     def recognises(self, model: Any) -> bool:
-        """A folder that an earlier version wrote; newer ones say their kind."""
-        if not isinstance(model, str | Path) or is_function(model) or not is_file(Path(model) / saved.CONFIG):
+        """A folder of transformers or of an earlier version, (model, processor), a pipeline; others say their kind."""
+        if not isinstance(model, str | Path):
+            return _with_processor(model) is not None
+        if is_function(model) or not is_file(Path(model) / saved.CONFIG):
             return False
         config = read_json(Path(model) / saved.CONFIG)
-        return isinstance(config, dict) and config.get("format") == OLDER
+        return isinstance(config, dict) and (config.get("format") == OLDER or _classifies_images(config))
 
     def open(self, model: Any, device: str = "cpu", family: Any = None) -> ImageModel:
         """A classifier on a device."""
+        from trueness.kinds.image.models.transformers import of_pair, open_folder
+
+        if not isinstance(model, str | Path):
+            pair = _with_processor(model)
+            assert pair is not None
+            return of_pair(*pair, device)
+        if family is None and _classifies_images(saved.read_config(Path(model))):
+            return open_folder(Path(model), device)
         found, config = recognise(model, family)
         opened: ImageModel = found.load(Path(model), config, device)
         return opened
@@ -55,3 +65,19 @@ class ImageModels:
             family = IMAGE_MODELS[stored.read("family")["name"]]
         found: ImageModel = family.read(stored, name, device)
         return found
+
+
+def _classifies_images(config: Mapping[str, Any]) -> bool:
+    """Whether `save_pretrained` of transformers wrote it for a classifier of images."""
+    names = config.get("architectures")
+    return isinstance(names, list) and any(str(name).endswith("ForImageClassification") for name in names)
+
+
+def _with_processor(model: Any) -> tuple[Any, Any] | None:
+    """A classifier of transformers and what prepares its images, as a pair or as a pipeline has them."""
+    network, processor = (
+        model
+        if isinstance(model, tuple) and len(model) == 2
+        else (getattr(model, "model", None), getattr(model, "image_processor", None))
+    )
+    return (network, processor) if hasattr(processor, "image_mean") and hasattr(network, "config") else None

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,9 +22,6 @@ from trueness.models.evaluation import Evaluation, predict
 from trueness.models.loop import Checkpoint, Loop
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.training import SplitView
-
-if TYPE_CHECKING:
-    from trueness.kinds.image.models.families import ImageFamily
 
 Weights = dict[str, Tensor]
 
@@ -115,7 +112,7 @@ def train_images(
 
 
 def train_image_models(
-    family: ImageFamily,
+    family: Any,
     data: ImageDataset,
     seeds: Sequence[int],
     *,

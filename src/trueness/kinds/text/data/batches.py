@@ -77,8 +77,6 @@ class Batch:
         """The same with the tokens at `where` replaced by the mask token."""
         return replace(self, text=self.text.masked(where))
 
-    masked = hide
-
     def finest(self) -> Batch:
         """A token is what a network reads."""
         return self
@@ -141,6 +139,17 @@ class EncodedSplit:
         for rows, batch in self.in_order():
             found[self.addresses(rows, batch.mask.shape[1])[batch.mask]] = True
         return found
+
+    def only(self, rows: npt.ArrayLike) -> EncodedSplit:
+        """Some texts alone, in the order given."""
+        chosen = np.asarray(rows, dtype=np.int64)
+        index = torch.from_numpy(chosen).to(self.device)
+        other = copy.copy(self)
+        other.__dict__.pop("maskable", None)
+        other._text, other.labels = self._text.only(chosen), self.labels[index]
+        other._other = None if self._other is None else self._other.only(chosen)
+        other.guide = None if self.guide is None else self.guide[index]
+        return other
 
     def hidden(self, where: Tensor) -> EncodedSplit:
         """The same texts with the mask token at some tokens: (tokens,) truth values, numbered as in `addresses`."""

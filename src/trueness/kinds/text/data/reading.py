@@ -31,6 +31,13 @@ class TextData:
         """Nearly everything may be texts: what is wrong with it is said when it is read."""
         return True
 
+    def sources(self, data: str) -> list[Path]:
+        """The file or folder, or where a registered dataset lies."""
+        if data in TEXT_DATASETS:
+            found = find_source(data)[0]
+            return [] if found is None else [found]
+        return [] if data.startswith("hf:") else [Path(data)]
+
     def read(
         self,
         data: Any,

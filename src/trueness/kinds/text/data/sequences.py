@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -83,6 +84,21 @@ class Block:
         self.types = None if types is None else _flat(types, device)
         self.explained = None if explained is None else _flat(explained, device).bool()
         self.pad, self.mask_token = coder.pad, coder.mask_token
+
+    def only(self, rows: npt.NDArray[np.int64]) -> Block:
+        """Some sequences alone, in the order given."""
+        other = copy.copy(self)
+        index = torch.from_numpy(rows).to(self.flat.device)
+        other.sizes, other.lengths = self.sizes[rows], self.lengths[index]
+        begins = torch.cumsum(other.lengths, 0) - other.lengths
+        # Of every token that stays its place in the row, and where that row begins among all.
+        row = torch.repeat_interleave(torch.arange(len(rows), device=index.device), other.lengths)
+        inside = torch.arange(len(row), device=index.device) - begins[row]
+        chosen = self.starts[index][row] + inside
+        other.starts, other.flat = begins, self.flat[chosen]
+        other.types = None if self.types is None else self.types[chosen]
+        other.explained = None if self.explained is None else self.explained[chosen]
+        return other
 
     def addresses(self, index: Tensor, width: int) -> Tensor:
         """(..., width): the number that each token has among all; beyond a sequence's end any."""

@@ -46,6 +46,11 @@ _add(
     "change of the target's probability when a token is deleted, signed",
 )
 _add(
+    "leave-one-out-mask",
+    "trueness.explainers.leave_one_out:HideOne",
+    "the same with the token replaced by the mask token",
+)
+_add(
     "deep-lift",
     f"{_HERE}.deep_lift:DeepLift",
     "DeepLIFT: differences from zero vectors shared by the rescale rule, signed",

@@ -163,14 +163,14 @@ class TransformerFamily(Family):
 
     def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
         """The one model's weights, and its other files."""
-        from trueness.kinds.text.models.transformer import payloads_of
+        from trueness.kinds.text.models.transformer_files import payloads_of
 
         (model,) = models.values()
         return payloads_of(model)
 
     def read(self, stored: Stored, seed: int | str, device: str) -> Classifier:  # noqa: ARG002  # there is one
         """The one model."""
-        from trueness.kinds.text.models.transformer import read_payloads
+        from trueness.kinds.text.models.transformer_files import read_payloads
 
         return read_payloads(stored, device)
 
@@ -180,7 +180,7 @@ class TransformerFamily(Family):
 
     def load(self, folder: Path, config: Mapping[str, Any], device: str) -> Classifier:  # noqa: ARG002
         """As `save_pretrained` left it."""
-        from trueness.kinds.text.models.transformer import load_transformer
+        from trueness.kinds.text.models.transformer_files import load_transformer
 
         return load_transformer(folder, device)
 

@@ -49,17 +49,17 @@ class TextModels:
 
     def open(self, model: Any, device: str = "cpu", family: Any = None) -> Classifier:
         """A classifier on a device."""
-        from trueness.kinds.text.models.black_box import load_black_box
-
         if isinstance(model, str | Path) and not is_function(model):
             return load_model(model, device, family)
         if family is not None:
             raise UserError(f"{model} is no folder: leave out family.")
         pair = _with_tokenizer(model)
         if pair is not None:
-            from trueness.kinds.text.models.transformer import of_pair
+            from trueness.kinds.text.models.transformer_files import of_pair
 
             return of_pair(*pair, device)
+        from trueness.kinds.text.models.black_box import load_black_box
+
         return load_black_box(str(model) if isinstance(model, str | Path) else model)
 
     def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
@@ -79,8 +79,9 @@ class TextModels:
 
 def _with_tokenizer(model: Any) -> tuple[Any, Any] | None:
     """A transformer and its tokeniser, as a pair or as a pipeline has them."""
-    if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
-        return model[0], model[1]
-    if hasattr(model, "model") and getattr(model, "tokenizer", None) is not None and hasattr(model, "postprocess"):
-        return model.model, model.tokenizer
-    return None
+    network, tokenizer = (
+        model
+        if isinstance(model, tuple) and len(model) == 2
+        else (getattr(model, "model", None), getattr(model, "tokenizer", None))
+    )
+    return (network, tokenizer) if hasattr(tokenizer, "pad_token_id") and hasattr(network, "config") else None

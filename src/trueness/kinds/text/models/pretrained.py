@@ -244,6 +244,8 @@ def _check_kind(path: Path, model: Any) -> None:
     if model.config.problem_type not in (None, "single_label_classification"):
         kind = str(model.config.problem_type).replace("_", " ")
         raise UserError(f"{name} is for {kind}: only classifiers whose classes exclude one another can be explained.")
+    if reads_numbers(model) or reads_to_the_end(model):
+        return
     some = model.get_input_embeddings().weight[None, :3]
     try:
         with torch.no_grad():
@@ -257,6 +259,16 @@ def _check_kind(path: Path, model: Any) -> None:
         raise UserError(
             f"{name} cannot be explained: no token sees what comes after it, and the last one is classified."
         )
+
+
+def reads_numbers(model: Any) -> bool:
+    """Whether a classifier has an encoder and a decoder: such take numbers of tokens, and no embeddings."""
+    return bool(getattr(model.config, "is_encoder_decoder", False))
+
+
+def reads_to_the_end(model: Any) -> bool:
+    """Whether a classifier looks at the last token, as decoders do, whose head is called so."""
+    return hasattr(model, "score") and not hasattr(model, "classifier")
 
 
 @contextlib.contextmanager

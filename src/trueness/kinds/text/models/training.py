@@ -16,12 +16,12 @@ from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.word_vectors import Missing, check_vectors, load_vectors, note_on
 from trueness.kinds.text.models.attentive import AttentiveConfig
+from trueness.kinds.text.models.network import TextNetwork
 from trueness.kinds.text.models.stack import run_loops
 from trueness.kinds.text.models.text_model import TextModel
 from trueness.models.cuda_graphs import CrossEntropy
 from trueness.models.evaluation import Evaluation
 from trueness.models.loop import Checkpoint, Loop
-from trueness.models.network import TextNetwork
 from trueness.models.recipes import RECIPES, Recipe
 from trueness.models.training import SplitView, build
 

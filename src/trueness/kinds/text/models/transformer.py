@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,12 +12,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from trueness.boundary import reading
-from trueness.engine import Stored, disk
+from trueness.engine import disk
 from trueness.errors import UserError
 from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.data.coding import Coded
@@ -26,7 +24,8 @@ from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.kinds.text.models.first_token import first_token, first_token_suffices
 from trueness.kinds.text.models.network import Prediction, TextNetwork
-from trueness.kinds.text.models.pretrained import longest_text, open_folder, quiet
+from trueness.kinds.text.models.pretrained import quiet
+from trueness.models.network import Attends
 
 WordRule = Literal["sum", "max", "first"]
 """How the scores of a word's parts become one: their sum, the one of largest magnitude, or the first part's."""
@@ -43,7 +42,7 @@ class Transformer(TextNetwork):
     attention only; `logits` needs none, and takes the fused one where the family has it.
     """
 
-    attends = "layers"
+    attends: Attends = "layers"
     pairs = None
     family = "transformer"
 
@@ -194,11 +193,12 @@ class Subwords:
 
     @property
     def mask_token(self) -> int:
-        """Takes the place of a token that is hidden: the mask token, or where there is none the unknown token."""
-        for number in (self.tokenizer.mask_token_id, self.tokenizer.unk_token_id):
+        """Takes the place of a token that is hidden: the mask, unknown, padding or end token."""
+        names = ("mask_token_id", "unk_token_id", "pad_token_id", "eos_token_id")
+        for number in (getattr(self.tokenizer, name, None) for name in names):
             if number is not None:
                 return int(number)
-        raise UserError("The tokeniser has neither a mask token nor an unknown token: nothing can be hidden.")
+        raise UserError("The tokeniser has no mask, unknown, padding or end token: nothing can be hidden.")
 
     def code(self, example: TextExample) -> Coded:
         """One example; texts beyond the longest length lose their end, the longer one of a pair first."""
@@ -279,34 +279,3 @@ class TransformerModel(Classifier):
         """One score per word of the first text, from those of a batch's row."""
         words = self.coder.code(example).words or ()
         return tuple(by_word(np.asarray(scores), words, len(example.tokens), self.rule).tolist())
-
-
-def payloads_of(model: TransformerModel) -> dict[str, Any]:
-    """How a transformer is kept in a store: its weights, and its other files as text."""
-    state = model.network.model.state_dict()
-    with tempfile.TemporaryDirectory() as folder:
-        model.network.model.config.save_pretrained(folder)
-        model.coder.tokenizer.save_pretrained(folder)
-        files = {file.name: file.read_text(encoding="utf-8") for file in sorted(Path(folder).iterdir())}
-    return {"weights": {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}, "files": files}
-
-
-def read_payloads(stored: Stored, device: str | torch.device) -> TransformerModel:
-    """The transformer whose `payloads_of` a store holds."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in stored.read("files").items():
-            (Path(folder) / name).write_text(text, encoding="utf-8")
-        weights = {name: torch.from_numpy(array) for name, array in stored.read("weights").items()}
-        save_file(weights, Path(folder) / "model.safetensors", metadata={"format": "pt"})
-        return load_transformer(folder, device)
-
-
-def load_transformer(folder: str | Path, device: str | torch.device = "cpu") -> TransformerModel:
-    """A fine-tuned classifier and its tokeniser, as `save_pretrained` left them: safetensors only, no code is run."""
-    return of_pair(*open_folder(Path(folder)), device)
-
-
-def of_pair(model: Any, tokenizer: Any, device: str | torch.device = "cpu") -> TransformerModel:
-    """A classifier of transformers and its tokeniser, with the classes that its configuration names."""
-    names = tuple(str(model.config.id2label[number]) for number in range(model.config.num_labels))
-    return TransformerModel(Transformer(model).to(device), Subwords(tokenizer, longest_text(model, tokenizer)), names)

@@ -1,3 +1,7 @@
+"""An explanation alone and in company, and before and after an edit."""
+
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -7,15 +11,16 @@ from hypothesis import strategies as st
 from tests.audit.oracle import Constant, Right, make_model, make_texts
 from tests.models.transformers import model as transformer
 from tests.models.transformers import tokenizer
+from trueness.audits import repeats
 from trueness.explainers.contract import Explainer, Facts
 from trueness.explainers.simple import Random
+from trueness.kinds.text.audit import VIEW, edit, edited
 from trueness.kinds.text.data.batches import EncodedSplit
-from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.examples import TextExample, TextExamples
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.explainers.simple import TokenNumber
 from trueness.kinds.text.models.transformer import Subwords, Transformer, TransformerModel
 from trueness.protocols.randomisation import explained
-from trueness.protocols.stability import after_edit, alone, edited
 
 
 class Sociable(Explainer):
@@ -41,6 +46,15 @@ def by_hand(number=20):
     rng = np.random.default_rng(0)
     model = make_model(rng)
     return model, make_texts(rng, number)
+
+
+def alone(model, texts, explainer, scores, mask):
+    return repeats.by_itself(model.network, model.coded(texts), len(texts), explainer, scores, mask)
+
+
+def after_edit(model, texts, explainer, scores):
+    kind = SimpleNamespace(edit=edit, view=VIEW)
+    return repeats.after_edit(kind, model, TextExamples(texts), np.arange(len(texts)), explainer, scores)
 
 
 def scores_of(model, texts, explainer):
@@ -100,7 +114,6 @@ def test_a_text_of_one_word_says_nothing_about_company():
     texts = [TextExample(("w1",), 0), TextExample(("w1", "w2"), 0)]
     found = alone(model, texts, Right(), *scores_of(model, texts, Right()))
     assert np.isnan(found).tolist() == [True, False]
-    assert alone(model, [], Right(), np.zeros((0, 0)), np.zeros((0, 0), dtype=bool)).shape == (0,)
 
 
 @pytest.mark.parametrize(("explainer", "same"), [(Right(), 1), (TokenNumber(), 1), (Touchy(), -1)])
@@ -108,14 +121,14 @@ def test_an_edit_matters_only_to_methods_that_look_at_it(explainer, same):
     model, texts = by_hand()
     texts += [TextExample((*text.tokens, "."), 0) for text in texts[:5]]
     scores, _ = scores_of(model, texts, explainer)
-    found = after_edit(model, texts, [edited(text) for text in texts], explainer, scores)
+    found = after_edit(model, texts, explainer, scores)
     assert found == pytest.approx(same)
 
 
 def test_random_scores_are_drawn_anew_after_an_edit():
     model, texts = by_hand(200)
     scores, _ = scores_of(model, texts, Random())
-    found = after_edit(model, texts, [edited(text) for text in texts], Random(), scores)
+    found = after_edit(model, texts, Random(), scores)
     assert abs(found.mean()) < 0.1
 
 
@@ -134,7 +147,7 @@ def test_words_are_compared_as_far_as_both_texts_have_them():
     texts = [TextExample(tuple(line.split()), number % 3) for number, line in enumerate(lines)]
     changed = [edited(text) for text in texts]
     scores, _ = explained(model.network, EncodedSplit(texts, model.coder), explainer)
-    found = after_edit(model, texts, changed, explainer, scores)
+    found = after_edit(model, texts, explainer, scores)
 
     def by_word(text):
         batch = EncodedSplit([text], model.coder).batch([0])
