@@ -117,7 +117,7 @@ def main():
     counted = collections.defaultdict(collections.Counter)
     for model, method, decision, _, _ in every:
         counted[model, method][decision] += 1
-    checks = ("on this model", "in most examples", "the top unit alone")
+    checks = ("on this model", "in most examples", "the top unit alone", "the strongest unit is named")
     with given.out.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["model", "explanation", "texts", "audits", "may be shown", "must not be shown", "cannot tell", *checks])

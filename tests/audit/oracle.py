@@ -145,6 +145,8 @@ def measure(model, examples, methods, randomised=50, gold=None):
     split = EncodedSplit(examples, model.coder)
     few = EncodedSplit(examples[:randomised], model.coder)
     result, most = {}, reference(model.network, split)
+    effect = np.nan_to_num(most.alone, nan=-np.inf).argmax(axis=1) - 1  # the first token is none of the text's
+    strongest = [one.tokens[at] for one, at in zip(examples, effect, strict=True)]
     for name, method in methods.items():
         scores, mask = explained(model.network, split, method)
         other = redrawn(method)
@@ -169,7 +171,8 @@ def measure(model, examples, methods, randomised=50, gold=None):
             flat=flat(scores, mask),
             random=method.facts.random,
             reference=most,
-            first=most.first(scores, mask),
+            singles=most.singles(scores, mask),
+            strongest=strongest,
             predicted=found.numpy(),
             labels=np.full(len(examples), -1) if gold is None else gold,
             classes=model.classes,

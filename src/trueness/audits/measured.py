@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from trueness.kinds.contract import Words
-from trueness.protocols.best_order import Reference
+from trueness.protocols.best_order import Reference, Singles
 from trueness.stats.thresholds import ThresholdTest
 from trueness.stats.undefined import Bools, Floats, Ints
 
@@ -62,6 +62,8 @@ class Measurements:
     change: Floats
     """How much less the explanation of a randomised model is like it than it is like itself: (draws, examples),
     or (examples,) of a single draw of weights."""
+    reference: Reference
+    """What orders of the units can cost, whatever is on trial."""
     moved: float
     """How much the model's own output changes with random weights: total variation."""
     ceiling: Floats
@@ -76,10 +78,9 @@ class Measurements:
     """How much less the explanation of a model trained on random labels is like it than it is like itself."""
     detection: Floats | None = None
     """(models, examples) AUROC of planted evidence."""
-    reference: Reference | None = None
-    """What orders of the units can cost, whatever is on trial."""
-    first: Floats = field(default_factory=lambda: np.zeros(0))
-    """What hiding the unit that is called the most important one does to the log odds."""
+    singles: Singles | None = None
+    strongest: Sequence[str] = ()
+    """The unit, as people see it, that does the most when it is hidden alone; empty where units have no names."""
     predicted: Ints = field(default_factory=lambda: np.zeros(0, dtype=int))
     """The model's classes, and those of the labels: -1 where there is none."""
     labels: Ints = field(default_factory=lambda: np.zeros(0, dtype=int))

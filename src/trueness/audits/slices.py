@@ -8,13 +8,16 @@ is reached, and p if the order is right in the share p of the examples and rando
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trueness.audits.rule import FEWEST, levels
-from trueness.stats.thresholds import Ratio, ThresholdTest, ratio_of
+from trueness.protocols.best_order import Singles
+from trueness.stats.thresholds import Mean, Ratio, ThresholdTest, ratio_of
 from trueness.stats.undefined import Bools, Floats
 
 if TYPE_CHECKING:
@@ -26,13 +29,17 @@ MOST = 0.8
 """Of the examples: an explanation that is wrong for one in five lies at this threshold."""
 OF_SLICE = 0.5
 """Of the examples of one class, or of the right or wrong predictions."""
-TOP = 0.5
-"""Of the examples: those in which the unit shown as the most important one is, corrected for chance."""
-STRONG = 0.5
-"""Of what hiding the strongest unit alone does to the log odds."""
+STRONG = 0.25
+"""Of what hiding the strongest unit alone does to the log odds: the top unit should do so much."""
+NAMED = 0.25
+"""Of the units: the strongest one should be among so many that are ranked first."""
+SINGLE = 0.5
+"""Of the examples: those in which the top unit is strong, and in which the strongest unit is named."""
+OF_UNIT = 0.25
+"""Of the examples in which one and the same unit is the strongest, such as “not” or a shortcut: there it is named."""
 FELT = 0.01
 """Probability: examples in which no order costs as much have nothing to explain."""
-IN_MOST, TOP_ALONE = "in most examples", "the top unit alone"
+IN_MOST, TOP_ALONE, STRONGEST = "in most examples", "the top unit alone", "the strongest unit is named"
 _HOPELESS = 1000
 
 
@@ -40,8 +47,6 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
     """The checks of single examples, and what is told of slices that are too small to be judged."""
     from trueness.audits.measured import Measured
 
-    if facts.reference is None:
-        return [], ()
     words, n = facts.words, len(facts.cost)
     reached, chance = reaches(facts.cost, facts.reference.cost, facts.reference.chance)
 
@@ -50,18 +55,27 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
         reason = f"in too few {words.examples} hiding {words.units} changes what the model says"
         return Measured(name, about, how, null=0.0, best=1.0, asked=asked, reason=reason)
 
-    what = f"in which hiding the {words.units} it ranks first costs at least {REACHED} of the most that any order costs"
-    found = [check(IN_MOST, f"{words.examples} {what}", share_above(reached, chance, MOST))]
-    if len(facts.first):
-        top = f"{words.examples} whose top {words.unit}, hidden alone, does at least {STRONG} of what the strongest does"
-        found.append(check(TOP_ALONE, top, share_above(*top_alone(facts.first, facts.reference.alone[:n]), TOP)))
+    costs = f"in which hiding the {words.units} it ranks first costs at least {REACHED} of the most that any order costs"
+    found = [check(IN_MOST, f"{words.examples} {costs}", share_above(reached, chance, MOST))]
     told = []
+    if facts.singles is not None:
+        top = f"{words.examples} whose top {words.unit}, hidden alone, does at least {STRONG} of what the strongest does"
+        strong, by_chance = top_alone(facts.singles.first, facts.reference.alone[:n])
+        found.append(check(TOP_ALONE, top, share_above(strong, by_chance, SINGLE)))
+        among = f"whose strongest {words.unit}, hidden alone, is in the first quarter of the ranking"
+        names, by_chance = named(facts.singles, np.isfinite(strong))
+        found.append(check(STRONGEST, f"{words.examples} {among}", share_above(names, by_chance, SINGLE)))
+        for name, inside in deciding(facts.strongest[:n]):
+            if examples_needed(by_chance[inside]) <= np.isfinite(names[inside]).sum():
+                share = share_above(names[inside], by_chance[inside], OF_UNIT)
+                what = f"where “{name}” is the strongest {words.unit}, {words.examples} in which it is"
+                found.append(check(f"“{name}” is named", f"{what} in the first quarter", share, int(inside.sum())))
     for name, inside in slices(facts):
         here = inside[:n]
         known, needed = int(np.isfinite(reached[here]).sum()), examples_needed(chance[here])
         if needed <= known:
             share = share_above(reached[here], chance[here], OF_SLICE)
-            found.append(check(name, f"{words.examples} ({name}) {what}", share, int(here.sum())))
+            found.append(check(name, f"{words.examples} ({name}) {costs}", share, int(here.sum())))
         else:
             more = f"about {needed:,.0f} are needed" if needed < np.inf else "nothing can be told of them"
             told.append(f"Not judged by itself: {name} ({known} {words.examples}; {more}).")
@@ -86,10 +100,35 @@ def top_alone(first: Floats, alone: Floats) -> tuple[Floats, Floats]:
     return np.where(known, first >= limit, np.nan), np.where(known, strong / np.maximum(units, 1), np.nan)
 
 
+@dataclass(frozen=True, eq=False)
+class Corrected(Ratio):
+    """The mean of reached - chance over that of 1 - chance, of which both lie between 0 and 1."""
+
+    def beside(self, ratio: float) -> Mean:
+        """Reached - ratio - chance * (1 - ratio), within its own bounds: narrower than those of any ratio."""
+        most = max(1 - ratio, 0.0)
+        return Mean(self.above - ratio * self.below, -max(ratio, 1.0), most)
+
+
+def named(singles: Singles, known: Bools) -> tuple[Floats, Floats]:
+    """(examples,) whether the strongest unit is ranked among the first, and how often chance does so."""
+    among = np.ceil(NAMED * singles.units)
+    share = among / np.maximum(singles.units, 1)
+    return np.where(known, singles.place < among, np.nan), np.where(known, share, np.nan)
+
+
+def deciding(strongest: Sequence[str]) -> Iterator[tuple[str, Bools]]:
+    """Units that are the strongest one of many examples, such as “not” or a shortcut, and those examples."""
+    names = np.array(strongest, dtype=object)
+    for name, number in Counter(strongest).most_common():
+        if number >= FEWEST:
+            yield name, names == name
+
+
 def share_above(reached: Floats, chance: Floats, threshold: float) -> ThresholdTest | None:
-    """The share corrected for chance beside a threshold: the mean of reached - chance over that of 1 - chance."""
+    """The share corrected for chance beside a threshold; None where there is none."""
     found = ratio_of(reached - chance, 1 - chance)
-    return None if found is None else ThresholdTest(found, threshold)
+    return None if found is None else ThresholdTest(Corrected(found.above, found.below), threshold)
 
 
 def slices(facts: Measurements) -> Iterator[tuple[str, Bools]]:
@@ -114,7 +153,7 @@ def examples_needed(chance: Floats) -> float:
         return np.inf
     reached = np.where(np.arange(10) < 9, 1.0, 0.0)
     above = (reached[:, None] - known).ravel()  # as if each example had been seen ten times
-    test = Ratio(above, np.tile(1 - known, 10))
+    test = Corrected(above, np.tile(1 - known, 10))
     level, number = levels(1).passes, float(FEWEST)
     while test.p_above(OF_SLICE, times=number / test.n) > level:
         number = np.ceil(1.1 * number)

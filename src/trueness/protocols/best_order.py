@@ -19,11 +19,23 @@ from trueness.models.network import Network, inspecting
 from trueness.models.packing import in_batches, logits_of
 from trueness.protocols.faithfulness import SHARES, places, removal
 from trueness.protocols.levels import LEVELS
-from trueness.stats.undefined import Bools, Floats
+from trueness.stats.undefined import Bools, Floats, Ints
 
 RANDOM_ORDERS = 2
 """And as many reversed ones, whose cost is the negative."""
 _LEAST = 1e-12
+
+
+@dataclass(frozen=True)
+class Singles:
+    """(examples,) What an explanation says of single units."""
+
+    first: Floats
+    """By how much the log odds fall when the unit that it calls the most important one is hidden alone."""
+    place: Floats
+    """The rank that it gives the strongest unit: the one of which they fall the most; 0 for the most important one."""
+    units: Ints
+    """How many there are."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +50,12 @@ class Reference:
     alone: Floats
     """(examples, units) by how much the log odds of the class fall when one unit is hidden; NaN where there is none."""
 
-    def first(self, scores: Floats, mask: Bools, seed: int = 0) -> Floats:
-        """(examples,) the same of the unit that an explanation calls the most important one."""
-        top = places(scores, mask, seed).argmin(axis=1)
-        found: Floats = self.alone[np.arange(len(scores)), top]
-        return found
+    def singles(self, scores: Floats, mask: Bools, seed: int = 0) -> Singles:
+        """Of an explanation of the first examples."""
+        rows, place = np.arange(len(scores)), places(scores, mask, seed)
+        alone = np.where(np.isfinite(self.alone[: len(scores)]), self.alone[: len(scores)], -np.inf)
+        first = self.alone[rows, place.argmin(axis=1)]
+        return Singles(first, place[rows, alone[:, : mask.shape[1]].argmax(axis=1)], mask.sum(axis=1))
 
 
 def reference(
