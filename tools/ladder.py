@@ -40,27 +40,35 @@ def plain(rng, texts):
     """Words add up; one text in five is of the rare class."""
     model, examples = make_leaning(rng, scale=rng.uniform(0.4, 1.5)), make_texts(rng, texts)
     lean(model, examples, RARE)
-    return model, examples, {
-        "right": Exact(),
-        **{f"right, its scores noisy by {share:.0%}": Blurry(share) for share in (0.25, 0.5, 1.0)},
-        **{f"noise in {share:.0%} of the texts": Noise(share) for share in SHARES},
-        f"inverted for a class of {RARE:.0%}": InvertedFor(1),
-        f"inverted for a class of {1 - RARE:.0%}": InvertedFor(0),
-        "without signs": Magnitudes(),
-        "the top word last": TopLast(),
-    }
+    return (
+        model,
+        examples,
+        {
+            "right": Exact(),
+            **{f"right, its scores noisy by {share:.0%}": Blurry(share) for share in (0.25, 0.5, 1.0)},
+            **{f"noise in {share:.0%} of the texts": Noise(share) for share in SHARES},
+            f"inverted for a class of {RARE:.0%}": InvertedFor(1),
+            f"inverted for a class of {1 - RARE:.0%}": InvertedFor(0),
+            "without signs": Magnitudes(),
+            "the top word last": TopLast(),
+        },
+    )
 
 
 def long(rng, texts):
     """The same with 25 to 40 words and classes of one size."""
     model, examples = make_leaning(rng, scale=rng.uniform(0.4, 1.0)), make_texts(rng, texts, 25, 40)
     lean(model, examples, 0.5)
-    return model, examples, {
-        "right": Exact(),
-        "noise in 30% of the texts": Noise(0.3),
-        "inverted for a class of 50%": InvertedFor(1),
-        "the top word last": TopLast(),
-    }
+    return (
+        model,
+        examples,
+        {
+            "right": Exact(),
+            "noise in 30% of the texts": Noise(0.3),
+            "inverted for a class of 50%": InvertedFor(1),
+            "the top word last": TopLast(),
+        },
+    )
 
 
 def negation(rng, texts, share):
@@ -120,7 +128,9 @@ def main():
     checks = ("on this model", "in most examples", "the top unit alone", "the strongest unit is named")
     with given.out.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["model", "explanation", "texts", "audits", "may be shown", "must not be shown", "cannot tell", *checks])
+        table.writerow(
+            ["model", "explanation", "texts", "audits", "may be shown", "must not be shown", "cannot tell", *checks]
+        )
         for (model, method), counts in counted.items():
             shown = [counts[one] / given.audits for one in ("may be shown", "must not be shown", "cannot tell")]
             values = [

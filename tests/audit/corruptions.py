@@ -34,7 +34,9 @@ class Leaning(Weigher):
         values = self.embed(batch) if embeddings is None else embeddings
         inside = (torch.arange(values.shape[1]) < batch.text.lengths[:, None])[..., None]
         total = (values * inside * self.turned(batch.tokens)[..., None]).sum(dim=1) - self.bar
-        return Prediction(torch.cat([-total, total], dim=1) / 2, batch.mask / batch.mask.sum(dim=1, keepdim=True), values)
+        return Prediction(
+            torch.cat([-total, total], dim=1) / 2, batch.mask / batch.mask.sum(dim=1, keepdim=True), values
+        )
 
 
 def make_leaning(rng, scale=1.0, shortcut=0.0):
@@ -43,7 +45,9 @@ def make_leaning(rng, scale=1.0, shortcut=0.0):
     network = Leaning(len(vocabulary))
     with torch.no_grad():
         network.embedding.weight.zero_()
-        network.embedding.weight[-WORDS - 2 : -2, 0] = torch.tensor(rng.standard_t(3, WORDS) * scale, dtype=torch.float32)
+        network.embedding.weight[-WORDS - 2 : -2, 0] = torch.tensor(
+            rng.standard_t(3, WORDS) * scale, dtype=torch.float32
+        )
         network.embedding.weight[-1, 0] = shortcut
     assert network.negation == vocabulary.numbers[NOT]
     return TextModel(network, vocabulary, ("bad", "good"))
@@ -183,5 +187,3 @@ class Unnamed(Corrupted):
 
     def change(self, scores, model, batch):
         return scores * (batch.tokens != model.negation + 1)
-
-

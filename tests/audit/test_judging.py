@@ -129,7 +129,9 @@ def test_ties_by_hand():
     def facts(cost):
         empty = np.zeros(0)
         most = Reference(empty, empty, empty, empty)
-        return Measurements(reference=most, cost=cost, soft_cost=cost, change=empty, moved=0, ceiling=empty, alone=empty, edited=empty)
+        return Measurements(
+            reference=most, cost=cost, soft_cost=cost, change=empty, moved=0, ceiling=empty, alone=empty, edited=empty
+        )
 
     def passed(value):
         return [Line(REMOVAL, [check("on this model", known(value))])]

@@ -78,7 +78,15 @@ def test_an_explanation_that_says_the_same_of_every_word_has_no_order_to_judge()
 
 
 COSTS = {
-    **{"units": 20.0, "look": 1e-5, "learn": 1e-5, "open": 0.1, "layers": 0, "explainers": {"leave-one-out": 1e-5}, "random": []},
+    **{
+        "units": 20.0,
+        "look": 1e-5,
+        "learn": 1e-5,
+        "open": 0.1,
+        "layers": 0,
+        "explainers": {"leave-one-out": 1e-5},
+        "random": [],
+    },
     **{"trains": False, "retrains": False, "passes": (6.0, 3.0)},
 }
 

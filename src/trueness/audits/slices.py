@@ -8,20 +8,20 @@ is reached, and p if the order is right in the share p of the examples and rando
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueness.audits.measured import Measured, Measurements
 from trueness.audits.rule import FEWEST, levels
+from trueness.audits.verdict import Check, Decision, Trial
+from trueness.kinds.contract import Words
 from trueness.protocols.best_order import Singles
 from trueness.stats.thresholds import Mean, Ratio, ThresholdTest, ratio_of
 from trueness.stats.undefined import Bools, Floats
-
-if TYPE_CHECKING:
-    from trueness.audits.measured import Measured, Measurements
 
 REACHED = 0.25
 """Of what the best order of the same example costs."""
@@ -41,25 +41,29 @@ FELT = 0.01
 """Probability: examples in which no order costs as much have nothing to explain."""
 IN_MOST, TOP_ALONE, STRONGEST = "in most examples", "the top unit alone", "the strongest unit is named"
 _HOPELESS = 1000
+_UNJUDGED = "Not judged by itself: "
+_PARTS = ("class ", "right predictions", "wrong predictions", "“")
 
 
 def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
     """The checks of single examples, and what is told of slices that are too small to be judged."""
-    from trueness.audits.measured import Measured
-
     words, n = facts.words, len(facts.cost)
     reached, chance = reaches(facts.cost, facts.reference.cost, facts.reference.chance)
 
-    def check(name: str, where: str, how: ThresholdTest | None, asked: int = n) -> Measured:
+    def check(name: str, where: str, how: ThresholdTest | None) -> Measured:
         about = f"share of the {where}, corrected for chance"
         reason = f"in too few {words.examples} hiding {words.units} changes what the model says"
-        return Measured(name, about, how, null=0.0, best=1.0, asked=asked, reason=reason)
+        return Measured(name, about, how, null=0.0, best=1.0, asked=n, reason=reason)
 
-    costs = f"in which hiding the {words.units} it ranks first costs at least {REACHED} of the most that any order costs"
+    costs = (
+        f"in which hiding the {words.units} it ranks first costs at least {REACHED} of the most that any order costs"
+    )
     found = [check(IN_MOST, f"{words.examples} {costs}", share_above(reached, chance, MOST))]
     told = []
     if facts.singles is not None:
-        top = f"{words.examples} whose top {words.unit}, hidden alone, does at least {STRONG} of what the strongest does"
+        top = (
+            f"{words.examples} whose top {words.unit}, hidden alone, does at least {STRONG} of what the strongest does"
+        )
         strong, by_chance = top_alone(facts.singles.first, facts.reference.alone[:n])
         found.append(check(TOP_ALONE, top, share_above(strong, by_chance, SINGLE)))
         among = f"whose strongest {words.unit}, hidden alone, is in the first quarter of the ranking"
@@ -69,17 +73,45 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
             if examples_needed(by_chance[inside]) <= np.isfinite(names[inside]).sum():
                 share = share_above(names[inside], by_chance[inside], OF_UNIT)
                 what = f"where “{name}” is the strongest {words.unit}, {words.examples} in which it is"
-                found.append(check(f"“{name}” is named", f"{what} in the first quarter", share, int(inside.sum())))
+                found.append(check(f"“{name}” is named", f"{what} in the first quarter", share))
     for name, inside in slices(facts):
         here = inside[:n]
         known, needed = int(np.isfinite(reached[here]).sum()), examples_needed(chance[here])
         if needed <= known:
             share = share_above(reached[here], chance[here], OF_SLICE)
-            found.append(check(name, f"{words.examples} ({name}) {costs}", share, int(here.sum())))
+            found.append(check(name, f"{words.examples} ({name}) {costs}", share))
         else:
             more = f"about {needed:,.0f} are needed" if needed < np.inf else "nothing can be told of them"
-            told.append(f"Not judged by itself: {name} ({known} {words.examples}; {more}).")
-    return found, tuple(told)
+            told.append(f"{name} ({known} {words.examples}; {more})")
+    return found, (f"{_UNJUDGED}{', '.join(told)}.",) if told else ()
+
+
+def for_whom(decision: Decision, trials: Sequence[Trial], words: Words) -> str:
+    """For how many examples a verdict holds, and for which it does not."""
+    (removal,) = [trial for trial in trials if any(check.name == IN_MOST for check in trial.checks)] or [None]
+    if removal is None or decision == "cannot tell":
+        return ""
+    checks = {check.name: check for check in removal.checks}
+    most, parts = checks[IN_MOST], [check for check in removal.checks if _of_part(check)]
+    if decision == "must not be shown":
+        wrong = [check.name for check in parts if check.answer == "fail"]
+        some = f"Not for {_listed(wrong)}." if wrong else ""
+        few = f"It explains about {most.value:.0%} of the {words.examples}." if most.answer == "fail" else ""
+        return f"{some} {few}".strip()
+    named = [check.name for check in parts if check.answer == "pass"]
+    each = f", and for {_listed(named)} each by itself" if named else ""
+    told = [note for note in removal.notes if note.startswith(_UNJUDGED)]
+    share = f"at least {math.floor(10 * (most.low or 0.0) + 1e-9)} in 10 {words.examples}"
+    return " ".join([f"For {share} in which hiding {words.units} changes what the model says{each}.", *told])
+
+
+def _of_part(check: Check) -> bool:
+    return check.name.startswith(_PARTS)
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def reaches(cost: Floats, best: Floats, chance: Floats) -> tuple[Floats, Floats]:

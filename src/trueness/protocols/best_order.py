@@ -66,7 +66,9 @@ def reference(
     orders = [removal(network, split, one, mask, levels=levels, shares=shares) for one in (alone, last, alone + last)]
     chance = []
     for number in range(RANDOM_ORDERS):
-        dealt = np.stack([np.random.default_rng([seed, row, number, 2]).random(mask.shape[1]) for row in range(len(mask))])
+        dealt = np.stack(
+            [np.random.default_rng([seed, row, number, 2]).random(mask.shape[1]) for row in range(len(mask))]
+        )
         cost = removal(network, split, dealt, mask, levels=levels, shares=()).cost
         chance += [cost, -cost]
     nothing = np.zeros(len(mask))
@@ -93,7 +95,9 @@ def _each(network: Network, split: Split) -> tuple[Floats, Floats, Bools]:
                 fallen[example, unit] = _copies(network, batch, example, unit, rest=rest)
                 found.append(fallen)
             one, other = whole[:, None] - found[0], found[1] - nothing[:, None]
-            shown.append((rows, *(torch.where(mask, each, 0.0).cpu().numpy() for each in (one, other)), mask.cpu().numpy()))
+            shown.append(
+                (rows, *(torch.where(mask, each, 0.0).cpu().numpy() for each in (one, other)), mask.cpu().numpy())
+            )
     width = max((part[3].shape[1] for part in shown), default=0)
     tables = [np.zeros((len(split), width)) for _ in range(2)]
     mask_of = np.zeros((len(split), width), dtype=bool)
