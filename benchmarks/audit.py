@@ -19,8 +19,8 @@ from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import train_many
 from trueness.models.recipes import Recipe
+from trueness.papers.ground_truth.trial import trial
 from trueness.protocols.faithfulness import removal
-from trueness.protocols.ground_truth.trial import trial
 from trueness.protocols.randomisation import explained, randomisation, redrawn
 from trueness.protocols.stability import after_edit, alone, edited
 

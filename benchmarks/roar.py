@@ -1,11 +1,10 @@
 """Masking a split by gradients against the same text by text; on a GPU also a step of five seeds against one by one."""
 
-import functools
-
 import numpy as np
 import torch
 
 from benchmarks.report import line, ratio
+from trueness.kinds import KINDS
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.examples import TextExample
@@ -13,11 +12,11 @@ from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
-from trueness.kinds.text.models.families import train_many
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
 from trueness.protocols.roar.step import nothing, retrain
+from trueness.studies.retraining import retraining_of
 
 WORDS, TEXTS, TOKENS = 2000, 400, 20
 SEEDS = (0, 1, 2, 3, 4)
@@ -79,10 +78,10 @@ def _bounds(network: AttentiveClassifier, split: EncodedSplit) -> None:
 def _together(texts: list[TextExample], vocabulary: Vocabulary, device: str) -> None:
     splits = {"train": texts * 8, "dev": texts, "test": texts}
     data = TextDataset("benchmark", ("0", "1"), splits, vocabulary, Preparation())
-    trainer = functools.partial(train_many, "bilstm-additive", recipe=Recipe(epochs=4))
+    how = retraining_of(KINDS["text"], data, device, "bilstm-additive", recipe=Recipe(epochs=4))
 
     def step(seeds: tuple[int, ...]) -> None:
-        retrain(trainer, data, seeds, [nothing] * len(seeds), device, leak=True)
+        retrain(how, seeds, [nothing] * len(seeds), leak=True)
 
     def one_by_one() -> None:
         for seed in SEEDS:

@@ -43,7 +43,7 @@ def _data(corpus: str, trained: int) -> tuple[Any, Any, Any]:
     """The dataset with few training texts, the test texts looked at, and the table of vectors."""
     import os
 
-    from trueness.kinds.text.data.dataset import drawn_examples
+    from trueness.data.dataset import drawn_examples
     from trueness.kinds.text.data.datasets import load_text
     from trueness.kinds.text.data.word_vectors import load_vectors
 
@@ -103,11 +103,10 @@ def _measured(network: Any, split: Any) -> dict[str, float]:
     """Means over the texts."""
     import torch
 
-    from trueness.explainers.gradients import GradientJW2019
     from trueness.kinds.text.attention.ascent import best_adversary
     from trueness.kinds.text.attention.view import AttentionView
-    from trueness.kinds.text.explainers.leave_one_out import LeaveOneOutJW2019
     from trueness.models.network import inspecting
+    from trueness.papers.attention_is_not_explanation.explainers import GradientJW2019, LeaveOneOutJW2019
     from trueness.stats import kendall
 
     gradient, without, formed, right, norms, moved = [], [], [], [], [], []

@@ -8,11 +8,12 @@ import pytest
 from benchmarks.experiments import tasks as experiments
 
 from tests.models.test_training import DATA, QUICK, SMALL
-from trueness.api.texts import _looked_at
+from trueness.api.explaining import looked_at
 from trueness.data.dataset import drawn_examples
 from trueness.kinds.text.models.families import train
 from trueness.papers.agreement import tasks as agreement
 from trueness.papers.attention_is_not_explanation import study as attention
+from trueness.papers.ground_truth.trial import trial as planted_trial
 from trueness.protocols.ground_truth import trial as ground_truth
 
 SOME = 20
@@ -70,7 +71,7 @@ def test_the_study_of_planted_evidence(model, monkeypatch):
     asked = []
     monkeypatch.setattr(ground_truth, "explain_all", lambda _, split, *__, **___: asked.append(split) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        ground_truth.trial(model, SORTED["test"], ["gradient"], bound=0.5, instances=SOME)
+        planted_trial(model, SORTED["test"], ["gradient"], bound=0.5, instances=SOME)
     assert words_of(asked[0]) == words(DRAWN)
 
 
@@ -83,11 +84,11 @@ def test_the_budgets_of_the_published_search(given, monkeypatch):
 
 
 def test_protocols_on_ones_own_texts(model, tmp_path):
-    coded, _ = _looked_at(model, SORTED, "test", SOME)
+    coded, _ = looked_at(model, SORTED, "test", SOME)
     assert words_of(coded) == words(DRAWN)
     texts = [" ".join(tokens) for tokens in words(SORTED["test"])]
     pd.DataFrame({"text": texts}).to_csv(tmp_path / "mine.csv", index=False)
-    coded, _ = _looked_at(model, str(tmp_path / "mine.csv"), None, SOME)
+    coded, _ = looked_at(model, str(tmp_path / "mine.csv"), None, SOME)
     found = words_of(coded)
     assert len(found) == SOME
     assert sum("good" in tokens for tokens in found) not in (0, SOME), "without labels: from all of the file"

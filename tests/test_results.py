@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 KEPT = sorted(
     path
     for path in (ROOT / "results").glob("*/*.json")
-    if path.parent.name not in ("audit", "robustness", "benchmarks")
+    if path.parent.name not in ("audit", "robustness", "benchmarks", "finding")
 )
 PAGES = [ROOT / "docs" / "results.md", *(ROOT / "docs" / "results").glob("*.md")]
 WRITTEN = [page for page in PAGES if not page.stem.endswith("-cells")]

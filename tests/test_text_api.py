@@ -11,14 +11,15 @@ import torch
 import trueness as tn
 from tests.command import trueness
 from tests.models.test_training import DATA, QUICK
-from trueness.api import texts
+from trueness.api.explaining import looked_at
 from trueness.data.dataset import with_splits
 from trueness.errors import UserError
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.papers.attention_is_not_explanation.adversary import adversary_page, describe_pair
+from trueness.papers.ground_truth.trial import trial
 from trueness.protocols.agreement.explaining import explain_all
-from trueness.protocols.ground_truth.trial import trial
-from trueness.report.heatmap import Explanation, adversary_page, describe_pair, heatmap_page
+from trueness.report.explanation import Explanation, explanation_page
 from trueness.report.word_grid import Scored, laid_out
 
 ONE_CLASS = [(f"good film {number}", "pos") for number in range(60)]
@@ -157,7 +158,7 @@ def test_texts_outside_the_limits_of_training_are_noted(model):
 
 def test_heat_maps_are_escaped_and_coloured():
     explanation = Explanation("e", ("<b>", "x"), (1.0, -0.5), "p", 0.9, "p", (True, True))
-    page = heatmap_page([explanation, replace(explanation, explainer="f", signed=False)])
+    page = explanation_page([explanation, replace(explanation, explainer="f", signed=False)])
     for shown in (page, explanation._repr_html_()):
         assert "<b>" not in shown
         assert "&lt;b&gt;" in shown
@@ -315,9 +316,9 @@ def test_gold_labels_are_named_as_the_model_names_them(tmp_path):
     model = tn.train("average-additive", of_three, recipe=QUICK, hidden=4, embedding=4)
     pd.DataFrame([row for row in of_three if row[1] != "b"], columns=["text", "label"]).to_csv(file, index=False)
     how = {"explainers": ["gradient", "input-x-gradient"], "instances": 20}
-    coded, _ = texts._looked_at(model, str(file), None, 20, gold=True)
+    coded, _ = looked_at(model, str(file), None, 20, gold=True)
     assert set(coded.labels.tolist()) == {0, 2}
-    whole, _ = texts._looked_at(model, tn.load_dataset(str(file)), None, 20, gold=True)
+    whole, _ = looked_at(model, tn.load_dataset(str(file)), None, 20, gold=True)
     assert set(whole.labels.tolist()) == {0, 2}
     measured = tn.agreement(model, str(file), target="gold", **how)
     assert not measured.records.equals(tn.agreement(model, str(file), target="a", **how).records)
@@ -327,7 +328,7 @@ def test_gold_labels_are_named_as_the_model_names_them(tmp_path):
         tn.agreement(model, [("x 1", "great")], target="gold", **how)
     numbers = [(text, 1 + "abc".index(label)) for text, label in of_three]  # from 1: a few of them look like 0 and 1
     with pytest.raises(UserError, match="The labels are 1, 2, 3"):
-        texts._looked_at(model, numbers, None, 2, gold=True)
+        looked_at(model, numbers, None, 2, gold=True)
 
 
 @pytest.mark.parametrize(

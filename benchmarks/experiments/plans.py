@@ -18,9 +18,8 @@ from benchmarks.experiments.arms import ARMS, write_arms
 from trueness import studies
 from trueness.engine import Task
 from trueness.kinds.text.data.datasets import ROOT_VARIABLE
+from trueness.kinds.text.tasks import dataset_task, training
 from trueness.studies import Study, load_study
-from trueness.studies.model_tasks import training
-from trueness.studies.text_tasks import dataset_task
 
 MODELS = "bilstm-additive", "cnn-additive", "average-additive"
 MOCK = tuple(f"mock-{kind}@attefa2022" for kind in ("1", "2", "5", "10"))

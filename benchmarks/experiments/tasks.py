@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from trueness import kinds
 from trueness.data.dataset import drawn_examples
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
@@ -29,14 +29,14 @@ from trueness.kinds.text.models.attentive import attentive
 from trueness.kinds.text.models.encoders import Average
 from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.kinds.text.models.twins import Reference, train_twins
+from trueness.kinds.text.tasks import read_dataset, read_model, read_vectors
 from trueness.models.network import inspecting
 from trueness.models.recipes import RECIPES
 from trueness.protocols.roar.hiding import Amount, Unit, hide
-from trueness.protocols.roar.step import method_of, nothing, retrain
+from trueness.protocols.roar.step import nothing, retrain
 from trueness.report.compare import compared_rows
 from trueness.studies.kinds import KINDS
-from trueness.studies.model_tasks import read_model
-from trueness.studies.text_tasks import read_dataset, read_vectors
+from trueness.studies.retraining import method_of, retraining_of
 
 
 @task("experiment/twins", version=1)
@@ -192,13 +192,12 @@ def masks(
     """
     data = read_dataset(inputs["dataset"])
     data = replace(data, classes=(*data.classes, *(f"spare {number}" for number in range(spare))))
-    given: dict[str, Any] = {"recipe": recipe, "pretrained": None, "vectors": read_vectors(inputs["dataset"])}
-    trainer = functools.partial(TEXT_MODELS["bilstm-additive"].train, **given)
-    device = current_device()
+    given: dict[str, Any] = {"recipe": recipe, "vectors": read_vectors(inputs["dataset"])}
+    how = retraining_of(kinds.KINDS["text"], data, current_device(), "bilstm-additive", **given)
     rows = []
     hidings: list[Any] = [nothing for _ in seeds]
     for step in range(len(amounts) + 1):
-        trained = retrain(trainer, data, seeds, hidings, device, leak=True)
+        trained = retrain(how, seeds, hidings, leak=True)
         about = {"explainer": explainer, "target": target, f"hidden {unit}": ([0.0, *amounts])[step]}
         for seed, one in zip(seeds, trained, strict=True):
             told = {name: one.measured[name] for name in ("accuracy", "mask-only", "largest-class")}
@@ -209,8 +208,8 @@ def masks(
         for seed, one in zip(seeds, trained, strict=True):
             by_split = {
                 name: hide(
-                    one.network,
-                    method_of(explainer, seed),
+                    one.model.network,
+                    method_of(kinds.KINDS["text"], explainer, seed),
                     _shuffled(split, seed) if target == "shuffled" else split,
                     one.hidden[name],
                     [Amount(amounts[step], unit)],

@@ -6,29 +6,55 @@ The names below load on first use, so that importing the package, or one layer o
 # ruff: noqa: F403, F405 (the functions come from one layer; a type checker follows the star)
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
+from trueness.registry import FILLED_BY as _FILLED_BY
 from trueness.version import __version__
 
-if TYPE_CHECKING:
+_PAPERS = (
+    "agreement",
+    "attefa",
+    "attention_is_not_explanation",
+    "ground_truth",
+    "ground_truth_images",
+    "recursive_roar",
+    "roar_synthetic",
+)
+_FILLED_BY.update(
+    {
+        "trueness.studies": (*(f"trueness.papers.{name}.study" for name in _PAPERS), "trueness.audits"),
+        "trueness.explainers": ("trueness.papers.explainers",),
+        "trueness.vector_datasets": ("trueness.kinds.vector.roar_synthetic",),
+        "trueness.image_explainers": ("trueness.papers.explainers",),
+    }
+)
+
+if _typing.TYPE_CHECKING:
     from trueness import explainers, stats
     from trueness.api import *
     from trueness.audits.verdict import Audit
     from trueness.engine import TasksFailedError
     from trueness.errors import Unsupported, UserError
     from trueness.explainers.contract import Explainer, Facts, explainer
+    from trueness.kinds.contract import Kind
+    from trueness.kinds.image.data.images import ImageDataset, Images
+    from trueness.kinds.image.models.model import ImageModel
     from trueness.kinds.text.data.dataset import TextDataset
     from trueness.kinds.text.data.examples import TextExample
+    from trueness.kinds.text.data.texts import Texts
     from trueness.kinds.text.models.classifier import Classifier
-    from trueness.kinds.vector.vectors import VectorDataset
+    from trueness.kinds.vector.model import VectorModel
+    from trueness.kinds.vector.vectors import VectorDataset, Vectors
+    from trueness.papers.attention_is_not_explanation.adversary import AdversarialAttention
     from trueness.protocols.result import Result
     from trueness.report import Figure, Measurement
-    from trueness.report.heatmap import AdversarialAttention, Explanation
+    from trueness.report.explanation import Explanation, Explanations
     from trueness.studies import Study, StudyKind
 else:
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name):
+        if name == "list":  # as it was called; a star import would hide Python's own
+            name = "catalogue"
         if name not in __all__:
             raise AttributeError(f"module 'trueness' has no attribute {name!r}")
         from importlib import import_module
@@ -41,16 +67,22 @@ else:
 
 _HOME = {
     "trueness.audits.verdict": ("Audit",),
-    "trueness.kinds.text.data.dataset": ("TextDataset",),
-    "trueness.kinds.text.data.examples": ("TextExample",),
-    "trueness.kinds.vector.vectors": ("VectorDataset",),
     "trueness.engine": ("TasksFailedError",),
     "trueness.errors": ("Unsupported", "UserError"),
     "trueness.explainers": ("Explainer", "Facts", "explainer"),
+    "trueness.kinds.contract": ("Kind",),
+    "trueness.kinds.image.data.images": ("ImageDataset", "Images"),
+    "trueness.kinds.image.models.model": ("ImageModel",),
+    "trueness.kinds.text.data.dataset": ("TextDataset",),
+    "trueness.kinds.text.data.examples": ("TextExample",),
+    "trueness.kinds.text.data.texts": ("Texts",),
     "trueness.kinds.text.models.classifier": ("Classifier",),
+    "trueness.kinds.vector.model": ("VectorModel",),
+    "trueness.kinds.vector.vectors": ("VectorDataset", "Vectors"),
+    "trueness.papers.attention_is_not_explanation.adversary": ("AdversarialAttention",),
     "trueness.protocols.result": ("Result",),
     "trueness.report": ("Figure", "Measurement"),
-    "trueness.report.heatmap": ("AdversarialAttention", "Explanation"),
+    "trueness.report.explanation": ("Explanation", "Explanations"),
     "trueness.studies": ("Study", "StudyKind"),
 }
 """Of the names that are not functions of `trueness.api`."""
@@ -64,8 +96,13 @@ __all__ = [
     "Classifier",
     "Explainer",
     "Explanation",
+    "Explanations",
     "Facts",
     "Figure",
+    "ImageDataset",
+    "ImageModel",
+    "Images",
+    "Kind",
     "Measurement",
     "Plan",
     "Result",
@@ -75,25 +112,27 @@ __all__ = [
     "TasksFailedError",
     "TextDataset",
     "TextExample",
+    "Texts",
     "Unsupported",
     "UserError",
     "VectorDataset",
+    "VectorModel",
+    "Vectors",
     "Verification",
     "__version__",
     "adversarial_attention",
     "agreement",
     "attefa",
     "audit",
+    "catalogue",
     "compare",
     "dry_run",
     "evaluate",
     "explain",
-    "explain_images",
     "explainer",
     "explainers",
     "faithfulness",
     "fine_tune",
-    "list",
     "load_dataset",
     "load_model",
     "load_study",
@@ -101,7 +140,6 @@ __all__ = [
     "plan",
     "rating",
     "recursive_roar",
-    "recursive_roar_images",
     "run",
     "stats",
     "train",
@@ -109,5 +147,5 @@ __all__ = [
 ]
 
 
-def __dir__() -> Sequence[str]:
-    return sorted({*globals(), *__all__})
+def __dir__() -> _typing.Sequence[str]:
+    return sorted(__all__)

@@ -18,7 +18,6 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -182,7 +181,11 @@ def is_there(address: str) -> bool:
 @functools.cache
 def entry_points(group: str) -> dict[str, str]:
     """The names that installed packages offer in a group, and their addresses."""
-    return {point.name: point.value for point in metadata.entry_points(group=group)} if group else {}
+    if not group:
+        return {}
+    from importlib import metadata
+
+    return {point.name: point.value for point in metadata.entry_points(group=group)}
 
 
 def _file(path: str) -> Path | None:

@@ -31,6 +31,10 @@ def nearest(name: str, known: list[str], otherwise: str = "") -> str:
     return f"known are {', '.join(sorted(known))}." if known else "none is registered."
 
 
+FILLED_BY: dict[str, tuple[str, ...]] = {}
+"""By the group of a registry: modules that register things in it, and are loaded when it is first used."""
+
+
 @dataclasses.dataclass(frozen=True)
 class _Entry(Generic[T]):
     thing: T
@@ -56,13 +60,11 @@ class Registry(Generic[T]):
 
     What lies outside the package is found by its address, `package.module:Name` or `path/to/file.py:name`, or by the
     name of an entry point in `group`; `adapt` makes a thing of this kind of whatever is found there. `NAME[key=value]`
-    is a dataclass with other settings. `filled_by` names the modules that fill the registry when it is first used.
+    is a dataclass with other settings. The top of the package says in `FILLED_BY` which modules fill a registry.
     """
 
-    def __init__(
-        self, kind: str, *, group: str = "", adapt: Callable[[Any, str], T] | None = None, filled_by: str = ""
-    ) -> None:
-        self.kind, self.group, self._adapt, self._filled_by = kind, group, adapt, filled_by
+    def __init__(self, kind: str, *, group: str = "", adapt: Callable[[Any, str], T] | None = None) -> None:
+        self.kind, self.group, self._adapt, self._full = kind, group, adapt, False
         self._entries: dict[str, _Entry[T]] = {}
         self._families: list[_Family[T]] = []
 
@@ -186,9 +188,9 @@ class Registry(Generic[T]):
         return source.name
 
     def _filled(self) -> dict[str, _Entry[T]]:
-        if self._filled_by:
-            modules, self._filled_by = self._filled_by.split(), ""
-            for module in modules:
+        if not self._full:
+            self._full = True
+            for module in FILLED_BY.get(self.group, ()):
                 import_module(module)
         return self._entries
 

@@ -49,7 +49,7 @@ def test_rows_are_audited_as_texts_and_images_are(audited):
     assert own.trial(PLANTED).checks[0].name == "planted features"
     assert own.trial(PLANTED).checks[0].value > 0.9
     assert ON_COMPANION in [one.name for one in own.trial(REMOVAL).checks]
-    assert own.trial("repeats itself").answer == "pass"
+    assert min(one.value for one in own.trial("repeats itself").checks) > 0.95
     assert "column a = " in found.examples[0].units[0]
 
 

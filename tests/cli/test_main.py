@@ -288,7 +288,7 @@ def test_many_bad_rows_are_a_few_lines_and_a_count(tmp_path, capsys):
 
 @pytest.mark.parametrize(("accuracy", "told"), [(0.75, True), (0.76, False)])
 def test_a_model_that_learned_nothing_is_told(accuracy, told):
-    from trueness.cli.texts import _no_better
+    from trueness.cli.training import _no_better
 
     data = {"test": [SimpleNamespace(label=label) for label in (0, 1, 1, 1)]}
     found = list(_no_better({"dev": {"accuracy": 0.1}, "test": {"accuracy": accuracy}}, data))
@@ -296,7 +296,7 @@ def test_a_model_that_learned_nothing_is_told(accuracy, told):
 
 
 def test_a_folder_with_a_model_is_not_written_over(tmp_path):
-    from trueness.cli.texts import _check_place
+    from trueness.cli.training import _check_place
     from trueness.errors import UserError
 
     _check_place(tmp_path / "new")

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from trueness.errors import UserError
-from trueness.kinds.text.data.check import check_dataset
+from trueness.kinds import check_data
 from trueness.kinds.text.data.datasets import load_text
 from trueness.kinds.text.data.examples import RawExample
 from trueness.kinds.text.data.folder import checked, find_splits, open_rows
@@ -34,7 +34,7 @@ def test_every_format_reads_the_same(tmp_path, suffix):
 def test_a_clean_folder(tmp_path):
     write(tmp_path / "train.jsonl", GOOD)
     write(tmp_path / "test.csv", [{"text": "fine", "label": 1}, {"text": "awful", "label": 0}])
-    found = check_dataset(str(tmp_path))
+    found = check_data(str(tmp_path))
     assert found["usable"]
     assert found["splits"]["train"]["classes"] == {"0": 2, "1": 1}
     assert found["splits"]["train"]["words"] == {"fewest": 2, "median": 3, "most": 3}
@@ -44,7 +44,7 @@ def test_a_clean_folder(tmp_path):
 def test_duplicates_contradictions_leakage_and_unseen_classes(tmp_path):
     write(tmp_path / "train.jsonl", [*GOOD, GOOD[0], {"text": "so so", "label": 1}])
     write(tmp_path / "test.jsonl", [{"text": "new", "label": 2}, GOOD[1]])
-    found = check_dataset(str(tmp_path))
+    found = check_data(str(tmp_path))
     assert found["splits"]["train"]["duplicates"] == 2
     assert found["splits"]["train"]["contradictory"] == 1
     assert found["leakage"] == [{"from": "train", "into": "test", "rows": 1, "first_rows": [2]}]
@@ -68,7 +68,7 @@ def test_each_bad_row_by_number(tmp_path):
     ]
     path = tmp_path / "data.jsonl"
     path.write_bytes(b"\n".join(lines) + b"\n")
-    found = check_dataset(str(path))
+    found = check_data(str(path))
     assert not found["usable"]
     assert [bad["row"] for bad in found["bad_rows"]] == [2, 3, 4, 5, 6, 7, 8, 9, 11]
     assert found["splits"]["data"]["rows"] == 2
@@ -119,40 +119,40 @@ def test_a_quoted_line_break_and_a_byte_order_mark(tmp_path):
 
 def test_unreadable_files_and_folders(tmp_path):
     with pytest.raises(UserError, match="no dataset, file or folder"):
-        check_dataset(str(tmp_path / "none"))
+        check_data(str(tmp_path / "none"))
     with pytest.raises(UserError, match="did you mean roar-synthetic"):
-        check_dataset("roar-syntetic")
+        check_data("roar-syntetic")
     with pytest.raises(UserError, match="holds none of"):
-        check_dataset(str(tmp_path))
+        check_data(str(tmp_path))
     (tmp_path / "train.jsonl.gz").write_bytes(b"no gzip")
     with pytest.raises(UserError, match="gzip"):
-        check_dataset(str(tmp_path))
+        check_data(str(tmp_path))
     (tmp_path / "train.jsonl.gz").unlink()
     (tmp_path / "train.parquet").write_bytes(b"no parquet")
     with pytest.raises(UserError, match="parquet"):
-        check_dataset(str(tmp_path))
+        check_data(str(tmp_path))
     write(tmp_path / "train.csv", GOOD)
     with pytest.raises(UserError, match="twice"):
         find_splits(tmp_path)
     (tmp_path / "notes.doc").write_text("")
     with pytest.raises(UserError, match=r"none of \.jsonl"):
-        check_dataset(str(tmp_path / "notes.doc"))
+        check_data(str(tmp_path / "notes.doc"))
     pd.DataFrame({"text": ["a"]}).to_parquet(tmp_path / "only.parquet")
     with pytest.raises(UserError, match="there is no column label; it has text"):
-        check_dataset(str(tmp_path / "only.parquet"))
+        check_data(str(tmp_path / "only.parquet"))
 
 
 def test_an_empty_split_is_not_usable(tmp_path):
     write(tmp_path / "train.jsonl", GOOD)
     (tmp_path / "dev.jsonl").write_text("")
-    found = check_dataset(str(tmp_path))
+    found = check_data(str(tmp_path))
     assert found["empty_splits"] == ["dev"]
     assert not found["usable"]
 
 
 def test_a_generated_dataset():
-    found = check_dataset("roar-synthetic")
-    assert found["splits"]["train"]["features"] == 16
+    found = check_data("roar-synthetic")
+    assert (found["features"], found["splits"]["train"]["rows"]) == (16, 10000)
     assert found["evidence"] == 4
 
 
@@ -170,7 +170,7 @@ def test_good_evidence_is_read(tmp_path):
 
 
 def test_a_text_dataset_by_name():
-    found = check_dataset("babi-1")
+    found = check_data("babi-1")
     assert found["splits"]["test"]["rows"] == 1000
     assert found["vocabulary"] == 25
 
@@ -243,7 +243,7 @@ def test_text_of_another_code_is_told(tmp_path):
     for name in ("train.csv", "train.jsonl"):
         (tmp_path / name).write_bytes("text,label\nfine,1\n".encode("utf-32"))
         with pytest.raises(UserError, match="is UTF-32 text; save it as UTF-8"):
-            check_dataset(str(tmp_path / name))
+            check_data(str(tmp_path / name))
 
 
 @pytest.mark.parametrize("damage", [slice(0, -9), slice(0, 15)])
@@ -273,6 +273,6 @@ def test_a_damaged_parquet_file_is_told(tmp_path):
 
 
 def test_a_name_of_more_than_255_characters_is_told():
-    for look in (check_dataset, load_text):
+    for look in (check_data, load_text):
         with pytest.raises(UserError, match="File name too long"):
             look("a" * 300)

@@ -11,7 +11,7 @@ from trueness.data.columns import Columns
 from trueness.data.labels import match_labels
 from trueness.data.table import open_table
 from trueness.errors import UserError
-from trueness.kinds.text.data.check import check_dataset
+from trueness.kinds import check_data
 from trueness.kinds.text.data.datasets import load_text, read_folder
 from trueness.kinds.text.data.examples import RawExample
 from trueness.kinds.text.data.folder import checked, open_rows
@@ -54,7 +54,7 @@ def test_what_is_guessed_is_said_and_what_is_usual_is_not(tmp_path):
     file = write(tmp_path / "mine.csv", "review,stars\nfine,1\n")
     assert read_texts(file).notes == ("columns: the text from review, the label from stars",)
     assert load_text(str(file)).notes == read_texts(file).notes
-    assert check_dataset(str(file))["notes"] == list(read_texts(file).notes)
+    assert check_data(str(file))["notes"] == list(read_texts(file).notes)
     file = write(tmp_path / "usual.csv", "text,label\nfine,1\n")
     assert read_texts(file).notes == load_text(str(file)).notes == ()
 
@@ -254,7 +254,7 @@ def test_what_other_programs_write_for_nothing_is_missing(tmp_path):
     )
     with pytest.raises(UserError, match=r"a\.csv, row 2: the text is missing \('NaN'\)"):
         load_text(str(file))
-    assert [bad["row"] for bad in check_dataset(str(file))["bad_rows"][:6]] == [2, 3, 4, 5, 6, 7]
+    assert [bad["row"] for bad in check_data(str(file))["bad_rows"][:6]] == [2, 3, 4, 5, 6, 7]
     write(tmp_path / "b.csv", "text,label\n" + rows)
     data = load_text(str(tmp_path / "b.csv"))
     assert data.classes == ("None", "nano", "pos")
@@ -365,7 +365,7 @@ def test_what_holds_no_texts_is_refused(source):
 def test_a_mistyped_file_is_told_the_nearest(tmp_path, monkeypatch):
     write(tmp_path / "reviews.csv", "text,label\na,1\n")
     monkeypatch.chdir(tmp_path)
-    for look in (read_texts, load_text, check_dataset):
+    for look in (read_texts, load_text, check_data):
         with pytest.raises(UserError, match=r"'review.csv'; did you mean reviews\.csv"):
             look("review.csv")
         with pytest.raises(UserError, match=r"'qqqqqqq'; `trueness list dataset` names the datasets"):

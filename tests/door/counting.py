@@ -5,14 +5,14 @@ import pandas as pd
 from trueness.engine import current_device, task
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.kinds.text.tasks import dataset_task, read_dataset, read_model, training
+from trueness.papers.texts import AnyModel, TextDatasets, TextExplainerName
 from trueness.protocols.result import Result
 from trueness.protocols.scoring import Cell, share
 from trueness.report.table import Table, number
 from trueness.stats import t_interval
 from trueness.studies import StudyKind
-from trueness.studies.model_tasks import AnyModel, read_model, training
-from trueness.studies.schema import Several, Study, TextDatasets, TextExplainerName
-from trueness.studies.text_tasks import dataset_task, read_dataset
+from trueness.studies.schema import Several, Study
 
 HELD = share("share of the first token", null=0.2)
 

@@ -13,7 +13,7 @@ from trueness.explainers.paths import IntegratedGradients
 from trueness.kinds.text.data.coding import MASK
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.explainers.leave_one_out import LeaveOneOut
-from trueness.kinds.text.explainers.published import IntegratedGradientsMadsen2022
+from trueness.papers.recursive_roar.explainers import IntegratedGradientsMadsen2022
 
 
 def additive(**shape):

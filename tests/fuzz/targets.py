@@ -77,12 +77,12 @@ data_files = st.one_of(
 
 
 def take_data(given: tuple[str, bytes], folder: Path) -> None:
-    from trueness.kinds.text.data.check import check_dataset
+    from trueness.kinds import check_data
     from trueness.kinds.text.data.datasets import load_text
 
     path = folder / f"train{given[0]}"
     path.write_bytes(given[1])
-    shown(check_dataset(str(path)))
+    shown(check_data(str(path)))
     load_text(str(path))
 
 

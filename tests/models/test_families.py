@@ -19,10 +19,9 @@ from trueness.kinds.text.models.families import TEXT_MODELS, Family, as_family, 
 from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.kinds.text.models.opening import load_model, recognise
 from trueness.kinds.text.models.text_model import TextModel
+from trueness.kinds.text.tasks import dataset_task, read_model
+from trueness.kinds.text.tasks import train as train_task
 from trueness.models.evaluation import predict
-from trueness.studies.model_tasks import read_model
-from trueness.studies.model_tasks import train as train_task
-from trueness.studies.text_tasks import dataset_task
 
 SMALL = {"embedding": 8, "hidden": 8}
 

@@ -7,7 +7,7 @@ import pytest
 
 import trueness as tn
 from tests.command import trueness
-from trueness.api.forms import of_images
+from trueness.kinds import kind_of
 from trueness.kinds.image.data.images import ImageDataset, Images
 from trueness.kinds.image.models.families import IMAGE_MODELS, ImageFamily
 
@@ -55,7 +55,7 @@ def test_its_family_is_given_and_no_code_is_looked_for_by_what_its_folder_says(f
         assert f"--family {name}" in refused.stderr
     assert not file.with_suffix(".run").exists()
     (model / "config.json").write_text(json.dumps(config))
-    assert of_images(tn.load_model(model, family=f"{file}:network"))
+    assert kind_of(tn.load_model(model, family=f"{file}:network")).name == "image"
     assert file.with_suffix(".run").exists()
 
 
@@ -89,17 +89,3 @@ def test_what_a_store_says_is_not_imported_either(tmp_path, monkeypatch):
     assert TEXT_EXPLAINERS["evil.py:method"].facts
     with told_by("A file"):  # the user named it before
         assert TEXT_EXPLAINERS["evil.py:method"].facts
-
-
-def test_commands_and_functions_of_texts_say_what_to_use_for_images(data, tmp_path):
-    model = tn.train("small-cnn", data, recipe="image[epochs=1]")
-    for ask in (tn.explain, tn.adversarial_attention):
-        with pytest.raises(tn.UserError, match=r"a classifier of images; use tn.explain_images"):
-            ask(model, ["a text"])
-    place = model.save(tmp_path / "small")
-    for more in ((), ("--explainer", "gradient")):
-        done = trueness("explain", place, "--text", "x", *more)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert (
-            f"{place} is a classifier of images, and this command explains texts: use tn.explain_images" in done.stderr
-        )

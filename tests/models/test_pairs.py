@@ -9,8 +9,8 @@ from trueness.explainers.masked_copies import KernelShap, Lime, Occlusion
 from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
-from trueness.kinds.text.explainers.published import LimeCourt2022
 from trueness.kinds.text.models.pairs import BothTexts, JoinedPairs
+from trueness.papers.agreement.explainers import LimeCourt2022
 
 
 def joined_of(some):

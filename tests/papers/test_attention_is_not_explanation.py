@@ -7,7 +7,7 @@ from tests.inline import here
 from tests.registries import put
 from trueness.engine import Store
 from trueness.kinds.text.data.datasets import TEXT_DATASETS, load_text
-from trueness.studies.text_tasks import dataset_task, read_dataset
+from trueness.kinds.text.tasks import dataset_task, read_dataset
 
 SETTINGS = {
     "models": ["bilstm-additive", "average-additive"],

@@ -11,10 +11,10 @@ from PIL import Image
 
 import trueness as tn
 from trueness.errors import UserError
+from trueness.kinds.image.tasks import images_task
 from trueness.papers.ground_truth_images.claims import claims
 from trueness.papers.ground_truth_images.summary import cells_of, lowest
 from trueness.papers.ground_truth_images.summary import summarise as summarise_cells
-from trueness.papers.ground_truth_images.tasks import images_task
 from trueness.studies import load_study
 
 
@@ -150,7 +150,7 @@ def test_a_run_plants_trains_and_explains(tmp_path):
         pair=None,
         kept=0.5,
         seed=0,
-        recipe={"epochs": 12, "batch_size": 16, "learning_rate": 0.01},
+        recipe={"epochs": 12, "batch_size": 16, "learning_rate": 0.01, "stop": 0.97, "gain": 0.05},
         explainers=["gradient", "edges", "random"],
         watched=["gradient"],
         instances=8,

@@ -12,8 +12,10 @@ import pytest
 import trueness as tn
 from tests.inline import here
 from tests.papers.conftest import rows_of
+from tests.protocols.roar.by_hand import retraining
 from trueness.errors import UserError
 from trueness.kinds.text.data.datasets import load_text
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import train_many
 from trueness.protocols.roar.hiding import Amount
 from trueness.protocols.roar.step import everything, hide_next, nothing, retrain
@@ -44,12 +46,13 @@ def roar_run(folder, tmp_path_factory):
 def test_the_study_is_train_explain_mask_again(roar_run, folder):
     data = load_text(str(folder))
     trainer = functools.partial(train_many, "bilstm-additive", recipe="dry-run", **SETTINGS["shape"])
-    (whole,) = retrain(trainer, data, [1], [nothing], "cpu", leak=False)
-    (empty,) = retrain(trainer, data, [1], [everything], "cpu", leak=False)
+    how, method = retraining(trainer, data), TEXT_EXPLAINERS["input-x-gradient"]
+    (whole,) = retrain(how, [1], [nothing], leak=False)
+    (empty,) = retrain(how, [1], [everything], leak=False)
     now, curve = whole, [whole.measured["macro-f1"]]
     for amount in STEPS:
-        mask = hide_next(now, "input-x-gradient", [Amount(amount)], seed=1, target="gold", signed=False)[0]
-        (now,) = retrain(trainer, data, [1], [lambda name, split, mask=mask: mask[name]], "cpu", leak=True)
+        mask = hide_next(now, method, [Amount(amount)], target="gold", signed=False)[0]
+        (now,) = retrain(how, [1], [lambda name, split, mask=mask: mask[name]], leak=True)
         curve.append(now.measured["macro-f1"])
     records = roar_run.to_pandas()
     mine = records[(records["method"] == "input-x-gradient") & (records["order"] == "recursive")]
@@ -60,8 +63,8 @@ def test_the_study_is_train_explain_mask_again(roar_run, folder):
     assert ends["nothing hidden"] == pytest.approx(curve[0])
     assert ends["all hidden"] == pytest.approx(empty.measured["macro-f1"])
     # Plain ROAR explains the first model only; its first step is Recursive ROAR's.
-    masks = hide_next(whole, "input-x-gradient", [Amount(each) for each in STEPS], seed=1, target="gold", signed=False)
-    (plain,) = retrain(trainer, data, [1], [lambda name, split: masks[1][name]], "cpu", leak=False)
+    masks = hide_next(whole, method, [Amount(each) for each in STEPS], target="gold", signed=False)
+    (plain,) = retrain(how, [1], [lambda name, split: masks[1][name]], leak=False)
     other = records[(records["method"] == "input-x-gradient") & (records["order"] == "plain")]
     other = other[other["seed"] == 1].sort_values("step")["performance"].tolist()
     assert other == pytest.approx([curve[1], plain.measured["macro-f1"]])

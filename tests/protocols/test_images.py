@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import trueness as tn
-from trueness.api.texts import _looked_at
+from trueness.api.explaining import looked_at
 from trueness.errors import UserError
 from trueness.kinds.image.data.batches import ImageSplit
 from trueness.kinds.image.data.datasets import photo_crops
@@ -43,7 +43,7 @@ def test_a_model_is_trained_saved_and_loaded(model, squares, tmp_path):
     assert tn.evaluate(model, squares)["accuracy"] > 0.9
     again = tn.load_model(model.save(tmp_path / "model"))
     some = squares["test"].pick([0, 1])
-    maps = [tn.explain_images(one, some, "gradient") for one in (model, again)]
+    maps = [tn.explain(one, some, "gradient").scores for one in (model, again)]
     assert np.array_equal(*maps)
     assert maps[0].shape == (2, 16, 16)
     (tmp_path / "model" / "weights.safetensors").write_bytes(b"broken")
@@ -54,7 +54,7 @@ def test_a_model_is_trained_saved_and_loaded(model, squares, tmp_path):
 def test_images_sorted_by_class_are_drawn(model, squares):
     order = np.argsort(squares["test"].labels, kind="stable").tolist()
     ordered = ImageDataset("squares", squares.classes, {"test": squares["test"].pick(order)})
-    coded, _ = _looked_at(model, ordered, None, 12)
+    coded, _ = looked_at(model, ordered, None, 12)
     assert Counter(coded.labels.tolist()) == {0: 6, 1: 6}
 
 
@@ -66,7 +66,7 @@ def test_agreement_and_hiding_cost_on_images(model, squares):
     cost = {score.method: score for score in found.scores if score.quantity == "cost of hiding"}
     assert cost["occlusion"].value > 0.2
     assert cost["random[seed=1]"].low < 0 < cost["random[seed=1]"].high
-    with pytest.raises(UserError, match="needs a dataset of images"):
+    with pytest.raises(UserError, match="A model of images needs images, not texts"):
         tn.agreement(model, ["a text", "another"])
 
 
@@ -101,7 +101,7 @@ def test_what_is_hidden_next_is_what_is_important(model, squares):
 def test_recursive_roar_follows_images_and_its_guard_finds_the_leak(squares):
     small = ImageDataset("squares", squares.classes, {name: squares[name] for name in ("train", "test")})
     recipe = "image[epochs=3, batch_size=32, learning_rate=0.02]"
-    found = tn.recursive_roar_images(small, explainers=["edges"], seeds=3, steps=[0.1], recipe=recipe)
+    found = tn.recursive_roar("small-cnn", small, ["edges"], seeds=3, steps=[0.1], recipe=recipe)
     assert set(found.records["method"]) >= {"edges", "random", "nothing hidden", "all hidden"}
     # Edges of the square are hidden in its class alone: the mask tells the label.
     masks = found.records[found.records["method"] == "edges"]["mask-only"]
@@ -192,25 +192,25 @@ def test_a_mistake_in_a_network_of_ones_own_is_told_with_its_line(name, said, tm
 
 def test_maps_of_a_whole_dataset_are_of_what_is_looked_at(squares):
     model = tn.train("small-cnn", squares, recipe="image[epochs=1]")
-    maps = tn.explain_images(model, squares, "gradient")
-    assert np.array_equal(maps, tn.explain_images(model, squares.default_split(), "gradient"))
+    maps = tn.explain(model, squares, "gradient").scores
+    assert np.array_equal(maps, tn.explain(model, squares.default_split(), "gradient").scores)
     turned = ImageDataset(
         "turned", squares.classes[::-1], {"test": Images(squares["test"].pixels, 1 - squares["test"].labels)}
     )
-    gold = tn.explain_images(model, squares, "gradient", target="gold")
-    assert np.array_equal(gold, tn.explain_images(model, turned, "gradient", target="gold"))
+    gold = tn.explain(model, squares, "gradient", target="gold").scores
+    assert np.array_equal(gold, tn.explain(model, turned, "gradient", target="gold").scores)
     assert tn.evaluate(model, turned) == tn.evaluate(model, squares)
-    coded, _ = _looked_at(model, turned, None, 12, gold=True)
-    assert coded.labels.tolist() == _looked_at(model, squares, None, 12, gold=True)[0].labels.tolist()
+    coded, _ = looked_at(model, turned, None, 12, gold=True)
+    assert coded.labels.tolist() == looked_at(model, squares, None, 12, gold=True)[0].labels.tolist()
     others = ImageDataset("others", ("cat", "dog"), turned.splits)
     with pytest.raises(UserError, match="The labels are cat, dog"):
-        tn.explain_images(model, others, "gradient", target="gold")
-    with pytest.raises(UserError, match="needs a dataset of images"):
-        tn.explain_images(model, [1])
-    with pytest.raises(UserError, match="takes a model of images"):
-        tn.explain_images("folder", squares)
-    with pytest.raises(UserError, match="needs a dataset of images"):
-        tn.recursive_roar_images(3)
+        tn.explain(model, others, "gradient", target="gold")
+    with pytest.raises(UserError, match="images need the shape"):
+        tn.explain(model, [1])
+    with pytest.raises(UserError, match="There is no model"):
+        tn.explain("folder", squares)
+    with pytest.raises(UserError, match="int"):
+        tn.recursive_roar("small-cnn", 3, ["edges"])
     with pytest.raises(UserError, match="by its address: name it"):
         tn.audit(model, squares, family=len)
     with pytest.raises(UserError, match="not an object of type list"):

@@ -4,7 +4,7 @@ import pytest
 
 from trueness.engine import walk
 from trueness.errors import UserError
-from trueness.kinds.text.data.check import check_dataset
+from trueness.kinds import check_data
 from trueness.studies import KINDS, builtin_studies, load_study, parse_setting, plan
 from trueness.studies.loading import find_line
 
@@ -185,7 +185,7 @@ def test_files_that_a_study_cannot_use_are_refused_before_it_runs(tmp_path, monk
         Path("mine", f"{split}.csv").unlink()
         rows = '{"text": "a good film", "label": 1}\n{"text": "a bad film", "label": 0}\n'
         Path("mine", f"{split}.jsonl").write_text(rows)
-    assert check_dataset("mine")["usable"]
+    assert check_data("mine")["usable"]
     assert plan(load_study("recursive-roar", {**settings, "datasets": "mine"}))
     with pytest.raises(UserError, match="There is no folder nothing with a saved transformer"):
         plan(load_study("recursive-roar", {"models": "transformer", "pretrained": "nothing", "datasets": "mine"}))

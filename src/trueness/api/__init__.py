@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trueness.api.arrays import recursive_roar as recursive_roar
+    from trueness.api.attention import adversarial_attention as adversarial_attention
+    from trueness.api.attention import attefa as attefa
     from trueness.api.audited import AuditPlan as AuditPlan
     from trueness.api.audited import AuditRun as AuditRun
     from trueness.api.audits import AuditSizes as AuditSizes
     from trueness.api.audits import audit as audit
-    from trueness.api.catalogue import list as list  # noqa: A004  # as the command
-    from trueness.api.images import explain_images as explain_images
-    from trueness.api.images import recursive_roar_images as recursive_roar_images
+    from trueness.api.explaining import agreement as agreement
+    from trueness.api.explaining import explain as explain
+    from trueness.api.explaining import faithfulness as faithfulness
+    from trueness.api.listing import catalogue as catalogue
     from trueness.api.models import evaluate as evaluate
     from trueness.api.models import fine_tune as fine_tune
     from trueness.api.models import load_dataset as load_dataset
@@ -27,11 +30,6 @@ if TYPE_CHECKING:
     from trueness.api.studies import dry_run as dry_run
     from trueness.api.studies import open_run as open_run
     from trueness.api.studies import run as run
-    from trueness.api.texts import adversarial_attention as adversarial_attention
-    from trueness.api.texts import agreement as agreement
-    from trueness.api.texts import attefa as attefa
-    from trueness.api.texts import explain as explain
-    from trueness.api.texts import faithfulness as faithfulness
     from trueness.api.verification import Verification as Verification
     from trueness.api.verification import verify as verify
     from trueness.studies import load_study as load_study
@@ -40,13 +38,13 @@ else:
         "api.arrays": ("recursive_roar",),
         "api.audited": ("AuditPlan", "AuditRun"),
         "api.audits": ("AuditSizes", "audit"),
-        "api.catalogue": ("list",),
-        "api.images": ("explain_images", "recursive_roar_images"),
+        "api.attention": ("adversarial_attention", "attefa"),
+        "api.explaining": ("agreement", "explain", "faithfulness"),
+        "api.listing": ("catalogue",),
         "api.models": ("evaluate", "fine_tune", "load_dataset", "load_model", "train"),
         "api.plans": ("Plan", "plan"),
         "api.ratings": ("rating",),
         "api.studies": ("StudyRun", "compare", "dry_run", "open_run", "run"),
-        "api.texts": ("adversarial_attention", "agreement", "attefa", "explain", "faithfulness"),
         "api.verification": ("Verification", "verify"),
         "studies": ("load_study",),
     }

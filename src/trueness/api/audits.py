@@ -36,7 +36,7 @@ from trueness.registry import nearest
 from trueness.stats.ties import LEVEL
 
 if TYPE_CHECKING:
-    from trueness.api.texts import AnyExplainer
+    from trueness.api.explaining import AnyExplainer
 
 _TO_COME = 4
 """Checks of an explainer for which models have to be trained."""
@@ -245,7 +245,7 @@ def _read(request: _Request, looked: Any, place: Path) -> Task:
     if not (place.is_dir() and any(place.iterdir()) and Store.open(place).has(read.key)):
         if looked is None:
             looked = _looked(request.kind, request.model, study.family, source, study.columns)
-        LOOKED[source] = looked
+        LOOKED[str(Path(source))] = looked
     return read
 
 

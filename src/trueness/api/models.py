@@ -75,7 +75,7 @@ def train(
             f"tn.train takes the name of a model, or where one of your own is, mine.py:network; not {described(model)}."
         )
     check_number("A seed", seed, 0)
-    kind = _kind_with(model, data)
+    kind = kind_with(model, data)
     options = {} if size is None else {"size": size}
     loaded = with_splits(kind.data.read(data, root=root, columns=columns, **options))
     _check_classes(loaded)
@@ -102,19 +102,25 @@ def fine_tune(
     `data`, `columns` and `state` are those of `tn.train`. The epoch with the best development score is kept.
     """
     check_device(device)
-    kind = kind_of_data(data)
-    names = [name for name in kind.models.families if kind.models.families[name].from_folder]
-    if not names:
-        raise UserError(f"No model of {kind.words.examples} is fine-tuned from a folder: use tn.train.")
-    kind.models.families[names[0]].check_folder(pretrained)  # refused before the data are read
+    kind, family = check_pretrained(pretrained, data)  # refused before the data are read
     loaded = with_splits(kind.data.read(data, root=root, columns=columns))
     _check_classes(loaded)
     states = None if state is None else [state]
     with bar():
         (tuned,) = kind.models.train(
-            names[0], loaded, [seed], pretrained=pretrained, recipe=recipe, device=device, states=states
+            family, loaded, [seed], pretrained=pretrained, recipe=recipe, device=device, states=states
         )
     return tuned
+
+
+def check_pretrained(pretrained: str | Path, data: Any) -> tuple[Kind, str]:
+    """The kind and the family that a pretrained model in a folder becomes one of; UserError where there is none."""
+    kind = kind_of_data(data)
+    names = [name for name in kind.models.families if kind.models.families[name].from_folder]
+    if not names:
+        raise UserError(f"No model of {kind.words.examples} is fine-tuned from a folder: use tn.train.")
+    kind.models.families[names[0]].check_folder(pretrained)
+    return kind, names[0]
 
 
 def load_model(model: Any, device: str = "cpu", *, family: Any = None) -> Any:
@@ -136,7 +142,9 @@ def as_model(model: Any, device: str = "cpu", *, family: Any = None, data: Any =
     return open_model(model, device, family=family, data=data)
 
 
-def evaluate(model: Any, data: Any, split: str | None = None) -> dict[str, float]:
+def evaluate(
+    model: Any, data: Any, split: str | None = None, *, columns: Mapping[str, str] | None = None
+) -> dict[str, float]:
     """How well a model predicts a split: cross-entropy, accuracy, macro-F1, and for two classes AUC and F1.
 
     Args:
@@ -144,12 +152,13 @@ def evaluate(model: Any, data: Any, split: str | None = None) -> dict[str, float
         data: what `tn.train` takes; one file, DataFrame or list is split as `tn.train` splits it. Labels are matched
             with the model's classes by their names, or by the numbers of the classes.
         split: by default test.
+        columns: text_column, text_b_column, label_column, where they cannot be guessed.
     """
     from trueness.models import evaluation
 
     opened: Any = as_model(model, data=data)
     kind = same_kind(opened, data)
-    read = kind.data.read(data, model=opened)
+    read = kind.data.read(data, model=opened, columns=columns)
     whole = isinstance(data, Dataset | Mapping)
     seen = kind.data.look(read if whole else with_splits(read), opened, split=split)
     for note in seen.notes:
@@ -179,7 +188,7 @@ def described(thing: Any) -> str:
     return "nothing" if thing is None else f"an object of type {type(thing).__name__}"
 
 
-def _kind_with(model: str, data: Any) -> Kind:
+def kind_with(model: str, data: Any) -> Kind:
     """The kind that has a model of that name; of an address of one's own that of the data."""
     for kind in every_kind():
         if model.partition("[")[0] in list(kind.models.families):

@@ -28,6 +28,8 @@ from trueness.studies.schema import RECORDED
 if TYPE_CHECKING:
     import pandas as pd
 
+    from trueness.kinds.contract import Kind
+
 DEFAULT_STORE = Path("runs")
 
 
@@ -129,44 +131,67 @@ def run(
     return StudyRun(loaded, stored, report.read_result(loaded, stored), summary)
 
 
-def dry_run(data: str | Path, **settings: Any) -> StudyRun:
-    """Plant evidence in your texts, train models that must use it, and rank explainers by how surely they find it.
+def dry_run(
+    data: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    models: Sequence[str] | str | None = None,
+    explainers: Sequence[str] | str | None = None,
+    seeds: int | None = None,
+    store: str | Path = DEFAULT_STORE,
+    workers: int | None = None,
+    devices: Sequence[str] = ("cpu",),
+    executor: Executor | str | None = None,
+    listener: Listener | None = None,
+    **settings: Any,
+) -> StudyRun:
+    """Plant evidence in your data, train models that must use it, and rank explainers by how surely they find it.
 
-    `data` is a dataset's name, a file or a folder, whose `columns` name text_column, text_b_column, label_column where
-    they cannot be guessed; settings as of `run("dry-run")`: `models`, `plantings`, `explainers`, `seeds`, `store`,
-    `workers`, `devices`.
+    Args:
+        data: a dataset's name, a file or a folder: texts or pictures.
+        columns: text_column, text_b_column, label_column, where they cannot be guessed.
+        models: what is trained, by name.
+        explainers: what is ranked, by name.
+        seeds: how many models are trained of each.
+        store: the folder of results; running again continues.
+        workers: how many processes; by default one per core.
+        devices: what these share: cpu, cuda:0.
+        executor: another engine, see `tn.run`.
+        listener: hears of progress.
+        **settings: other keys of the study, such as `plantings` of texts.
     """
-    from trueness.api.forms import are_images
+    from trueness.api.audited import check_done
     from trueness.api.models import described
+    from trueness.kinds import kind_of_data
 
     if not isinstance(data, str | Path):
         raise UserError(f"A dry run needs a dataset's name, a file or a folder; not {described(data)}.")
-    of_images = are_images(data)
-    if of_images and "columns" in settings:
-        raise UserError(f"A dry run of images reads no columns: leave out {', '.join(sorted(settings['columns']))}.")
-    if not of_images:
-        _check_enough(str(data), settings.get("columns") or {})
+    kind = kind_of_data(data)
+    if not kind.dry_run:
+        raise UserError(f"There is no dry run of {kind.words.examples}: in these no evidence can be planted yet.")
+    _check_enough(kind, str(data), columns)
+    asked = {"columns": dict(columns or {}), "models": models, "explainers": explainers, "seeds": seeds}
+    settings |= {name: value for name, value in asked.items() if value}
+    how: dict[str, Any] = {"store": store, "workers": workers, "devices": devices}
     try:
-        return run("ground-truth-images" if of_images else "dry-run", datasets=str(data), **settings)
+        return run(kind.dry_run, datasets=str(data), executor=executor, listener=listener, **how, **settings)
     except TasksFailedError as error:
-        from trueness.api.audited import check_done
-
         check_done(error.summary)
         raise
 
 
-def _check_enough(name: str, columns: Mapping[str, str]) -> None:
-    """Refuse a file or folder of so few texts that nothing could be told from them."""
+def _check_enough(kind: Kind, name: str, columns: Mapping[str, str] | None) -> None:
+    """Refuse a file or folder of so few examples that nothing could be told from them."""
     from trueness.audits.judging import FEWEST
-    from trueness.data.columns import columns_of
-    from trueness.kinds.text.data.datasets import TEXT_DATASETS, check_name, read_files
 
-    if name in TEXT_DATASETS or name.startswith("hf:"):
+    if name in kind.data.datasets and not columns:
         return
-    check_name(name)
-    splits, notes = read_files(Path(name), columns_of(columns))
-    if (number := sum(map(len, splits.values()))) < FEWEST:
-        raise UserError(f"{name} has {number} texts: a dry run needs {FEWEST} at least{because(notes)}.")
+    if name.startswith("hf:"):
+        return
+    found = kind.data.read(name, columns=columns)
+    if (number := sum(map(len, found.splits.values()))) < FEWEST:
+        examples = kind.words.examples
+        raise UserError(f"{name} has {number} {examples}: a dry run needs {FEWEST} at least{because(found.notes)}.")
 
 
 def loaded_study(study: str | Path | Study, settings: Mapping[str, Any]) -> Study:

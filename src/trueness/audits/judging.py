@@ -292,7 +292,7 @@ def in_order(
 
 
 def no_better(accuracy: float, labels: npt.NDArray[np.int64]) -> list[str]:
-    """What is to be said of a model that always the most frequent class would beat, or equal; nothing of few examples."""
+    """What is to be said of a model that always the commonest class would beat or equal; nothing of few examples."""
     counts = np.bincount(labels)
     largest = float(counts.max()) / len(labels)
     if accuracy > largest or len(labels) < FEWEST or (counts > 0).sum() < 2:

@@ -47,8 +47,8 @@ def alike_twin(stored: Stored | None, words: Words) -> tuple[str, ...]:
         return ()
     return (
         f"Correlation with the explanation of a model trained from another seed to say the same, on {alike.n} "
-        f"{words.examples} where it does: {_ends(alike)} of that under another draw. It decides nothing: such a model may have other "
-        "reasons.",
+        f"{words.examples} where it does: {_ends(alike)} of that under another draw. It decides nothing: such a model "
+        "may have other reasons.",
     )
 
 

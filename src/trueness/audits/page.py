@@ -100,9 +100,9 @@ def example(one: Example, audit: Audit) -> dict[str, Any]:
 def _map(row: Scored, grid: tuple[int, int]) -> dict[str, str]:
     """Of each shade the outlines of the units that have it, as an SVG path over a grid of rows and columns."""
     paths: dict[str, str] = {}
-    for number, (kind, level) in enumerate(row.shades()):
+    for place, (kind, level) in enumerate(row.shades()):
         if level:
-            down, right = divmod(number, grid[1])
+            down, right = divmod(place, grid[1])
             shade = f"{kind} l{level}"
             paths[shade] = paths.get(shade, "") + f"M{right} {down}h1v1h-1z"
     return paths

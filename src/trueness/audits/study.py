@@ -1,4 +1,4 @@
-"""Audits as a kind of study: one model and dataset or many, the same tasks for every kind of input, one verdict each."""
+"""Audits as a kind of study: one model and dataset or many, the same tasks for every kind of input, one verdict."""
 
 from __future__ import annotations
 
@@ -121,11 +121,13 @@ def read_task(study: AuditStudy, model: Path | str, dataset: str) -> Task:
     """The task that reads the examples of one audit."""
     kind, family = _kind(model, dataset), family_of(model, study.family, dataset)
     given = dataset if dataset.startswith(MEMORY) else None
-    sources = [] if given is not None else KINDS[kind].data.sources(dataset)
+    path = Path(dataset) if given is None and Path(dataset).exists() else None
+    files = [] if given is not None else list(KINDS[kind].data.sources(dataset))
+    there: dict[str, Any] = {"given": given, "source": path, "files": files}
+    there["name"] = dataset if given is None and path is None else None
     most = max(LARGEST, study.examples, study.training_examples)
-    there: dict[str, Any] = {"name": None if given is not None or Path(dataset).exists() else dataset, "given": given}
     asked: dict[str, Any] = {"columns": study.columns, "most": most, "seed": study.seeds[0]}
-    return tasks.read(kind=kind, model=model, family=family, sources=list(sources), **there, **asked)
+    return tasks.read(kind=kind, model=model, family=family, **there, **asked)
 
 
 def _kind(model: Path | str, dataset: str) -> str:

@@ -11,6 +11,7 @@ from trueness.audits.reading import attempted, audited_examples, opened, probabi
 from trueness.engine import Stored, task
 from trueness.kinds import KINDS
 from trueness.kinds.contract import Kind, Model
+from trueness.studies.placed import small
 
 HARMLESS = 0.02
 """An edit that moves the probability of the predicted class no more than this is harmless."""
@@ -26,8 +27,9 @@ def read(
     *,
     kind: str,
     name: str | None,
-    sources: Sequence[Path],
+    source: Path | None,
     given: str | None,
+    files: Sequence[Path],  # noqa: ARG001  # what they hold is part of the task's key
     columns: Mapping[str, str],
     model: Path | str,
     family: str | None,
@@ -39,8 +41,8 @@ def read(
 
     import numpy as np
 
-    classifier, source = opened(kind, model, family), given or name or str(sources[0])
-    data = LOOKED.get(source) or looked(KINDS[kind], source, classifier, columns)
+    classifier, place = opened(kind, model, family), given or name or str(source)
+    data = LOOKED.get(place) or looked(KINDS[kind], place, classifier, columns)
     first, *others = data.splits.values()
     order = np.random.default_rng([seed, *b"audit"]).permutation(len(first))[:most]
     splits = {"explained": first.pick(order)}
@@ -189,15 +191,9 @@ def randomised(
             if noise_draws:
                 done = randomisation(network, few, method, orders=["all at once"], smooth=noise_draws)
                 frames.append(done.assign(smooth=noise_draws))
-        return {"records": _small(pd.concat(frames, ignore_index=True))}
+        return {"records": small(pd.concat(frames, ignore_index=True))}
 
     return attempted(explainer, work)
-
-
-def _small(records: Any) -> Any:
-    """The same in single precision and with short integers."""
-    kinds = {column: records[column].dtype.kind for column in records}
-    return records.astype({name: {"f": "float32", "i": "int32"}[kind] for name, kind in kinds.items() if kind in "fi"})
 
 
 @task("audit/removed", version=3)

@@ -62,35 +62,31 @@ def planted_found(
     import pandas as pd
 
     from trueness.data.dataset import drawn
-    from trueness.protocols.agreement.explaining import explain_all
-    from trueness.protocols.ground_truth.trial import measured, predictions, usage
+    from trueness.protocols.ground_truth.trial import detect, needed
 
     model = KINDS[kind].models.unpack(inputs["model"], "0", current_device())
     test, about = unpacked(kind, inputs["dataset"])["test"], inputs["dataset"].read("planted")
-    predicted = predictions(model.network, model.coded(test))
-    facts: dict[str, Any] = {**usage(int((predicted == test.labels).sum()), len(test), about["bound"]), "broken": {}}
+    facts: dict[str, Any] = {**needed(model.network, model.coded(test), about["bound"]), "broken": {}}
     facts["evidence"] = about["evidence"]
     if not facts["proven"]:
         return {"facts": facts}
-    chosen = drawn(test.labels.tolist(), examples)
-    some, registry = test.pick(chosen), KINDS[kind].explainers
+    some, registry = test.pick(drawn(test.labels.tolist(), examples)), KINDS[kind].explainers
     planter = KINDS[kind].planter
     assert planter is not None
-    evidence, decoys = planter.where(model, some, about["where"])
-    split, tables = model.coded(some), []
+    where, split, tables = planter.where(model, some, about["where"]), model.coded(some), []
     ours = [name for name in explainers if not isinstance(name, Reference)]
     # What is somebody else's may fail by itself; ours share the copies that they hide units of.
-    groups: list[list[str]] = [ours, *([name] for name in explainers if isinstance(name, Reference))]
+    theirs: list[str] = [name for name in explainers if isinstance(name, Reference)]
+    groups = [ours, *([name] for name in theirs)]
     for group in groups:
         try:
-            found = explain_all(model.network, split, {name: registry[name] for name in group}, refuse=False)
+            records, found = detect(model.network, split, {name: registry[name] for name in group}, *where)
         except UserError as error:
             if group is ours:
                 raise
             facts["broken"][str(group[0])] = str(error)
             continue
-        if found.scores:
-            tables.append(measured(found, evidence, decoys, predicted[chosen], some.labels))
+        tables += [records] if found.scores else []
     records = pd.concat(tables, ignore_index=True)[["instance", "method", "AUROC"]] if tables else pd.DataFrame()
     return {"facts": facts, "records": records} if len(records) else {"facts": facts}
 

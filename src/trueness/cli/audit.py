@@ -171,8 +171,8 @@ def _announce(plan: AuditPlan) -> None:
     sizes = plan.settings
     end = "no estimate before parts of it are done" if plan.seconds is None else f"about {duration(plan.seconds)}"
     lines = [
-        f"Audit of {plan.model} on {plan.data}: {sizes['examples']} {plan.words.examples}; explainers {', '.join(plan.explainers)}; "
-        f"{len(plan.foils)} foils; {end}.",
+        f"Audit of {plan.model} on {plan.data}: {sizes['examples']} {plan.words.examples}; "
+        f"explainers {', '.join(plan.explainers)}; {len(plan.foils)} foils; {end}.",
         *(f"  {what}: {duration(seconds)} of work" for what, seconds in plan.parts.items() if seconds >= 1),
         *(f"  not possible: {name}: {why}" for name, why in plan.refused.items()),
         *(f"  left out: {what}" for what in plan.left_out),

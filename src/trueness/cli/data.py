@@ -23,10 +23,9 @@ def check_command(
 
     Exits with 2 if there are bad rows or empty splits.
     """
-    from trueness.data.columns import columns_of as names_of
-    from trueness.kinds.text.data.check import check_dataset
+    from trueness.kinds import check_data
 
-    found = check_dataset(path, root=root, columns=names_of(columns_of(text_column, second_column, label_column)))
+    found = check_data(path, root=root, columns=columns_of(text_column, second_column, label_column))
     put(as_json, found, "dataset")
     if not found["usable"]:
         raise typer.Exit(2)

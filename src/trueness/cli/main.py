@@ -19,7 +19,7 @@ import typer
 
 import trueness as tn
 from trueness.boundary import first_line, printable, quoted, warning_line, whole
-from trueness.cli import audit, browse, data, guard, studies, texts
+from trueness.cli import audit, browse, data, explaining, guard, studies, training
 from trueness.cli.options import Json, as_flags, put
 from trueness.errors import NO_MEMORY, UserError, no_room
 from trueness.version import __version__
@@ -34,7 +34,7 @@ app = typer.Typer(
 data_app = typer.Typer(help="Look at datasets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-_TEXTS = {"--text", "--other"}
+_TEXTS = {"--text", "--example", "--other"}
 _SERVERS = {"serve", "rate"}
 """Commands that call no code of the user and end by a signal."""
 _LIBRARIES = {"typer", "click", "rich"}
@@ -71,12 +71,12 @@ app.command("compare")(studies.compare_command)
 app.command("serve")(browse.serve_command)
 app.command("rate")(browse.rate_command)
 app.command("verify")(browse.verify_command)
-app.command("train")(texts.train_command)
-app.command("fine-tune")(texts.fine_tune_command)
-app.command("explain")(texts.explain_command)
-app.command("adversarial-attention")(texts.adversarial_attention_command)
-app.command("agreement")(texts.agreement_command)
-app.command("attefa")(texts.attefa_command)
+app.command("train")(training.train_command)
+app.command("fine-tune")(training.fine_tune_command)
+app.command("explain")(explaining.explain_command)
+app.command("adversarial-attention")(explaining.adversarial_attention_command)
+app.command("agreement")(explaining.agreement_command)
+app.command("attefa")(explaining.attefa_command)
 data_app.command("check")(data.check_command)
 data_app.command("split")(data.split_command)
 
@@ -91,7 +91,7 @@ def list_command(
     """List studies, datasets, models and explainers."""
     from trueness.registry import nearest
 
-    found = tn.list()
+    found = tn.catalogue()
     if kind is not None:
         singular = kind if kind in found else kind.removesuffix("s").replace("studie", "study")
         if singular not in found:

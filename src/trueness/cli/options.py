@@ -25,17 +25,16 @@ _ARGUMENTS = re.compile(r'(?<![\w./\\-])(?:label_column=""|(?:text|text_b|label)
 
 def complete_study(incomplete: str) -> list[str]:
     """Built-in studies that begin so."""
-    from trueness.papers import PAPERS
+    from trueness.studies import builtin_studies
 
-    return [name for paper in PAPERS for name in paper.files() if name.startswith(incomplete)]
+    return [name for name in builtin_studies() if name.startswith(incomplete)]
 
 
 def complete_dataset(incomplete: str) -> list[str]:
     """Datasets that begin so."""
-    from trueness.kinds.text.data.datasets import TEXT_DATASETS
-    from trueness.kinds.vector.vectors import VECTOR_DATASETS
+    from trueness.kinds import every_kind
 
-    return [name for name in (*VECTOR_DATASETS, *TEXT_DATASETS) if name.startswith(incomplete)]
+    return [name for kind in every_kind() for name in kind.data.datasets if name.startswith(incomplete)]
 
 
 StudyName = Annotated[
@@ -71,12 +70,16 @@ SecondColumn = Annotated[str | None, typer.Option("--text-b-column", help="Where
 LabelColumn = Annotated[str | None, typer.Option("--label-column", help="Where the labels are.")]
 NoLabels = Annotated[bool, typer.Option("--no-labels", help="Leave the labels out, also of a column that is known.")]
 Split = Annotated[str | None, typer.Option("--split", help="The split to look at; default: test, or the only one.")]
-ModelFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A trained model.")]
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="The folder of a trained model, or a function, mine.py:predict.")
 ]
 Explainers = Annotated[list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")]
-Texts = Annotated[list[str], typer.Option("--text", help="The text; repeatable.")]
+Examples = Annotated[
+    list[str],
+    typer.Option(
+        "--text", "--example", help="A text, the file of a picture, or a row of numbers, 5.1,3.5,1.4; repeatable."
+    ),
+]
 Others = Annotated[list[str] | None, typer.Option("--other", help="The second text of a pair, one per --text.")]
 ModelPlace = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model is kept.")]
 Seed = Annotated[int, typer.Option("--seed", min=0)]

@@ -1,10 +1,10 @@
-"""Texts on a terminal, their words coloured by scores."""
+"""Explained examples on a terminal, coloured by scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -12,23 +12,43 @@ from rich.text import Text
 from trueness.boundary import printable
 from trueness.cli.console import open_console
 from trueness.cli.listing import print_rows
-from trueness.report.heatmap import COLOURS, AdversarialAttention, Explanation, describe_pair, pair
+from trueness.papers.attention_is_not_explanation.adversary import AdversarialAttention, describe_pair, pair
+from trueness.report.explanation import Explanation, Explanations, by_example
+from trueness.report.heatmap import COLOURS
 from trueness.report.word_grid import LEVELS, Scored
 
+_BLOCKS = 16
+"""Rows and columns of an image on a terminal."""
 _MOST_WORDS = 40
 """Of a long text the table has the scores of so many, the strongest."""
 
 
-def explanations(found: list[Explanation]) -> None:
-    """Each text once per explainer, coloured by its scores and aligned, then the scores beside each other."""
+def explanations(found: Explanations) -> None:
+    """Each example once per explainer, coloured by its scores and aligned, then the scores beside each other."""
     console = open_console()
-    texts: dict[tuple[Any, ...], list[Explanation]] = {}
-    for one in found:
-        texts.setdefault((one.tokens, one.prediction), []).append(one)
-    for (tokens, prediction), some in texts.items():
-        console.print(prediction, style="bold")
-        _rows(console, tokens, [one.row for one in some], some[0].known)
+    for some in by_example(found):
+        console.print(some[0].prediction, style="bold")
+        if some[0].pixels is None:
+            _rows(console, some[0].tokens, [one.row for one in some], some[0].known or None)
+        else:
+            for one in some:
+                console.print(one.explainer)
+                console.print(_coarse(one))
     console.print("Blue speaks for the target, orange against it; grey has no sign.")
+
+
+def _coarse(one: Explanation) -> Text:
+    """The scores of an image, summed over its parts, as coloured blocks."""
+    scores = np.asarray(one.scores)
+    height, width = (min(_BLOCKS, length) for length in scores.shape)
+    of_rows = np.add.reduceat(scores, np.linspace(0, scores.shape[0], height, endpoint=False).astype(int), axis=0)
+    parts = np.add.reduceat(of_rows, np.linspace(0, scores.shape[1], width, endpoint=False).astype(int), axis=1)
+    text = Text()
+    shades = Scored(one.explainer, tuple(parts.ravel().tolist()), one.signed).shades()
+    for place, (kind, level) in enumerate(shades, start=1):
+        text.append("  ", style=_style(kind, level))
+        text.append("" if place % width else "\n")
+    return text
 
 
 def adversaries(found: AdversarialAttention) -> None:
@@ -47,8 +67,7 @@ def _rows(console: Console, words: Sequence[str], rows: Sequence[Scored], known:
     for row in rows:
         line = Text()
         for word, (kind, level) in zip(words, row.shades(), strict=True):
-            red, green, blue = (round(255 + level / LEVELS * (channel - 255)) for channel in COLOURS[kind])
-            line.append(printable(word), style=f"black on rgb({red},{green},{blue})" if level else "")
+            line.append(printable(word), style=_style(kind, level) if level else "")
             line.append(" ")
         # As a table, so that the words of every row begin at the same place, also in the next line.
         grid = Table.grid(padding=0)
@@ -67,7 +86,12 @@ def _rows(console: Console, words: Sequence[str], rows: Sequence[Scored], known:
         )
         for place in chosen
     )
-    print_rows(console, ("word", *(row.name for row in rows)), cells, right=[row.name for row in rows])
+    print_rows(console, ("word" if known else "", *(row.name for row in rows)), cells, right=[row.name for row in rows])
     if len(chosen) < len(words):
-        console.print(f"The {len(chosen)} strongest of {len(words):,} words; --json prints all.")
+        console.print(f"The {len(chosen)} strongest of {len(words):,}; --json prints all.")
     console.print()
+
+
+def _style(kind: str, level: int) -> str:
+    red, green, blue = (round(255 + level / LEVELS * (channel - 255)) for channel in COLOURS[kind])
+    return f"black on rgb({red},{green},{blue})"

@@ -5,15 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from trueness.boundary import because
+from trueness.boundary import because, reading, short
 from trueness.data.labels import NAME_THEM, match_labels
 from trueness.errors import UserError
+from trueness.registry import nearest
 
+ROOT_VARIABLE = "TRUENESS_DATA"
+"""Names the folder in which corpora lie that may not be handed on."""
 SPLITS = ("train", "dev", "test")
 SHARES = (0.7, 0.15, 0.15)
 """Of each class, where splits are made."""
@@ -78,6 +82,16 @@ class Dataset(Generic[Some]):
 
 
 AnyDataset = TypeVar("AnyDataset", bound=Dataset[Any])
+
+
+def unknown(name: str, known: Sequence[str]) -> UserError:
+    """That there is no such dataset, and the datasets, files and folders of like names."""
+    folder = Path(name).parent
+    with reading(folder):
+        beside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    visible = [str(folder / file) for file in beside if not file.startswith(".")]
+    close = nearest(name, [*known, *visible], "`trueness list dataset` names the datasets.")
+    return UserError(f"There is no dataset, file or folder {short(name)!r}; {close}")
 
 
 def deal(

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import is_file, read_json
+from trueness.boundary import exists, is_file, read_json
+from trueness.data.dataset import unknown
 from trueness.errors import UserError
 from trueness.kinds.contract import Kind, Model
 from trueness.models.refusals import check_suitable
@@ -18,6 +19,7 @@ from trueness.registry import Registry
 
 if TYPE_CHECKING:
     from trueness.data.dataset import Dataset
+    from trueness.engine import Stored
 
 
 def as_kind(thing: Any, name: str) -> Kind:
@@ -50,7 +52,7 @@ KINDS.add_later("text", _kind_of_texts, "texts and pairs of texts: one score per
 KINDS.add_later("image", _kind_of_images, "images: one score per pixel or square")
 KINDS.add_later("vector", _kind_of_vectors, "rows of numbers: one score per feature")
 _OWN = ("image", "text", "vector")
-"""Functions are of texts, unless data say otherwise: images are never asked by a function alone."""
+"""In the order in which models are opened: a function is of texts, unless the data say otherwise."""
 
 
 def every_kind() -> Iterator[Kind]:
@@ -96,6 +98,19 @@ def kind_of_data(data: Any) -> Kind:
     with contextlib.suppress(UserError):  # a text may be no name of a file
         return next((KINDS[name] for name in others if KINDS[name].data.recognises(data)), KINDS["text"])
     return KINDS["text"]
+
+
+def check_data(data: str, *, columns: Any = None, root: str | Path | None = None) -> dict[str, Any]:
+    """What is in a dataset of that name or path; UserError where there is none, which names those of like names."""
+    kind = kind_of_data(data)
+    if data not in kind.data.datasets and not data.startswith("hf:") and not exists(Path(data)):
+        raise unknown(data, [name for one in every_kind() for name in one.data.datasets])
+    return kind.data.check(data, columns=columns, root=root)
+
+
+def kind_of_stored(stored: Stored) -> Kind:
+    """The kind of the dataset that a task left."""
+    return next(kind for kind in every_kind() if kind.data.holds(stored))
 
 
 def _says_kind(thing: Any) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trueness.engine import Stored
     from trueness.explainers.contract import Explainer
     from trueness.models.network import Network
+    from trueness.protocols.result import Result
     from trueness.registry import Registry
     from trueness.stats.undefined import Bools, Floats
 
@@ -100,10 +101,6 @@ class Data(Protocol):
         """Whether a name, file, folder or object holds examples of this kind."""
         ...
 
-    def sources(self, data: str) -> Sequence[Path]:
-        """The files and folders that data of this name or path are read from: what they hold is part of a key."""
-        ...
-
     def read(
         self,
         data: Any,
@@ -131,6 +128,12 @@ class Data(Protocol):
         """
         ...
 
+    def check(
+        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
+    ) -> dict[str, Any]:
+        """What is in a dataset of that name or path, and whether it can be used."""
+        ...
+
     def sources(self, data: str) -> Sequence[Path]:
         """The files and folders that a dataset of that name or path is read from: what they hold is part of a key."""
         ...
@@ -139,8 +142,44 @@ class Data(Protocol):
         """Payloads of a task that hold a dataset."""
         ...
 
+    def holds(self, stored: Stored) -> bool:
+        """Whether a task left a dataset of this kind."""
+        ...
+
     def unpack(self, stored: Stored) -> Dataset[Any]:
         """The dataset again."""
+        ...
+
+
+class Explaining(Protocol):
+    """What `tn.explain` and its neighbours ask of a kind."""
+
+    def usual(self, model: Any) -> Sequence[str]:
+        """Explainers that are worth comparing, the first one being the first to try."""
+        ...
+
+    def is_data(self, examples: Any) -> bool:
+        """Whether these are data to be read, of which a split is looked at, and not the examples themselves."""
+        ...
+
+    def given(self, examples: Any, model: Any, others: Sequence[str] | None = None) -> tuple[Any, bool]:
+        """Examples as somebody gives them, each of them kept and in its place; and whether they are without labels."""
+        ...
+
+    def shown(self, model: Any, examples: Any, row: int, scores: Floats) -> Mapping[str, Any]:
+        """What an Explanation has of one example: `scores`, made of those (values,), and `tokens` or `pixels`."""
+        ...
+
+
+class Attacks(Protocol):
+    """What can be asked of models with attention."""
+
+    def adversary(self, model: Any, examples: Any, epsilon: float) -> Result:
+        """The attention that differs most from the model's own while its output changes by at most epsilon."""
+        ...
+
+    def attefa(self, base: Any, other: Any, examples: Any) -> Result:
+        """Whether two models predict the same while attending elsewhere."""
         ...
 
 
@@ -296,3 +335,9 @@ class Kind:
     """What can be planted, by name."""
     outlines: Callable[..., Sequence[float]] | None = None
     """How well labels can be told from which units are hidden; if it is None, models of the same family are trained."""
+    explaining: Explaining | None = None
+    """How examples are given to `tn.explain`, and how their scores are shown."""
+    attacks: Attacks | None = None
+    """What can be asked of attention, where models of this kind have some."""
+    dry_run: str = ""
+    """The study that plants evidence in one's own data; empty where there is none."""

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trueness.plugins import told_by
+
 if TYPE_CHECKING:
     from trueness.engine import Stored
     from trueness.models.network import Attends
     from trueness.models.recipes import Recipe
+    from trueness.registry import Registry
 
 
 class Family:
@@ -78,3 +81,25 @@ class Family:
         from trueness.models.saved import read_weights
 
         return self.assemble(config, read_weights(folder), device, folder)
+
+
+class ModelsOfFamilies:
+    """What the models part of every kind does by its families."""
+
+    families: Registry[Any]
+
+    def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Any]:
+        """See `Family.train`."""
+        found: Sequence[Any] = self.families[family].train(data, seeds, **how)
+        return found
+
+    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
+        """Payloads that hold models of one family, by their seeds or other names."""
+        family = next(iter(models.values())).network.family
+        return {**self.families[family].pack(models), "family": {"name": family}}
+
+    def unpack(self, stored: Stored, name: int | str, device: str) -> Any:
+        """One of them again; its family is one that the user named before, or a registered one."""
+        with told_by(stored.key):
+            family = self.families[stored.read("family")["name"]]
+        return family.read(stored, name, device)

@@ -17,7 +17,7 @@ import numpy as np
 
 from trueness.boundary import printable
 from trueness.errors import UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.plugins import told_by
 from trueness.protocols.ground_truth.summary import PLANTED
 from trueness.protocols.result import Result

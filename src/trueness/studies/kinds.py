@@ -116,10 +116,16 @@ def _as_kind(thing: Any, name: str) -> StudyKind:
     return thing
 
 
-KINDS: Registry[StudyKind] = Registry(
-    "study kind", group="trueness.studies", adapt=_as_kind, filled_by="trueness.papers trueness.audits"
-)
-"""Filled from above when it is first used."""
+KINDS: Registry[StudyKind] = Registry("study kind", group="trueness.studies", adapt=_as_kind)
+
+
+def published_study(package: str | None, **about: Any) -> StudyKind:
+    """Register the kind of study that a paper's package holds, with its modules figures and tables."""
+    assert package is not None
+    there = {item.name for item in resources.files(package).iterdir()}
+    shown = {name: later(package, name) for name in ("figures", "tables") if f"{name}.py" in there}
+    kind = StudyKind(folder=package, **{**shown, **about})
+    return KINDS.add(kind.name, kind, kind.description)
 
 
 def plan(study: Study) -> Task:

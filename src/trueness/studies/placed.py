@@ -1,11 +1,14 @@
-"""What a summary reads: the tasks of a plan, each with its place, such as its dataset and model."""
+"""What a summary reads: the tasks of a plan, each with its place, such as its dataset and model; and small tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueness.engine import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Place = Mapping[str, Any]
 
@@ -22,3 +25,14 @@ class Placed:
         self.inputs[name].append(task)
         self.at[name].append(place)
         return task
+
+
+def small(records: pd.DataFrame) -> pd.DataFrame:
+    """The same in single precision and with short integers."""
+    changes = {
+        column: records[column].astype("float32" if kind == "f" else "int32")
+        for column in records
+        if (kind := records[column].dtype.kind) in "fi"
+    }
+    changed: pd.DataFrame = records.assign(**{str(column): values for column, values in changes.items()})
+    return changed

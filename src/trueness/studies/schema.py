@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
 
-from trueness.boundary import is_file
 from trueness.errors import UserError
-from trueness.explainers.contract import TEXT_EXPLAINERS
-from trueness.kinds.text.data.datasets import reference_to
-from trueness.kinds.text.data.word_vectors import PACKAGED
-from trueness.kinds.text.models.families import TEXT_MODELS, AttentiveFamily
-from trueness.kinds.vector.explainers import VECTOR_EXPLAINERS
-from trueness.kinds.vector.families import VECTOR_MODELS
-from trueness.kinds.vector.vectors import VECTOR_DATASETS
 from trueness.models.recipes import RECIPES
-from trueness.registry import Registry, nearest
+from trueness.registry import Registry
 
 T = TypeVar("T")
 
@@ -86,41 +78,6 @@ def in_groups(items: Sequence[T], size: int) -> list[list[T]]:
     return [list(items[begin : begin + size]) for begin in range(0, len(items), size)]
 
 
-def _findable(name: str, info: ValidationInfo) -> str:
-    with refused():
-        return name if info.context is RECORDED else reference_to(name)
-
-
-def _attentive(name: str, info: ValidationInfo) -> str:
-    if info.context is not RECORDED and TEXT_MODELS[name].attends != "one":
-        raise ValueError(f"{name} has no attention of its own to test; use additive or dot")
-    return name
-
-
-def _found(name: str) -> str:
-    if name not in ("none", *PACKAGED) and not is_file(Path(name)):
-        raise ValueError(f"there are no word vectors {name}; give a file, {' or '.join(PACKAGED)}, or none")
-    return name
-
-
-def _shape(changes: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-    if info.context is RECORDED or "models" not in info.data:  # those are wrong themselves
-        return changes
-    declared = {name for model in info.data["models"] for name in TEXT_MODELS[model].settings}
-    declared = declared or set(AttentiveFamily.settings)  # fine-tuned models alone leave out any
-    given = info.context or ()
-    for name in changes.keys() - declared:
-        # What a file says of the shape of its own models need not fit those that a setting puts in their place.
-        if ("models",) not in given or ("shape", name) in given:
-            raise ValueError(f"there is no {name} of a model's shape to set; {nearest(name, list(declared))}")
-    return {name: value for name, value in changes.items() if name in declared}
-
-
-def shape_of(model: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a study's changes of shape is meant for a model: each takes what its family declares."""
-    return {name: value for name, value in changes.items() if name in TEXT_MODELS[model].settings}
-
-
 def _increasing(values: list[float]) -> list[float]:
     if any(after <= before for before, after in itertools.pairwise(values)):
         raise ValueError("the ratios must increase")
@@ -131,19 +88,7 @@ Distinct = Annotated[list[T], BeforeValidator(as_list), AfterValidator(distinct)
 """Values of which none occurs twice; one stands for a list of it."""
 Several = Annotated[Distinct[T], Field(min_length=1)]
 """The same, and at least one."""
-ExplainerName = Annotated[str, known(VECTOR_EXPLAINERS)]
-Datasets = Several[Annotated[str, known(VECTOR_DATASETS)]]
-Models = Several[Annotated[str, known(VECTOR_MODELS)]]
-TextDatasetName = Annotated[str, AfterValidator(_findable)]
-TextDatasets = Several[TextDatasetName]
-NamedDatasets = Annotated[TextDatasets, AfterValidator(named_apart)]
-AttentionModels = Several[Annotated[str, known(TEXT_MODELS), AfterValidator(_attentive)]]
-TextExplainerName = Annotated[str, known(TEXT_EXPLAINERS)]
-TextExplainers = Annotated[Distinct[TextExplainerName], Field(min_length=2)]
 RecipeName = Annotated[str, known(RECIPES)]
-WordVectors = Annotated[str, AfterValidator(_found)]
-ShapeChanges = Annotated[dict[str, bool | int | float | str], AfterValidator(_shape)]
-"""Changes of the models' shape, such as hidden=32: smaller than the papers', for a first look. See `shape_of`."""
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
 Seeds = Annotated[
     list[Seed], BeforeValidator(_seeds), AfterValidator(distinct), Field(min_length=1, max_length=MOST_SEEDS)
@@ -168,14 +113,3 @@ class Study(Part):
     question: str
     paper: str
     seeds: Seeds
-
-
-class AttentiveStudy(Study):
-    """A study of models that have attention of their own, trained from scratch."""
-
-    datasets: TextDatasets
-    models: AttentionModels
-    vectors: WordVectors
-    """Word vectors: a file, glove-6b-50d (in a package), or none. Datasets of made-up words take none."""
-    recipe: RecipeName
-    shape: ShapeChanges = Field(default_factory=dict)

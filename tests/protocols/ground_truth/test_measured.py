@@ -11,9 +11,11 @@ from trueness.data.dataset import drawn
 from trueness.explainers.contract import explainer
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.evidence import marks_of
+from trueness.papers.ground_truth.trial import trial
 from trueness.protocols.agreement.explaining import Explained
 from trueness.protocols.ground_truth.summary import PLANTED
-from trueness.protocols.ground_truth.trial import marks_of, measured, predictions, trial, usage
+from trueness.protocols.ground_truth.trial import measured, predictions, usage
 
 MASK = np.array([[True, True, True, True], [True, True, False, False]])
 EVIDENCE = np.array([[True, False, False, False], [False, True, True, False]])

@@ -33,7 +33,7 @@ def fact(seed, *, proven=True, accuracy=0.9, refused=()):
 
 def cell(rows, facts=None):
     known = tuple(fact(seed) for seed in range(3)) if facts is None else tuple(facts)
-    return PlantedCell("texts", "net", pd.DataFrame(rows), known, ("no", "yes"))
+    return PlantedCell("texts", "net", pd.DataFrame(rows), known, ("class no", "class yes"))
 
 
 GRADIENT = [row("gradient", seed, label, AUROC=0.9 + seed / 100, **{"attribution share": 0.4 + label / 10})

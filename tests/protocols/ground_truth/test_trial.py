@@ -10,9 +10,11 @@ from tests.models.test_attentive import VOCABULARY
 from tests.protocols.ground_truth.reader import reader
 from trueness.explainers.contract import explainer
 from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.evidence import marks_of
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.papers.ground_truth.trial import trial
 from trueness.protocols.ground_truth.summary import PlantedCell, summarise
-from trueness.protocols.ground_truth.trial import marks_of, trial, usage
+from trueness.protocols.ground_truth.trial import usage
 
 
 def test_the_bound_is_an_exact_binomial_tail():

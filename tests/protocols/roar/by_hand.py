@@ -1,9 +1,13 @@
 """Curves of a few methods, made by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from trueness.kinds import KINDS
 from trueness.protocols.roar.curves import RemovalCell
 from trueness.protocols.roar.guards import warnings
+from trueness.studies.retraining import retraining_of
 
 AMOUNTS = np.array([0.0, 0.1, 0.2, 0.5, 0.9, 1.0])
 RANDOM = [0.9, 0.88, 0.86, 0.8, 0.7, 0.3]
@@ -27,3 +31,9 @@ def setting(methods, dataset="texts", model="net", unit="share", noise=0.005, se
 
 def found(code, curves):
     return [one for one in warnings([curves], "predicted") if one.code == code]
+
+
+def retraining(train, data):
+    """Of texts, by a function that trains."""
+    known = retraining_of(KINDS["text"], data, "cpu")
+    return replace(known, train=lambda seeds, views: train(data, seeds, views=views, device="cpu"))

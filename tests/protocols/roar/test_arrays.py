@@ -8,7 +8,6 @@ from sklearn.linear_model import LogisticRegression
 
 import trueness as tn
 from trueness.errors import UserError
-from trueness.protocols.roar.arrays import _hide
 
 
 def decided_by(columns, count=600, width=8, seed=0):
@@ -279,10 +278,3 @@ def test_steps_that_hide_no_more_are_warned_of():
     found = tn.recursive_roar(*decided_by([2]), explainers={"perfect": perfect}, **{**HOW, "steps": [0.05, 0.5, 0.55]})
     (warning,) = (warning for warning in found.warnings if warning.code == "repeated-steps")
     assert "the steps 0.05, 0.55 hide no more" in warning.message
-
-
-def test_a_share_is_rounded_down_and_only_grows():
-    scores = np.array([[1.0, 3.0, 2.0, 0.0, 5.0]])
-    first = _hide({"test": scores}, {"test": np.zeros((1, 5), dtype=bool)}, 0.39)
-    assert first["test"].tolist() == [[False, False, False, False, True]]
-    assert _hide({"test": -scores}, first, 0.6)["test"].tolist() == [[True, False, False, True, True]]

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.models.test_attentive import VOCABULARY, build
+from tests.protocols.roar.by_hand import retraining
 from tests.protocols.roar.test_hiding import texts
 from tests.protocols.roar.test_step import TRAIN, Words, one_decides
 from tests.registries import put
@@ -196,9 +197,9 @@ def test_one_model_trained_under_masks_tells_good_explainers_from_bad(monkeypatc
     put(monkeypatch, TEXT_EXPLAINERS, "perfect", Words(data, ("no", "yes")))
     how = {"target": "gold", "signed": False, "bounded": 4, "beam": 2}
     amounts = [Amount(0.1), Amount(0.5)]
-    perfect, random, refused = measure(
-        TRAIN, data, [0], ["perfect", "random", "attention-rollout"], amounts, "cpu", **how
-    )
+    methods = {"perfect": TEXT_EXPLAINERS["perfect"], "random": None}
+    methods["attention-rollout"] = TEXT_EXPLAINERS["attention-rollout"]
+    perfect, random, refused = measure(retraining(TRAIN, data), [0], methods, amounts, **how)
     assert perfect["test"][0]["accuracy"] > 0.95
     assert perfect["test"][1]["accuracy"] < 0.65
     assert random["test"][1]["accuracy"] > 0.8

@@ -31,9 +31,14 @@ def test_the_highest_scores_are_hidden_and_stay_hidden(length, share, seed):
     hidden = mask & (rng.random(length) < 0.3)
     scores = rng.choice([0.0, 0.5, 1.0], length)  # with ties
     count = Amount(share).of(torch.tensor([mask.sum()]))
-    found = choose(torch.from_numpy(scores)[None], torch.from_numpy(mask)[None], torch.from_numpy(hidden)[None], count)[
-        0
-    ]
+    # Between two other examples, of which nothing is to be hidden.
+    of_three = [torch.from_numpy(np.tile(one, 3)) for one in (scores, mask, hidden)]
+    of_three[2][:length] = False
+    of_three[2][2 * length :] = False
+    owner = torch.arange(3).repeat_interleave(length)
+    found = choose(*of_three, owner, torch.tensor([0, int(count), 0]))
+    assert not found[owner != 1].any()
+    found = found[owner == 1]
     assert found.tolist() == literal(scores, mask, hidden, share)
 
 

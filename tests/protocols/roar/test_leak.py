@@ -6,7 +6,8 @@ import torch
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.vocabulary import Vocabulary
-from trueness.protocols.roar.step import largest_class, mask_only
+from trueness.kinds.text.outlines import mask_only
+from trueness.protocols.roar.step import largest_class
 
 
 def test_few_texts_are_not_few_steps():

@@ -7,29 +7,24 @@ import pytest
 import torch
 
 from tests.models.test_attentive import VOCABULARY, build, examples
+from tests.protocols.roar.by_hand import retraining
 from trueness.explainers.simple import Random
+from trueness.kinds import KINDS
+from trueness.kinds.text import outlines
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.attentive import AttentiveClassifier, AttentiveConfig
 from trueness.kinds.text.models.text_model import TextModel
+from trueness.kinds.text.outlines import RECIPE, mask_only
 from trueness.models.evaluation import evaluate
 from trueness.models.training import build as drawn
-from trueness.protocols.roar import companion, step
+from trueness.protocols.roar import companion
 from trueness.protocols.roar.companion import ReferenceValues, _ranges, inner_values, masked_training, measure
 from trueness.protocols.roar.hiding import Amount, accumulated, hide
-from trueness.protocols.roar.step import (
-    RECIPE,
-    Trained,
-    everything,
-    hide_next,
-    largest_class,
-    mask_only,
-    method_of,
-    nothing,
-    retrain,
-)
+from trueness.protocols.roar.step import Trained, everything, hide_next, largest_class, nothing, retrain
+from trueness.studies.retraining import method_of
 
 SIZES = {"train": (5, 4, 8, 3, 6), "dev": (4, 6, 3), "test": (3, 9, 4, 5, 7, 2)}
 SPLITS = {name: [replace(one, label=n % 2) for n, one in enumerate(examples(sizes, pairs=False))]
@@ -68,7 +63,7 @@ def first_words(name, split):
 
 def test_models_are_trained_and_measured_on_what_is_left():
     train = Trainer()
-    found = retrain(train, DATA, [17, 20], [first_words, nothing], "cpu", leak=False)
+    found = retrain(retraining(train, DATA), [17, 20], [first_words, nothing], leak=False)
     ((data, seeds, views, device),) = train.asked
     assert (data is DATA, seeds, device) == (True, [17, 20], "cpu")
     for split in WHOLE.values():
@@ -89,7 +84,7 @@ def test_models_are_trained_and_measured_on_what_is_left():
             assert [len(text.tokens) for text in SPLITS[name]] == (split.sizes - 2).tolist()
             assert torch.equal(one.hidden[name], hiding(name, split))
     with pytest.raises(ValueError, match="zip"):
-        retrain(train, DATA, [0], [nothing, nothing], "cpu", leak=False)
+        retrain(retraining(train, DATA), [0], [nothing, nothing], leak=False)
 
 
 def test_all_or_nothing_may_be_hidden():
@@ -107,8 +102,8 @@ def test_with_leak_masks_alone_are_asked(leak, epochs, monkeypatch):
         asked.append(arguments)
         return [0.75, 0.25]
 
-    monkeypatch.setattr(step, "mask_only", alone)
-    found = retrain(Trainer(), DATA, [17, 20], [first_words, nothing], "cpu", leak=leak)
+    monkeypatch.setattr(outlines, "mask_only", alone)
+    found = retrain(retraining(Trainer(), DATA), [17, 20], [first_words, nothing], leak=leak)
     ((splits, hidden, seeds, classes, how_long),) = asked
     assert splits is found[0].splits
     assert all(one is two.hidden for one, two in zip(hidden, found, strict=True))
@@ -141,8 +136,8 @@ def outline(split, where):
 def test_classifiers_of_masks_read_outlines(monkeypatch):
     run = []
     Loop.made = []
-    monkeypatch.setattr(step, "Loop", Loop)
-    monkeypatch.setattr(step, "run_loops", run.extend)
+    monkeypatch.setattr(outlines, "Loop", Loop)
+    monkeypatch.setattr(outlines, "run_loops", run.extend)
     hidden = [{name: hiding(name, split) for name, split in WHOLE.items()} for hiding in (first_words, everything)]
     found = mask_only(WHOLE, hidden, [3, 4], 2)
     assert [loop.seed for loop in run] == [3, 4]
@@ -168,27 +163,31 @@ def test_classifiers_of_masks_read_outlines(monkeypatch):
 @pytest.mark.parametrize(("texts", "epochs", "patience"), [(5, 150, 37), (2560, 60, 15), (25_600, 8, 3)])
 def test_few_texts_get_as_many_steps_as_many(texts, epochs, patience, monkeypatch):
     Loop.made = []
-    monkeypatch.setattr(step, "Loop", Loop)
-    monkeypatch.setattr(step, "run_loops", lambda loops: None)
+    monkeypatch.setattr(outlines, "Loop", Loop)
+    monkeypatch.setattr(outlines, "run_loops", lambda loops: None)
     many = {**WHOLE, "train": EncodedSplit(SPLITS["train"] * (texts // 5), VOCABULARY)}
     mask_only(many, [{name: nothing(name, split) for name, split in many.items()}], [0], 2)
     assert (Loop.made[0].recipe.epochs, Loop.made[0].recipe.patience) == (epochs, patience)
 
 
 def test_what_is_hidden_next_is_said_by_this_model():
-    model = network(17)
-    trained = Trained(model, WHOLE, {name: first_words(name, split) for name, split in WHOLE.items()}, {})
+    model, method = network(17), TEXT_EXPLAINERS["gradient"]
+    trained = Trained(
+        TextModel(model, VOCABULARY, DATA.classes),
+        WHOLE,
+        {name: first_words(name, split) for name, split in WHOLE.items()},
+        {},
+    )
     amounts = [Amount(0.5), Amount(2, "tokens")]
     for signed, target in ((False, "gold"), (True, "predicted")):
-        found = hide_next(trained, "gradient", amounts, seed=0, target=target, signed=signed)
+        found = hide_next(trained, method, amounts, target=target, signed=signed)
         assert len(found) == 2
-        method = TEXT_EXPLAINERS["gradient"]
         for name, split in WHOLE.items():
             expected = hide(model, method, split, trained.hidden[name], amounts, target=target, signed=signed)
             assert all(torch.equal(one[name], two) for one, two in zip(found, expected, strict=True))
-    assert hide_next(trained, "gradient", [], seed=0, target="gold", signed=False) == []
-    assert method_of("random", 5) == Random(5)
-    assert method_of("lime", 5) is TEXT_EXPLAINERS["lime"]
+    assert hide_next(trained, method, [], target="gold", signed=False) == []
+    assert method_of(KINDS["text"], "random", 5) == Random(5)
+    assert method_of(KINDS["text"], "lime", 5) is TEXT_EXPLAINERS["lime"]
 
 
 def test_the_largest_class():
@@ -223,7 +222,8 @@ def test_the_top_tokens_hold_a_share_of_all_magnitude():
 def test_the_companion_is_measured_at_every_amount_and_both_ends():
     train, amounts = Trainer(), [Amount(0.3), Amount(0.6)]
     how = {"target": "gold", "signed": False, "bounded": 2, "beam": 2}
-    first, refused, second, _ = measure(train, DATA, [17, 20], ["gradient", "attention-rollout"], amounts, "cpu", **how)
+    methods = {name: TEXT_EXPLAINERS[name] for name in ("gradient", "attention-rollout")}
+    first, refused, second, _ = measure(retraining(train, DATA), [17, 20], methods, amounts, **how)
     ((_, seeds, views, device),) = train.asked
     assert (seeds, device, len(views)) == ([17, 20], "cpu", 2)
     assert [one["seed"] for one in (first, refused, second)] == [17, 17, 20]

@@ -7,18 +7,22 @@ import pandas as pd
 import pytest
 import torch
 
+from tests.protocols.roar.by_hand import retraining
 from tests.registries import put
 from trueness.explainers.simple import Random
+from trueness.kinds import KINDS
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import train_many
+from trueness.kinds.text.models.text_model import TextModel
 from trueness.models.recipes import Recipe
 from trueness.protocols.roar.hiding import Amount
-from trueness.protocols.roar.step import Coded, everything, hide_next, nothing, retrain
+from trueness.protocols.roar.step import everything, hide_next, nothing, retrain
 from trueness.protocols.roar.summary import summarise
+from trueness.studies.retraining import Coded, method_of
 
 LENGTH, SEEDS, AMOUNTS = 10, (0, 1, 2), (0.1, 0.2, 0.5)
 RECIPE = Recipe(epochs=6, batch_size=32, learning_rate=0.02, select="accuracy")
@@ -72,38 +76,47 @@ class Telltale:
 
 def test_texts_are_coded_once_for_models_that_read_alike():
     data = one_decides(twice=False, sizes=(8, 4, 4))
-    coded = Coded(data, "cpu")
-    splits = [coded.by(data.vocabulary, name) for name in ("train", "dev")]
-    assert [len(split) for split in splits] == [8, 4]
-    again = Vocabulary(data.vocabulary.words)  # read from a file
-    assert [coded.by(again, "train"), coded.by(again, "dev")] == splits
-    assert coded.by(Vocabulary(data.vocabulary.words[:-1]), "train") is not splits[0]
-    assert coded.by(data.vocabulary, "train") is not splits[0], "only of the last one"
+
+    class Reader(TextModel):
+        device = "cpu"
+
+    coded = Coded(data)
+    first, again, other = (
+        Reader(None, Vocabulary(words), data.classes)
+        for words in (data.vocabulary.words, data.vocabulary.words, data.vocabulary.words[:-1])
+    )
+    splits = coded.by(first)
+    assert [len(split) for split in splits.values()] == [8, 4, 4]
+    assert coded.by(again) is splits, "read from a file"
+    assert coded.by(other) is not splits
+    assert coded.by(first) is not splits, "only of the last one"
 
 
 def points_of(data, methods, orders=("recursive",), leak=False):
     """The whole study, literally: train, explain, mask, again."""
-    points = []
+    points, how = [], retraining(TRAIN, data)
 
     def add(trained, method, order, step):
         for seed, one in zip(SEEDS, trained, strict=True):
             where = {"dataset": "oracle", "model": "average-uniform", "method": method, "order": order, "step": step}
             points.append({**where, "seed": seed, **one.measured})
 
-    whole = retrain(TRAIN, data, SEEDS, [nothing] * len(SEEDS), "cpu", leak=False)
+    whole = retrain(how, SEEDS, [nothing] * len(SEEDS), leak=False)
     add(whole, "nothing hidden", "both", 0)
-    add(retrain(TRAIN, data, SEEDS, [everything] * len(SEEDS), "cpu", leak=False), "all hidden", "both", 4)
+    add(retrain(how, SEEDS, [everything] * len(SEEDS), leak=False), "all hidden", "both", 4)
     for method in ("random", *methods):
         for order in ("plain",) if method == "random" else orders:
             now = whole
             for step, amount in enumerate(AMOUNTS, start=1):
                 model = now if order == "recursive" else whole
                 masks = [
-                    hide_next(one, method, [Amount(amount)], seed=seed, target="gold", signed=False)[0]
+                    hide_next(
+                        one, method_of(KINDS["text"], method, seed), [Amount(amount)], target="gold", signed=False
+                    )[0]
                     for seed, one in zip(SEEDS, model, strict=True)
                 ]
                 hidings = [lambda name, split, mask=mask: mask[name] for mask in masks]
-                now = retrain(TRAIN, data, SEEDS, hidings, "cpu", leak=leak)
+                now = retrain(how, SEEDS, hidings, leak=leak)
                 add(now, method, order, step)
     return pd.DataFrame(points)
 

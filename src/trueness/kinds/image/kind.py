@@ -7,6 +7,7 @@ from trueness.kinds.image.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, e
 from trueness.kinds.image.data.artefacts import ARTEFACTS
 from trueness.kinds.image.data.reading import ImageData
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
+from trueness.kinds.image.explaining import ImageExplaining
 from trueness.kinds.image.models.opening import ImageModels
 
 IMAGE = Kind(
@@ -16,6 +17,8 @@ IMAGE = Kind(
     data=ImageData(),
     explainers=IMAGE_EXPLAINERS,
     usual=usual,
+    explaining=ImageExplaining(),
+    dry_run="ground-truth-images",
     foils=FOILS,
     edit=edit,
     planter=PLANTER,

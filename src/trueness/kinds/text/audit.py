@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from trueness.errors import UserError
 from trueness.kinds.contract import Content, Planted, Purpose, Words
 from trueness.kinds.text.data.examples import TextExample, TextExamples
@@ -106,20 +104,10 @@ class WordPlanter:
         about: Mapping[str, Any],  # noqa: ARG002  # each text has its own marks
     ) -> tuple[Bools, Bools]:
         """(texts, tokens) planted words and decoys; a marked word marks all of its parts."""
+        from trueness.kinds.text.evidence import marks_of
+
         width = int(model.coded(examples).sizes.max())
-        return _marks(model, examples, "evidence", width), _marks(model, examples, "decoys", width)
-
-
-def _marks(model: Classifier, examples: Sequence[TextExample], which: str, width: int) -> Bools:
-    found = np.zeros((len(examples), width), dtype=bool)
-    for row, example in enumerate(examples):
-        marks = getattr(example, which)
-        if marks is None:
-            continue
-        words = model.coder.code(example).words
-        for token, word in enumerate([-1, *range(len(marks))] if words is None else words):
-            found[row, token] = word >= 0 and marks[word]
-    return found
+        return marks_of(model.coder, examples, "evidence", width), marks_of(model.coder, examples, "decoys", width)
 
 
 class TextRelatives:

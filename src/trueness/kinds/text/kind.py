@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trueness.kinds.contract import Kind
 from trueness.kinds.text.attention.own_trial import TRIALS
 from trueness.kinds.text.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, oddities, usual
 from trueness.kinds.text.data.planting import PLANTINGS
 from trueness.kinds.text.data.reading import TextData
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.kinds.text.explaining import TextAttacks, TextExplaining
 from trueness.kinds.text.models.opening import TextModels
+
+
+def outlines(*given: Any) -> list[float]:
+    """See `mask_only`."""
+    from trueness.kinds.text.outlines import mask_only
+
+    return mask_only(*given)
+
 
 TEXT = Kind(
     name="text",
@@ -17,6 +28,9 @@ TEXT = Kind(
     data=TextData(),
     explainers=TEXT_EXPLAINERS,
     usual=usual,
+    explaining=TextExplaining(),
+    attacks=TextAttacks(),
+    dry_run="dry-run",
     foils=FOILS,
     edit=edit,
     planter=PLANTER,
@@ -25,4 +39,5 @@ TEXT = Kind(
     trials=TRIALS,
     oddities=oddities,
     plantings=PLANTINGS,
+    outlines=outlines,
 )

@@ -6,6 +6,7 @@ from trueness.explainers.catalogue import add_common, add_later
 from trueness.explainers.contract import explainers_of
 from trueness.kinds.contract import Kind
 from trueness.kinds.vector.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, usual
+from trueness.kinds.vector.explaining import VectorExplaining
 from trueness.kinds.vector.opening import VectorModels
 from trueness.kinds.vector.reading import VectorData
 
@@ -25,6 +26,7 @@ VECTOR = Kind(
     data=VectorData(),
     explainers=EXPLAINERS,
     usual=usual,
+    explaining=VectorExplaining(),
     foils=FOILS,
     edit=edit,
     planter=PLANTER,

@@ -16,7 +16,7 @@ from trueness.kinds.vector.vectors import Vectors
 from trueness.models.saved import save_model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VectorModel:
     """A network, what its classes and features are called, and how training went."""
 
@@ -29,6 +29,9 @@ class VectorModel:
     """Whether the network knows the means of the training features."""
     history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.network.family}: classes {', '.join(self.classes)}>"
 
     @property
     def device(self) -> torch.device:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.errors import UserError
 from trueness.kinds.vector.families import VECTOR_MODELS, LinearFamily, as_vector_family, fill_linear
 from trueness.models import saved
-from trueness.models.families import Family
-from trueness.plugins import is_function, told_by
+from trueness.models.families import Family, ModelsOfFamilies
+from trueness.plugins import is_function
 
 if TYPE_CHECKING:
-    from trueness.engine import Stored
     from trueness.kinds.vector.model import VectorModel
 
 
@@ -22,7 +20,7 @@ def recognise(folder: str | Path, family: Any = None) -> tuple[Family, dict[str,
     return saved.recognise(folder, VECTOR_MODELS, as_vector_family, family)
 
 
-class VectorModels:
+class VectorModels(ModelsOfFamilies):
     """The models part of the kind `vector`."""
 
     families = VECTOR_MODELS
@@ -40,22 +38,6 @@ class VectorModels:
         if family is not None:
             raise UserError(f"{model} is no folder: leave out family.")
         return _asked(model, device)
-
-    def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[VectorModel]:
-        """See `Family.train`."""
-        return VECTOR_MODELS[family].train(data, seeds, **how)
-
-    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
-        """Payloads that hold models of one family."""
-        family = next(iter(models.values())).network.family
-        return {**VECTOR_MODELS[family].pack(models), "family": {"name": family}}
-
-    def unpack(self, stored: Stored, name: int | str, device: str) -> VectorModel:
-        """One of them again."""
-        with told_by(stored.key):
-            family = VECTOR_MODELS[stored.read("family")["name"]]
-        found: VectorModel = family.read(stored, name, device)
-        return found
 
 
 def _asked(model: Any, device: str) -> VectorModel:

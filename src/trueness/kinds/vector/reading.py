@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.boundary import exists, is_file, reading, short
+from trueness.boundary import exists, is_file, short
+from trueness.data.check import check_splits
 from trueness.data.columns import columns_of, known_text, label_among
 from trueness.data.dataset import SPLITS, looked_at
+from trueness.data.table import open_table
 from trueness.errors import UserError
 from trueness.kinds.vector import stored
 from trueness.kinds.vector.vectors import VECTOR_DATASETS, VectorDataset, Vectors
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from trueness.engine import Stored
 
-SUFFIXES = (".csv", ".tsv", ".parquet")
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".jsonl", ".parquet")
 _LOOKED_AT = 20
 """Rows by which a file is taken for numbers."""
 _Rows = tuple[Any, Sequence[str | None], tuple[str, ...], list[str]]
@@ -49,10 +49,6 @@ class VectorData:
         if isinstance(data, tuple) and len(data) == 2:
             return _is_matrix(data[0])
         return isinstance(data, Vectors) or _is_matrix(data)
-
-    def sources(self, data: str) -> list[Path]:
-        """The file or folder, unless it is made."""
-        return [] if data in VECTOR_DATASETS else [Path(data)]
 
     def read(
         self,
@@ -103,9 +99,21 @@ class VectorData:
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return VectorDataset(read.name, model.classes, splits, read.features, read.evidence, notes)
 
+    def check(
+        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
+    ) -> dict[str, Any]:
+        """Sizes, classes, duplicates, leakage, and how many features there are and are known to matter."""
+        read = self.read(data, columns=columns, root=root)
+        evidence = 0 if read.evidence is None else int(read.evidence.sum())
+        return {**check_splits(read), "features": read.width, "evidence": evidence}
+
     def sources(self, data: str) -> list[Path]:
         """The files; none of what is generated."""
         return [] if data in VECTOR_DATASETS else list(_files(Path(data)).values())
+
+    def holds(self, kept: Stored) -> bool:
+        """By the payload that `pack` gives."""
+        return kept.holds("rows")
 
     def unpack(self, kept: Stored) -> VectorDataset:
         """The dataset that `pack` gave."""
@@ -131,28 +139,12 @@ def _files(path: Path) -> dict[str, Path]:
 
 def _are_numbers(path: Path) -> bool:
     """Whether the first rows of a file hold numbers in every column but one, which may be the label."""
-    if path.suffix == ".parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        with reading(path, "is not a readable parquet file"):
-            schema = pq.read_schema(path)
-        others = [one.name for one in schema if not (pa.types.is_integer(one.type) or pa.types.is_floating(one.type))]
-        with contextlib.suppress(UserError):
-            label = label_among(str(path), schema.names)
-            return len(schema) > 1 and others in ([], [label])
-        return False
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            head = list(itertools.islice(csv.reader(file, delimiter=_separator(path)), _LOOKED_AT + 1))
-    except (UnicodeDecodeError, csv.Error, OSError):
-        return False
-    names, *rows = [row for row in head if row] or [[]]
-    if len(names) < 2 or not rows or any(len(row) != len(names) for row in rows):
-        return False
-    if any(map(_is_number, names)):
-        return False
-    return _all_features(names, {name: [row[place] for row in rows] for place, name in enumerate(names)})
+    with contextlib.suppress(UserError):  # what cannot be read is said when it is
+        table = open_table(path)
+        rows = table.sample()[:_LOOKED_AT]
+        cells = {name: [str(row.get(name, "")) for row in rows] for name in table.names}
+        return bool(rows) and not any(map(_is_number, table.names)) and _all_features(table.names, cells)
+    return False
 
 
 def _all_features(names: Sequence[str], cells: Mapping[str, Sequence[str]]) -> bool:
@@ -167,12 +159,6 @@ def _all_features(names: Sequence[str], cells: Mapping[str, Sequence[str]]) -> b
             label = odd[0]
         return len(names) > 1 and odd in ([], [label])
     return False
-
-
-def _separator(path: Path) -> str:
-    with path.open(encoding="utf-8-sig") as file:
-        first = file.readline()
-    return max(",;\t|", key=first.count)
 
 
 def _is_number(cell: str) -> bool:
@@ -198,9 +184,16 @@ def _is_matrix(data: Any) -> bool:
 def _of_file(path: Path, label: str | None) -> _Rows:
     import pandas as pd
 
-    with reading(path, "cannot be read as a table of numbers"):
-        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, sep=_separator(path))
-    return _of_table(table, str(path), label)
+    table, rows = open_table(path), []
+    for number, row in table.read():
+        if isinstance(row, str):
+            raise UserError(f"{path}, row {number}: {row}.")
+        rows.append(row)
+    frame = pd.DataFrame(rows, columns=list(table.names))
+    for name in frame.columns if table.written else ():
+        with contextlib.suppress(ValueError):  # its cells are words
+            frame[name] = pd.to_numeric(frame[name].replace("", None))
+    return _of_table(frame, str(path), label)
 
 
 def _of_table(table: pd.DataFrame, where: str, label: str | None) -> _Rows:

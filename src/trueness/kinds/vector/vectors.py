@@ -90,4 +90,4 @@ class VectorGenerator(Protocol):
         ...
 
 
-VECTOR_DATASETS: Registry[VectorGenerator] = Registry("dataset", filled_by="trueness.kinds.vector.roar_synthetic")
+VECTOR_DATASETS: Registry[VectorGenerator] = Registry("dataset", group="trueness.vector_datasets")

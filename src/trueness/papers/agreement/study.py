@@ -14,12 +14,14 @@ from trueness.engine import Stored, Task, task
 from trueness.errors import UserError
 from trueness.kinds.text.models.families import TEXT_MODELS
 from trueness.kinds.text.models.opening import recognise
+from trueness.kinds.text.tasks import dataset_task
 from trueness.models.families import Family
 from trueness.papers.agreement.tasks import PUBLISHED, explained, read_scores
-from trueness.studies.model_tasks import ModelsStudy, performance, trained_models
-from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import Distinct, TextDatasetName, TextExplainers, in_groups
-from trueness.studies.text_tasks import dataset_task, small
+from trueness.papers.texts import ModelsStudy, TextDatasetName, TextExplainers, trained_models
+from trueness.studies.kinds import published_study
+from trueness.studies.placed import Place, Placed, small
+from trueness.studies.retraining import performance
+from trueness.studies.schema import Distinct, in_groups
 
 
 class AgreementStudy(ModelsStudy):
@@ -91,7 +93,7 @@ def _plan_given(study: AgreementStudy, model: str, data: str) -> Task:
 
 
 def _machinery(study: AgreementStudy) -> dict[str, tuple[str, ...]]:
-    from trueness.explainers.contract import TEXT_EXPLAINERS
+    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 
     return {name: TEXT_EXPLAINERS[name].facts.machinery for name in study.explainers}
 
@@ -105,7 +107,7 @@ def _explanations(
     folder: Path | None = None,
 ) -> list[Task]:
     """All fast methods; then the slow ones, about fewer instances, beside them."""
-    from trueness.explainers.contract import TEXT_EXPLAINERS
+    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 
     facts = {name: TEXT_EXPLAINERS[name].facts for name in study.explainers}
     layers = family.attends == "layers"
@@ -219,3 +221,14 @@ def summary(
     kept = ["dataset", "model", "variant", "seed", "instance", "first", "second", "length", "Kendall tau"]
     checked = tuple(claims(cells)) if paper else ()
     return replace(result, scores=scores, records=small(result.records[kept]), claims=checked).payloads()
+
+
+KIND = published_study(
+    __package__,
+    name="agreement",
+    description="agreement of all pairs of explanation methods, about our models and transformers",
+    schema=AgreementStudy,
+    plan=plan,
+    intervals="crossed over seeds and texts, n counts seeds; of one model and of accuracy Student's",
+    headlines=("Kendall tau", "accuracy"),
+)

@@ -9,8 +9,7 @@ from typing import Any
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.kinds.text.models.opening import load_model
-from trueness.studies.model_tasks import read_model
-from trueness.studies.text_tasks import read_dataset
+from trueness.kinds.text.tasks import read_dataset, read_model
 
 PUBLISHED = "@court2022"
 """How explainers are named that compute what the paper's code does."""
@@ -33,8 +32,8 @@ def explained(
     import torch
 
     from trueness.data.dataset import drawn_examples
-    from trueness.explainers.contract import TEXT_EXPLAINERS
     from trueness.kinds.text.data.batches import EncodedSplit
+    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
     from trueness.kinds.text.models.pairs import joined
     from trueness.protocols.agreement.explaining import explain_all
 

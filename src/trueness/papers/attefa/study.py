@@ -11,11 +11,12 @@ from pydantic import Field
 from trueness.engine import Stored, Task, task
 from trueness.engine.worker import current_device
 from trueness.kinds.text.models.families import TEXT_MODELS
+from trueness.kinds.text.tasks import dataset_task, read_dataset, read_model, read_vectors, training
 from trueness.models.recipes import Divergence
-from trueness.studies.model_tasks import read_model, training
+from trueness.papers.texts import AttentiveStudy, shape_of
+from trueness.studies.kinds import published_study
 from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import AttentiveStudy, Distinct, Several, shape_of
-from trueness.studies.text_tasks import dataset_task, read_dataset, read_vectors
+from trueness.studies.schema import Distinct, Several
 
 KL_WEIGHT = 0.001
 """Of a guide's twin under Kullback-Leibler: of the order that Wiegreffe and Pinter report."""
@@ -181,3 +182,14 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Mapping[str, list[Place]]
 
 def _labels(method: str, seed: int, weight: float, epoch: int) -> dict[str, Any]:
     return {"method": method, "weight": weight, "seed": seed, "epoch": epoch}
+
+
+KIND = published_study(
+    __package__,
+    name="attefa",
+    description="twins that predict the same but attend elsewhere, retrained and uniform models, attention as a guide",
+    schema=AttefaStudy,
+    plan=plan,
+    intervals="Student's over base models, or over seeds where each is a model; n counts them",
+    headlines=("AtteFa", "AtteFa*", "F1 of a guided model"),
+)

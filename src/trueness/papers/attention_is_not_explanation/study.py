@@ -10,11 +10,12 @@ from pydantic import Field
 
 from trueness.engine import Stored, Task, task
 from trueness.kinds.text.models.families import TEXT_MODELS
+from trueness.kinds.text.tasks import dataset_task, read_dataset, read_model, training
 from trueness.models.recipes import RECIPES
-from trueness.studies.model_tasks import read_model, training
-from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import AttentiveStudy, Ratio, RecipeName, Several, in_groups, shape_of
-from trueness.studies.text_tasks import dataset_task, read_dataset, small
+from trueness.papers.texts import AttentiveStudy, shape_of
+from trueness.studies.kinds import published_study
+from trueness.studies.placed import Place, Placed, small
+from trueness.studies.schema import Ratio, RecipeName, Several, in_groups
 
 # Enough to redraw the figures; the rest stays with each model's trial.
 _KEPT = (
@@ -128,3 +129,13 @@ def summary(
     result = summarise(cells, metrics, joined("trials", "examples"))
     kept = small(result.records[[column for column in result.records if str(column).startswith(_KEPT)]])
     return replace(result, claims=tuple(claims(cells)), records=kept).payloads()
+
+
+KIND = published_study(
+    __package__,
+    name="attention-is-not-explanation",
+    description="attention against gradients and leave-one-out, permuted, and adversarial",
+    schema=AttentionStudy,
+    plan=plan,
+    intervals="crossed over seeds and instances; n counts seeds",
+)

@@ -15,20 +15,18 @@ from trueness.engine.worker import current_device
 from trueness.errors import UserError
 from trueness.kinds.text.data.planting import PLANTINGS
 from trueness.kinds.text.models.families import TEXT_MODELS
-from trueness.models.recipes import RECIPES
-from trueness.studies.model_tasks import AnyModel, ModelsStudy, read_model, trained_models
-from trueness.studies.placed import Place, Placed
-from trueness.studies.schema import (
-    Distinct,
-    NamedDatasets,
-    Ratio,
-    RecipeName,
-    Several,
-    TextExplainers,
-    in_groups,
-    known,
+from trueness.kinds.text.tasks import (
+    dataset_task,
+    read_dataset,
+    read_model,
+    read_vectors,
+    vectors_for,
 )
-from trueness.studies.text_tasks import dataset_payloads, dataset_task, read_dataset, read_vectors, small, vectors_for
+from trueness.models.recipes import RECIPES
+from trueness.papers.texts import AnyModel, ModelsStudy, NamedDatasets, TextExplainers, trained_models
+from trueness.studies.kinds import published_study
+from trueness.studies.placed import Place, Placed, small
+from trueness.studies.schema import Distinct, Ratio, RecipeName, Several, in_groups, known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,10 +128,11 @@ def planted(
     """A dataset with labels drawn anew and evidence planted; `frozen` says that word vectors are not trained."""
     from trueness.data.dataset import with_splits
     from trueness.kinds.text.data.planting import bound, chosen, plant, reassignment
+    from trueness.kinds.text.data.stored import pack
 
     texts = with_splits(read_dataset(inputs["dataset"]))
     data = plant(texts, planting, kept=kept)
-    payloads = dataset_payloads(data, vectors)
+    payloads = pack(data, vectors)
     if frozen and vectors is not None:
         table, numbers = payloads["vectors"]["table"], data.vocabulary.numbers
         for word in chosen(texts, planting)[0].words:
@@ -150,7 +149,7 @@ def trial(
     inputs: Mapping[str, Stored], *, seed: int, explainers: Sequence[str], instances: int, examples: int
 ) -> dict[str, Any]:
     """Whether a model had to use the evidence, and how well explanations of its test examples find it."""
-    from trueness.protocols.ground_truth.trial import trial as measure
+    from trueness.papers.ground_truth.trial import trial as measure
 
     data = read_dataset(inputs["dataset"])
     model = read_model(inputs["model"], seed)
@@ -178,7 +177,7 @@ def rationales(
 ) -> dict[str, Any]:
     """Rationale models trained to rates of selection, and how well their selections fit the evidence."""
     from trueness.kinds.text.models.rationale import train_rationales
-    from trueness.protocols.ground_truth.trial import trial as measure
+    from trueness.papers.ground_truth.trial import trial as measure
 
     data = read_dataset(inputs["dataset"])
     common: dict[str, Any] = {"vectors": read_vectors(inputs["dataset"]), "device": current_device(), **shape}
@@ -218,7 +217,19 @@ def summary(inputs: Mapping[str, list[Stored]], *, at: Sequence[Place]) -> dict[
                 for method, scores in one["rows"].items()
             ]
         table = pd.concat(records, ignore_index=True) if records else pd.DataFrame()
-        cells.append(PlantedCell(dataset, model, table, tuple(facts), classes))
+        named = tuple(f"class {name}" for name in classes)
+        cells.append(PlantedCell(dataset, model, table, tuple(facts), named))
     result = summarise(cells)
     tables = {**result.tables, **({"strips": pd.DataFrame(strips)} if strips else {})}
     return replace(result, claims=tuple(claims(cells)), tables=tables).payloads()
+
+
+KIND = published_study(
+    __package__,
+    name="ground-truth",
+    description="evidence is planted in texts; which explanations find it, of models that had to use it?",
+    schema=GroundTruthStudy,
+    plan=plan,
+    intervals="Student's over models (seeds) that used the evidence; n counts them",
+    headlines=("accuracy", "AUROC", "attribution share", "decoy share"),
+)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from trueness.papers.ground_truth_images.summary import ArtefactCell
 from trueness.protocols.claim_helpers import Finding, claim, decide, mostly, shown
 from trueness.protocols.result import Claim
@@ -28,9 +30,8 @@ def claims(cells: Sequence[ArtefactCell]) -> Iterator[Claim]:
     single = [cell for cell in cells if not cell.dataset.endswith("all artefacts")]
     reach = []
     for cell in whole:
-        first = cell.runs[cell.runs["question"] == "region"]
-        if len(first):
-            above = (first["accuracy"] > PERFECT).to_numpy(dtype=float)
+        if cell.facts:
+            above = np.array([fact["accuracy"] > PERFECT for fact in cell.facts], dtype=float)
             numbers = f"{int(above.sum())} of {len(above)} runs above 95 %"
             reach.append((cell.where, (decide(within(t_interval(above), 0, 1), above=0.5), numbers)))
     yield from claim("Models learn the artefacts: most runs reach over 95 % test accuracy", reach, "kinds of model")
@@ -38,8 +39,8 @@ def claims(cells: Sequence[ArtefactCell]) -> Iterator[Claim]:
         (f"{cell.where}, {method}", (decide(interval, below=PERFECT), f"attribution share {shown(interval)}"))
         for cell in whole
         for method in cell.methods
-        if _base(method) not in FOILS and len(cell.of(method, "attribution share"))
-        for interval in [within(t_interval(cell.of(method, "attribution share")), 0, 1)]
+        if _base(method) not in FOILS and len(cell.by_seed(method, "attribution share"))
+        for interval in [within(t_interval(cell.by_seed(method, "attribution share")), 0, 1)]
     ]
     yield from claim("No saliency map gives the region all of its attribution (about 1)", perfect, "methods")
     yield from _best(whole)
@@ -51,11 +52,11 @@ def _best(cells: Sequence[ArtefactCell]) -> Iterator[Claim]:
     """Runs are paired: the same models are explained by all methods."""
     found = []
     for cell in cells:
-        ours = [name for name in cell.methods if _base(name) == SHAP and len(cell.of(name, "attribution share"))]
+        ours = [name for name in cell.methods if _base(name) == SHAP and len(cell.by_seed(name, "attribution share"))]
         for method in cell.methods if ours else []:
             if _base(method) in (SHAP, *FOILS):
                 continue
-            gap = (cell.of(ours[0], "attribution share") - cell.of(method, "attribution share")).dropna()
+            gap = (cell.by_seed(ours[0], "attribution share") - cell.by_seed(method, "attribution share")).dropna()
             if len(gap):
                 interval = t_interval(gap)
                 found.append((f"{cell.where}, {method}", (decide(interval, above=0), f"leads by {shown(interval)}")))
@@ -66,7 +67,7 @@ def _presence(cells: Sequence[ArtefactCell]) -> Iterator[Claim]:
     found = []
     for cell in cells:
         for method in cell.methods:
-            gap = (cell.of(method, "attribution share", 1) - cell.of(method, "attribution share", 0)).dropna()
+            gap = (cell.by_seed(method, "attribution share", 1) - cell.by_seed(method, "attribution share", 0)).dropna()
             if _base(method) not in FOILS and len(gap):
                 interval = t_interval(gap)
                 found.append((f"{cell.where}, {method}", (decide(interval, above=0), f"more by {shown(interval)}")))

@@ -12,12 +12,14 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from trueness.boundary import exists
+from trueness.data.dataset import unknown
 from trueness.engine import Stored, Task, task
 from trueness.kinds.image.data.datasets import IMAGE_DATASETS, SIMILAR
-from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
-from trueness.kinds.text.data.datasets import unknown
+from trueness.kinds.image.tasks import images_task
 from trueness.papers.ground_truth_images import tasks
+from trueness.studies.kinds import published_study
 from trueness.studies.placed import Place, Placed
 from trueness.studies.schema import RECORDED, Part, Ratio, Several, Study, known, refused
 
@@ -100,7 +102,7 @@ def plan(study: GroundTruthImagesStudy) -> Task:
     """The images, then a run for each place of each question, then the summary."""
     made = Placed("runs")
     for dataset in study.datasets:
-        data = tasks.images_task(dataset, study.size)
+        data = images_task(dataset, study.size)
         for model, place in itertools.product(study.models, _places(study, dataset)):
             first = place["question"] == "region"
             if IMAGE_MODELS[model].pretrained and (not first or place["seed"] not in study.pretrained_seeds_of()):
@@ -189,3 +191,14 @@ def summary(
     about_runs = pd.DataFrame(runs)
     cells = list(cells_of(together, about_runs))
     return replace(summarise(cells, together, about_runs, tables), claims=tuple(claims(cells))).payloads()
+
+
+KIND = published_study(
+    __package__,
+    name="ground-truth-images",
+    description="artefacts are planted in images; which saliency maps find them, of models that had to use them?",
+    schema=GroundTruthImagesStudy,
+    plan=plan,
+    intervals="Student's over runs (models) that used the artefact; n counts them",
+    headlines=("accuracy", "attribution share"),
+)

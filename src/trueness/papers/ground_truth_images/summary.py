@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from trueness.protocols.claim_helpers import FEWEST_SEEDS
+from trueness.protocols.ground_truth.summary import AUROC, SHARE, PlantedCell, accuracy, shares
 from trueness.protocols.result import Abstention, Result, ResultWarning, Score
-from trueness.protocols.scoring import ACCURACY, Cell, Quantity, of_each, share
+from trueness.protocols.scoring import Quantity, of_each, share
 from trueness.stats import Interval, t_interval, within
 
 NEAR_PERFECT = 0.95
 """The paper looks at models with a higher test accuracy: then nearly all that they know lies in the region."""
-SHARE = share("attribution share", "higher is better", best=1.0)
-AUROC = share("AUROC", "higher is better", 0.5, 1.0)
 RISE = Quantity("rank correlation of the attribution share with", "higher is better", 0.0, 1.0, -1.0, 1.0)
 INSIDE = share("runs inside the band of Shapley values", "higher is better", best=1.0)
 RUNS = share("runs above 95 % accuracy", "higher is better", best=1.0)
@@ -27,13 +27,21 @@ ALONG = {"accuracy": "test accuracy", "visibility": "level", "correlation": "kep
 
 
 @dataclass(frozen=True)
-class ArtefactCell(Cell):
-    """One artefact, or all, in one dataset and one kind of model, over runs."""
+class ArtefactCell(PlantedCell):
+    """One artefact, or all, in one dataset and one kind of model, over runs; facts are those of the first question.
 
-    records: pd.DataFrame
-    """One row per question, run, checkpoint, method and class."""
+    A row of records is of a question, run, checkpoint, method and class.
+    """
+
     runs: pd.DataFrame
     """One row per question and run."""
+    keys: ClassVar[tuple[str, ...]] = ("artefact", "seed")
+
+    @property
+    def judged(self) -> pd.DataFrame:
+        """Those of the first question, of near-perfect runs."""
+        rows = self.records
+        return rows[(rows["question"] == "region") & (rows["test accuracy"] > NEAR_PERFECT)] if len(rows) else rows
 
     def means(self, question: str, *, near: bool = True) -> pd.DataFrame:
         """Rows of a question with the mean of both classes for each run: method, seed, artefact, share, region."""
@@ -50,14 +58,6 @@ class ArtefactCell(Cell):
         )
         return found
 
-    def of(self, method: str, measure: str, label: int | None = None) -> pd.Series:
-        """Of the first question: the value of each near-perfect run."""
-        rows = self.records[(self.records["question"] == "region") & (self.records["method"] == method)]
-        rows = rows[rows["test accuracy"] > NEAR_PERFECT]
-        rows = rows if label is None else rows[rows["label"] == label]
-        found: pd.Series = rows.groupby(["artefact", "seed"])[measure].mean().dropna()
-        return found
-
     def trend(self, question: str, method: str) -> Interval:
         """Over runs (or groups of runs) the rank correlation of the attribution share with what the question varies."""
         from scipy.stats import spearmanr
@@ -71,11 +71,6 @@ class ArtefactCell(Cell):
             if good.sum() >= 3 and np.ptp(x[good]) > 0 and np.ptp(y[good]) > 0:
                 found.append(float(spearmanr(x[good], y[good]).statistic))
         return within(t_interval(found), -1, 1)
-
-    @property
-    def methods(self) -> list[str]:
-        """In order."""
-        return list(dict.fromkeys(self.records["method"])) if len(self.records) else []
 
 
 def summarise(
@@ -100,26 +95,23 @@ def cells_of(records: pd.DataFrame, runs: pd.DataFrame) -> Iterator[ArtefactCell
         for name in [*names, *([ALL] if len(names) > 1 else [])]:
             some = here if name == ALL else here[here["artefact"] == name]
             mine = said if name == ALL or not len(said) else said[said["artefact"] == name]
-            yield ArtefactCell(f"{dataset} with {name}", str(model), mine, some)
+            first: Any = some[some["question"] == "region"].to_dict(orient="records")
+            yield ArtefactCell(f"{dataset} with {name}", str(model), mine, tuple(first), (WITHOUT, WITH), some)
 
 
 def scores(cell: ArtefactCell) -> Iterator[Score]:
     """Accuracy, then each explainer by the four questions."""
-    first = cell.runs[cell.runs["question"] == "region"]
-    if len(first):
-        interval = t_interval(first["accuracy"].to_numpy(dtype=float))
-        yield from ACCURACY.score(cell, "the model", interval, null=float(first["bound"].mean()))
-        above = (first["accuracy"] > NEAR_PERFECT).to_numpy(dtype=float)
+    yield from accuracy(cell)
+    if cell.facts:
+        above = np.array([fact["accuracy"] > NEAR_PERFECT for fact in cell.facts], dtype=float)
         yield from RUNS.score(cell, "the model", t_interval(above))
     for method in cell.methods:
-        values = cell.of(method, "attribution share")
+        values = cell.by_seed(method, SHARE.name)
         if len(values):
-            size = float(cell.of(method, "region").mean())
+            size = cell.mean(method, "region")
             yield from SHARE.score(cell, method, t_interval(values), null=size)
-            yield from AUROC.score(cell, method, t_interval(cell.of(method, "AUROC")))
-            for label, name in ((1, WITH), (0, WITHOUT)):
-                here = t_interval(cell.of(method, "attribution share", label))
-                yield from SHARE.of(name).score(cell, method, here, null=size)
+            yield from AUROC.score(cell, method, t_interval(cell.by_seed(method, AUROC.name)))
+            yield from shares(cell, method, [size, size])
         for question, along in ALONG.items():
             named = Quantity(f"{RISE.name} {_in_words(along)}", "neither", 0.0, None, -1.0, 1.0)
             yield from named.score(cell, method, cell.trend(question, method))
@@ -142,22 +134,24 @@ def _in_words(column: str) -> str:
 
 def warnings(cell: ArtefactCell) -> Iterator[ResultWarning]:
     """Reasons to read the cell with care."""
-    first = cell.runs[cell.runs["question"] == "region"]
-    near = int((first["accuracy"] > NEAR_PERFECT).sum()) if len(first) else 0
-    if len(first) and near < FEWEST_SEEDS:
-        yield cell.warn("few-models", f"{near} of {len(first)} models are above 95 %: fewer than {FEWEST_SEEDS}")
+    near = sum(fact["accuracy"] > NEAR_PERFECT for fact in cell.facts)
+    if cell.facts and near < FEWEST_SEEDS:
+        text = f"{near} of {len(cell.facts)} models are above 95 %: fewer than {FEWEST_SEEDS}"
+        yield cell.warn("few-models", text)
 
 
 def abstentions(cell: ArtefactCell) -> Iterator[Abstention]:
     """Models that need not have used the artefact, and those that are not near-perfect."""
     if cell.dataset.endswith(ALL):
         return
-    first = cell.runs[cell.runs["question"] == "region"]
-    for column, text in (
-        (first["proven"], "need not have used the artefact (exact binomial, 1 %)"),
-        (first["accuracy"] > NEAR_PERFECT, "do not reach 95 % and are left out, as in the paper"),
+    for missing, text in (
+        ([fact for fact in cell.facts if not fact["proven"]], "need not have used the artefact (exact binomial, 1 %)"),
+        (
+            [fact for fact in cell.facts if not fact["accuracy"] > NEAR_PERFECT],
+            "do not reach 95 % and are left out, as in the paper",
+        ),
     ):
-        missing = first[~column.astype(bool)]
-        if len(missing):
-            values = ", ".join(f"{value:.3f}" for value in missing["accuracy"])
-            yield cell.abstain("attribution share", f"{len(missing)} of {len(first)} models {text}: accuracy {values}")
+        if missing:
+            values = ", ".join(f"{fact['accuracy']:.3f}" for fact in missing)
+            told = f"{len(missing)} of {len(cell.facts)} models {text}: accuracy {values}"
+            yield cell.abstain("attribution share", told)

@@ -1,20 +1,19 @@
-"""The tasks of the study: images are read once; each run plants, trains, and explains."""
+"""The task of the study: each run plants, trains, and explains."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueness.engine import Stored, Task, task
-from trueness.engine.encoding import digest
+from trueness.data.dataset import SPLITS
+from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
-from trueness.kinds.image.data.datasets import IMAGE_DATASETS, file_of
-from trueness.kinds.image.explainers.contract import IMAGE_EXPLAINERS
+from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
+from trueness.kinds.image.tasks import read_images
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,42 +21,6 @@ if TYPE_CHECKING:
     from trueness.kinds.image.data.batches import ImageSplit
     from trueness.kinds.image.data.images import ImageDataset
     from trueness.kinds.image.data.manipulations import Manipulation
-
-SPLITS = ("train", "dev", "test")
-
-
-@task("images/dataset", version=1)
-def images(
-    inputs: Mapping[str, Any],  # noqa: ARG001  # every task takes its inputs; this one has none
-    *,
-    name: str | None,
-    source: Path | None,
-    size: int,
-    pictures: str = "",  # noqa: ARG001  # only to be part of the task's key
-) -> dict[str, Any]:
-    """All images in one size; `pictures` is the digest of those that a table names."""
-    from trueness.kinds.image.data.datasets import load_images
-    from trueness.kinds.image.data.stored import pack
-
-    found = load_images(str(name or source), size)
-    return pack(found)
-
-
-def images_task(dataset: str, size: int) -> Task:
-    """The task that reads a dataset, by its name or its file."""
-    from trueness.kinds.image.data.files import listed_pictures
-
-    source = file_of(dataset)
-    listed = [] if source is None else listed_pictures(source)
-    named: dict[str, Any] = {"pictures": digest(listed)} if listed else {}
-    return images(name=dataset if dataset in IMAGE_DATASETS else None, source=source, size=size, **named)
-
-
-def read_images(stored: Stored) -> ImageDataset:
-    """What the task `images/dataset` left."""
-    from trueness.kinds.image.data.stored import unpack
-
-    return unpack(stored)
 
 
 def planted(
@@ -104,23 +67,21 @@ def run(
     from trueness.kinds.image.models.training import accuracy, train_images
     from trueness.kinds.text.data.planting import bound, reassignment
     from trueness.models.recipes import RECIPES
-    from trueness.protocols.ground_truth.trial import predictions, usage
+    from trueness.protocols.ground_truth.trial import needed
 
     device, artefact = current_device(), made_of(manipulation)
     whole = read_images(inputs["images"])
     data = whole.pair(*(pair or whole.classes[:2]))
     network = IMAGE_MODELS[model].build(2, data.size, seed).to(device)
     splits = planted(data, artefact, kept, seed, device, network.mean.flatten().tolist())
-    how = {name: recipe[name] for name in ("epochs", "batch_size", "learning_rate")}
-    training = replace(RECIPES["image"], stop_at=recipe["stop"], **how)
-    gain = recipe["gain"] if watched else None
+    asked = {"stop_at" if name == "stop" else name: value for name, value in recipe.items() if name != "gain"}
+    training, gain = replace(RECIPES["image"], **asked), recipe.get("gain", 0.05) if watched else None
     trained = train_images(network, splits["train"], splits["dev"], training, seed, gain=gain)
     test = splits["test"]
     labels = test.labels.cpu().numpy()
-    right = int((predictions(network, test) == labels).sum())
     height, width = data.size
     facts = {
-        **usage(right, len(test), bound(reassignment(2, kept))),
+        **needed(network, test, bound(reassignment(2, kept))),
         "epochs": len(trained.history),
         "region": float(artefact.region(height, width).double().mean()),
         "classes": list(data.classes),
@@ -149,16 +110,12 @@ def _explained(
     network: Any, shown: ImageSplit, artefact: Manipulation, explainers: Sequence[str], examples: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Means of every explainer and class over images, and some images with their maps."""
-    from trueness.protocols.agreement.explaining import explain_all
-    from trueness.protocols.ground_truth.trial import measured, predictions
-    from trueness.report.pictures import panels_of
+    from trueness.kinds.image.view import panels_of
+    from trueness.protocols.ground_truth.trial import detect
 
-    methods = {name: IMAGE_EXPLAINERS[name] for name in explainers}
-    found = explain_all(network, shown, methods, refuse=False)
     height, width = network.size
     region = artefact.region(height, width).numpy().reshape(1, -1).repeat(len(shown), axis=0)
-    predicted, gold = predictions(network, shown), shown.labels.cpu().numpy()
-    table = measured(found, region, np.zeros_like(region), predicted, gold)
+    table, found = detect(network, shown, {name: IMAGE_EXPLAINERS[name] for name in explainers}, region)
     means = table.groupby(["method", "label"], sort=False, as_index=False).agg(
         **{
             "attribution share": ("attribution share", "mean"),

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
 from trueness.engine import Task
-from trueness.explainers.contract import TEXT_EXPLAINERS
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import TEXT_MODELS
-from trueness.papers.recursive_roar.tasks import all_hidden, companion, hidden, retrained, summary
-from trueness.protocols.roar.curves import BASELINE, MASKED
-from trueness.protocols.roar.removal import Order
-from trueness.studies.model_tasks import ModelsStudy, base_models, performance, trained_models
+from trueness.kinds.text.tasks import base_models, dataset_task
+from trueness.papers.recursive_roar.tasks import summary
+from trueness.papers.texts import ModelsStudy, NamedDatasets, TextExplainerName, trained_models
+from trueness.protocols.roar.curves import BASELINE, Order
+from trueness.studies.kinds import later, published_study
 from trueness.studies.placed import Placed
-from trueness.studies.schema import NamedDatasets, Several, TextExplainerName, as_list, in_groups
-from trueness.studies.text_tasks import dataset_task
+from trueness.studies.retraining import Removal, Unit, chains
+from trueness.studies.schema import Several, as_list, in_groups
+
+TOGETHER = 15
 
 
 class RecursiveRoarStudy(ModelsStudy):
     """A study that masks what is called important and trains again, step by step."""
 
     datasets: NamedDatasets
-    together: int = Field(default=15, ge=1)
+    together: int = Field(default=TOGETHER, ge=1)
     """So many of our own models, of all seeds and of several methods, are one task: stacked on a GPU, one after the
     other on a CPU."""
     explainers: Several[TextExplainerName]
     """Beside the random baseline, which is always there; blurred[NAME] is a foil of NAME."""
     orders: Several[Order]
     """recursive explains again at every step, plain only the model that saw everything."""
-    unit: Literal["share", "tokens"] = "share"
+    unit: Unit = "share"
     steps: Annotated[list[FiniteFloat], BeforeValidator(as_list), Field(min_length=1)]
     """Hidden in all at each step: shares of a text, rounded down, or numbers of tokens."""
     target: Literal["gold", "predicted"]
@@ -69,58 +72,34 @@ class RecursiveRoarStudy(ModelsStudy):
 def plan(study: RecursiveRoarStudy) -> Task:
     """Chains of train, explain, mask; what all methods share (nothing hidden, all hidden, random) is done once."""
     made = Placed("steps")
+    removal = Removal(**{field.name: getattr(study, field.name) for field in fields(Removal)})
     for name in study.datasets:
         data = dataset_task(name, study.vectors, ("train", "dev", "test"))
         for model in study.models:
-            for group in in_groups(study.seeds, 1 if TEXT_MODELS[model].pretrained else study.together):
+            for group in in_groups(study.seeds, _together(study.together, model)):
                 how = {"model": model, "seeds": group, **study.how(name, model)}
                 some = study.model_copy(update={"seeds": group})
                 base = trained_models(some, data, name, model)[False][group[0]]
-                _chains(study, made, data, base, Path(name).name, how)
+                chains(removal, made, data, base, Path(name).name, how, together=_together(study.together, model))
     before = {"trained_before": names} if (names := _trained_before(study)) else {}
     how = {"amounts": study.steps, "unit": study.unit, "target": study.target}
     return summary(made.inputs, at=made.at["steps"], **how, **before)
+
+
+def _together(most: int, model: str) -> int:
+    """How many models one task trains: of fine-tuned ones a single one."""
+    return 1 if TEXT_MODELS[model].pretrained else most
 
 
 def retraining(
     data: Task, model: str, seeds: Sequence[int], explainers: Sequence[str], steps: Sequence[float], **how: Any
 ) -> Task:
     """The summary of one dataset and family: as a study would have it, without guards and companion."""
-    settings: dict[str, Any] = {"explainers": list(explainers), "orders": ["recursive"], "steps": list(steps)}
-    settings |= {"target": "gold", "leak": False, "companion": False}
-    study = RecursiveRoarStudy.model_construct(**settings)
-    made = Placed("steps")
-    for group in in_groups(seeds, 1 if TEXT_MODELS[model].pretrained else study.together):
-        base = base_models(data, model, group, **how)
-        _chains(study, made, data, base, "texts", {"model": model, "seeds": group, **how})
+    made, together = Placed("steps"), _together(TOGETHER, model)
+    for group in in_groups(seeds, together):
+        base, trained = base_models(data, model, group, **how), {"model": model, "seeds": group, **how}
+        chains(Removal(explainers, steps), made, data, base, "texts", trained, together=together)
     return summary(made.inputs, at=made.at["steps"], amounts=list(steps), unit="share", target="gold")
-
-
-def _chains(
-    study: RecursiveRoarStudy, made: Placed, data: Task, base: Task, dataset: str, how: Mapping[str, Any]
-) -> None:
-    """All tasks of the seeds that are trained together, from the models that saw everything."""
-    methods, group = [BASELINE, *study.explainers], how["seeds"]
-    # Labels are plain text, without the source that a name of somebody else's carries.
-    where: dict[str, Any] = {"dataset": dataset, "model": str(how["model"]), "seeds": group, "part": None}
-    add: Callable[..., Task] = functools.partial(made.add, "steps", **where)
-    add(performance({"model": base}), step=0, method="nothing hidden", order="both")
-    add(all_hidden({"dataset": data}, **how), step=len(study.steps) + 1, method="all hidden", order="both")
-    explain = {"target": study.target, "signed": study.signed, "unit": study.unit}
-    if study.companion:
-        asked = {"explainers": methods, "bounded": study.bounded, "beam": study.beam}
-        alone = companion({"dataset": data}, amounts=study.steps, **asked, **how, **explain)
-        add(alone, step=0, method="all methods", order=MASKED)
-    first = {}
-    for method in methods:
-        plain = method == BASELINE or "plain" in study.orders
-        amounts = study.steps if plain else study.steps[:1]
-        inputs = {"dataset": data, "model": base}
-        first[method] = hidden(inputs, explainer=method, seeds=group, amounts=amounts, **explain)
-        add(first[method], step=0, method=str(method), order="explained")
-    many = max(1, (1 if TEXT_MODELS[how["model"]].pretrained else study.together) // len(group))
-    for done, part, method, step, order in _retrained(study, data, first, {**how, **explain}, many):
-        add(done, step=step, part=part, method=str(method), order=order)
 
 
 def _trained_before(study: RecursiveRoarStudy) -> list[str]:
@@ -131,37 +110,13 @@ def _trained_before(study: RecursiveRoarStudy) -> list[str]:
     return names if names and is_classifier(find_pretrained(study.pretrained)) else []
 
 
-def _retrained(
-    study: RecursiveRoarStudy, data: Task, first: Mapping[str, Task], how: Mapping[str, Any], many: int
-) -> Iterator[tuple[Task, int, str, int, str]]:
-    """The tasks that train again: each with the part of it that is one method's at one step of an order.
-
-    `many` methods of one recursive step are one task, and so are `many` steps of plain chains.
-    """
-
-    def train(jobs: Sequence[tuple[str, int]], before: Mapping[str, Task], amounts: Sequence[float]) -> Task:
-        methods, at = zip(*jobs, strict=True)
-        inputs: dict[str, Task | list[Task]] = {"dataset": data, "hidden": [before[method] for method in methods]}
-        return retrained(inputs, explainers=methods, at=at, amounts=amounts, leak=study.leak, **how)
-
-    begun: dict[str, tuple[Task, int]] = {}
-    if "recursive" in study.orders:
-        for methods in in_groups(study.explainers, many):
-            before = dict(first)
-            for number in range(len(study.steps)):
-                # It hides what the next step hides.
-                upcoming = study.steps[number + 1 : number + 2]
-                done = train([(method, number) for method in methods], before, upcoming)
-                before |= dict.fromkeys(methods, done)
-                for part, method in enumerate(methods):
-                    begun.setdefault(method, (done, part))
-                    yield done, part, method, number + 1, "recursive"
-    plain = [BASELINE, *(study.explainers if "plain" in study.orders else [])]
-    for method in plain:
-        if method in begun:  # the first step is the same in both orders
-            yield *begun[method], method, 1, "plain"
-    jobs = [(method, number) for method in plain for number in range(len(study.steps)) if number or method not in begun]
-    for some in in_groups(jobs, many):
-        done = train(some, first, [])
-        for part, (method, number) in enumerate(some):
-            yield done, part, method, number + 1, "plain"
+KIND = published_study(
+    __package__,
+    name="recursive-roar",
+    description="mask what is called important, train again, step by step: does it fall faster than by chance?",
+    schema=RecursiveRoarStudy,
+    plan=plan,
+    beside=later(__package__, "tables", "costs"),
+    intervals="Student's over seeds; n counts them",
+    headlines=("faithfulness", "faithfulness, as published", "faithfulness (plain ROAR)"),
+)

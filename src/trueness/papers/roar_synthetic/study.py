@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -12,8 +12,9 @@ from trueness.engine import Stored, Task, task
 from trueness.kinds.vector.explainers import VECTOR_EXPLAINERS
 from trueness.kinds.vector.families import VECTOR_MODELS
 from trueness.kinds.vector.vectors import VECTOR_DATASETS
-from trueness.protocols.roar.removal import RemovalOrder, removal_curve
-from trueness.studies.schema import Datasets, ExplainerName, Models, Part, Ratios, Several, Study
+from trueness.papers.roar_synthetic.trial import RemovalOrder, removal_curve
+from trueness.studies.kinds import published_study
+from trueness.studies.schema import Part, Ratios, Several, Study, known
 
 
 class Data(Part):
@@ -34,9 +35,9 @@ class Data(Part):
 class RoarSynthetic(Study):
     """A study of removal orders on vectors."""
 
-    datasets: Datasets
-    models: Models
-    explainer: ExplainerName
+    datasets: Several[Annotated[str, known(VECTOR_DATASETS)]]
+    models: Several[Annotated[str, known(VECTOR_MODELS)]]
+    explainer: Annotated[str, known(VECTOR_EXPLAINERS)]
     orders: Several[RemovalOrder]
     ratios: Ratios
     margin: float = Field(gt=0, lt=0.5)
@@ -83,3 +84,13 @@ def summary(inputs: Mapping[str, list[Stored]], *, informative: int, margin: flo
     records = pd.DataFrame(points)
     records["removed"] = [" ".join(map(str, columns)) for columns in records["removed"]]
     return summarise(records, informative=informative, margin=margin).payloads()
+
+
+KIND = published_study(
+    __package__,
+    name="roar-synthetic",
+    description="removal curves on synthetic vectors: ROAR, Recursive ROAR and reference orders",
+    schema=RoarSynthetic,
+    plan=plan,
+    intervals="Student's over draws of a mean, exact (Clopper–Pearson) of a share",
+)

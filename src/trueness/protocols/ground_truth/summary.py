@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -47,6 +47,14 @@ class PlantedCell(Cell):
     facts: tuple[dict[str, Any], ...]
     """Of every model: seed, accuracy, bound, p_value, least_share, proven, refused."""
     classes: tuple[str, ...]
+    """In the order of their numbers; scores of a part of the examples are called after them."""
+    keys: ClassVar[tuple[str, ...]] = ("seed",)
+    """Columns that tell models apart."""
+
+    @property
+    def judged(self) -> pd.DataFrame:
+        """The records that count."""
+        return self.records
 
     @property
     def methods(self) -> list[str]:
@@ -55,9 +63,9 @@ class PlantedCell(Cell):
 
     def by_seed(self, method: str, measure: str, label: int | None = None) -> pd.Series:
         """The mean of each model."""
-        rows = self.records[self.records["method"] == method]
+        rows = self.judged[self.judged["method"] == method]
         rows = rows if label is None else rows[rows["label"] == label]
-        means: pd.Series = rows.groupby("seed")[measure].mean().dropna()
+        means: pd.Series = rows.groupby(list(self.keys))[measure].mean().dropna()
         return means
 
     def mean(self, method: str, measure: str, label: int | None = None) -> float:
@@ -90,22 +98,34 @@ def scores(cell: PlantedCell) -> Iterator[Score]:
     def make(quantity: Quantity, method: str, values: pd.Series, null: float | None) -> Iterator[Score]:
         return quantity.score(cell, method, t_interval(values), null=null)
 
-    if cell.facts:
-        blind = float(np.mean([fact["bound"] for fact in cell.facts]))
-        yield from ACCURACY.score(cell, "the model", t_interval([fact["accuracy"] for fact in cell.facts]), null=blind)
+    yield from accuracy(cell)
     for method in [row["method"] for row in ranking(cell)]:
         size = cell.mean(method, "evidence size")
         for measure in (AUROC, SHARE, PRECISION, TOP, RANK):
             null = size if measure.null is None else None
             yield from make(measure, method, cell.by_seed(method, measure.name), null)
-        for label, name in enumerate(cell.classes):
-            here = cell.mean(method, "evidence size", label)
-            yield from make(SHARE.of(f"class {name}"), method, cell.by_seed(method, SHARE.name, label), here)
+        yield from shares(
+            cell, method, [cell.mean(method, "evidence size", label) for label in range(len(cell.classes))]
+        )
         if method == "rationale":
             yield from _selection(cell)
         size = cell.mean(method, "decoy size")
         if size > 0:
             yield from make(DECOYS, method, cell.by_seed(method, DECOYS.name), size)
+
+
+def accuracy(cell: PlantedCell) -> Iterator[Score]:
+    """Of the models, beside the best that is possible without the evidence."""
+    if cell.facts:
+        blind = float(np.mean([fact["bound"] for fact in cell.facts]))
+        yield from ACCURACY.score(cell, "the model", t_interval([fact["accuracy"] for fact in cell.facts]), null=blind)
+
+
+def shares(cell: PlantedCell, method: str, sizes: Sequence[float]) -> Iterator[Score]:
+    """The attribution share in each class, beside what a constant explanation gets."""
+    for label, (name, size) in enumerate(zip(cell.classes, sizes, strict=True)):
+        values = t_interval(cell.by_seed(method, SHARE.name, label))
+        yield from SHARE.of(name).score(cell, method, values, null=size)
 
 
 def pooled(records: pd.DataFrame) -> pd.DataFrame:

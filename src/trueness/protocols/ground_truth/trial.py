@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from trueness.data.dataset import drawn
 from trueness.data.inputs import Split
-from trueness.kinds.text.data.batches import EncodedSplit
-from trueness.kinds.text.data.coding import Coder
-from trueness.kinds.text.data.examples import TextExample
-from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
-from trueness.kinds.text.models.classifier import Classifier
+from trueness.explainers.contract import Explainer
 from trueness.models.network import Network, check_outputs, inspecting
 from trueness.protocols.agreement.explaining import Explained, explain_all
-from trueness.protocols.ground_truth.summary import LEVEL, PLANTED
+from trueness.protocols.ground_truth.summary import LEVEL
 from trueness.stats import attribution_share, detection_auc, mean_rank, precision_at
 from trueness.stats.undefined import Bools
 
@@ -38,60 +33,23 @@ def usage(right: int, n: int, bound: float) -> dict[str, Any]:
     return {**known, "proven": p_value < LEVEL}
 
 
-def marks_of(coder: Coder, examples: Sequence[TextExample], which: str, width: int) -> Bools:
-    """(examples, width) marks of words as marks of a model's tokens; a marked word marks all of its parts."""
-    found = np.zeros((len(examples), width), dtype=bool)
-    for row, example in enumerate(examples):
-        marks = getattr(example, which)
-        if marks is None:
-            continue
-        words = coder.code(example).words
-        places = [-1, *range(len(marks))] if words is None else words
-        for place, word in enumerate(places):
-            found[row, place] = word >= 0 and marks[word]
-    return found
+def needed(network: Network, split: Split, bound: float) -> dict[str, Any]:
+    """`usage` of a model on a whole split."""
+    right = predictions(network, split) == split.labels.cpu().numpy()
+    return usage(int(right.sum()), len(split), bound)
 
 
-def trial(
-    model: Classifier,
-    test: Sequence[TextExample],
-    explainers: Sequence[str],
-    *,
-    bound: float,
-    instances: int,
-    shown: int = 0,
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """One row per explainer and instance, and what is known of the model: its usage of the evidence, and refusals.
+def detect(
+    network: Network, split: Split, methods: Mapping[str, Explainer], evidence: Bools, decoys: Bools | None = None
+) -> tuple[pd.DataFrame, Explained]:
+    """What every method says of the examples, and how well that finds the evidence (examples, units) and the decoys.
 
-    Usage is tested on the whole test split; some instances, drawn evenly from its classes, are explained, and the first
-    few of them are `shown`: kept with their words.
+    Methods that the model cannot support are left out, and named among what is explained.
     """
-    network, coder = model.network, model.coder
-    predicted = predictions(network, EncodedSplit(test, coder, model.device))
-    gold = np.array([example.label for example in test])
-    facts = {**usage(int((predicted == gold).sum()), len(test), bound), "refused": {}}
-    if not facts["proven"]:
-        return pd.DataFrame(), facts
-    chosen = drawn(gold.tolist(), instances)
-    examples, predicted, gold = [test[row] for row in chosen], predicted[chosen], gold[chosen]
-    methods = {name: TEXT_EXPLAINERS[name] for name in explainers}
-    found = explain_all(network, EncodedSplit(examples, coder, model.device), methods, refuse=False)
-    facts["refused"] = found.refused
-    evidence, decoys = (marks_of(coder, examples, which, found.mask.shape[1]) for which in ("evidence", "decoys"))
-    facts["shown"] = [
-        {
-            "instance": row,
-            "words": model.words_of(examples[row]),
-            "predicted": int(predicted[row]),
-            "gold": int(gold[row]),
-            "rows": {
-                PLANTED: (evidence[row] * 1.0 - decoys[row])[found.mask[row]].tolist(),
-                **{name: scores[row][found.mask[row]].tolist() for name, scores in found.scores.items()},
-            },
-        }
-        for row in range(min(shown, len(examples)))
-    ]
-    return measured(found, evidence, decoys, predicted, gold), facts
+    found = explain_all(network, split, methods, refuse=False)
+    gold = split.labels.cpu().numpy()
+    decoys = np.zeros_like(evidence) if decoys is None else decoys
+    return measured(found, evidence, decoys, predictions(network, split), gold), found
 
 
 def predictions(network: Network, split: Split) -> npt.NDArray[np.intp]:
@@ -110,7 +68,7 @@ def measured(
     predicted: npt.NDArray[np.intp],
     gold: npt.NDArray[np.intp],
 ) -> pd.DataFrame:
-    """One row per explainer and example: how well its scores find the evidence (examples, places), and the decoys."""
+    """One row per explainer and example: how well its scores find the evidence (examples, units), and the decoys."""
     sizes = found.mask.sum(axis=1)
     frames = []
     for name, scores in found.scores.items():

@@ -8,6 +8,7 @@ of the reversed order, which hides the least important first: what is kept suffi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +17,6 @@ from torch import Tensor
 
 from trueness.explainers.contract import Target
 from trueness.explainers.outputs import target_class
-from trueness.kinds.text.data.batches import Batch
-from trueness.kinds.text.models.network import TextNetwork
 from trueness.models.network import inspecting
 from trueness.models.packing import in_batches
 from trueness.stats.undefined import Floats
@@ -30,7 +29,7 @@ _FLAT = 1e-6  # a range of probabilities that small cannot be divided by
 class Drops:
     """How much of the target's probability is lost when tokens of one text are hidden, for many sets at once."""
 
-    def __init__(self, network: TextNetwork, batch: Batch, target: Target) -> None:
+    def __init__(self, network: Any, batch: Any, target: Target) -> None:
         self._network, self._batch = network, batch
         self._places = batch.mask[0].nonzero()[:, 0]
         self.size = len(self._places)
@@ -45,7 +44,7 @@ class Drops:
         rows = torch.zeros(len(sets), dtype=torch.long, device=chosen.device)
         found = np.zeros(len(sets))
 
-        def work(places: Tensor, texts: Batch) -> Floats:
+        def work(places: Tensor, texts: Any) -> Floats:
             where = torch.zeros_like(texts.mask)
             where[:, self._places] = chosen[places]
             logits = self._network.logits(texts.hide(where))

@@ -10,25 +10,20 @@ other texts, so that p-values of usual texts are uniform.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from trueness.data.inputs import Split
 from trueness.errors import Unsupported
-from trueness.explainers.contract import Target
-from trueness.explainers.simple import Random
-from trueness.kinds.text.data.batches import EncodedSplit
-from trueness.kinds.text.data.dataset import TextDataset
-from trueness.kinds.text.models.network import TextNetwork
-from trueness.models.evaluation import evaluate
+from trueness.explainers.contract import Explainer, Target
 from trueness.models.network import inspecting
-from trueness.models.training import SplitView
 from trueness.protocols.roar.bounds import Drops, attainable, normalised
 from trueness.protocols.roar.hiding import Amount, hide
-from trueness.protocols.roar.step import Coded, Trainer, method_of, nothing
+from trueness.protocols.roar.step import Retraining, View, nothing
 from trueness.stats.undefined import Floats
 
 UNUSUAL = 0.05
@@ -37,18 +32,16 @@ LONGEST = 60
 """Tokens of a text that the bounds of comprehensiveness are still searched for."""
 
 
-def masked_training(seed: int) -> SplitView:
+def masked_training(seed: int) -> View:
     """A view for training under all amounts of masking."""
     return lambda name, split: split.hidden_at_random(seed + (name != "train"))
 
 
 def measure(
-    train: Trainer,
-    data: TextDataset,
+    how: Retraining,
     seeds: Sequence[int],
-    explainers: Sequence[str],
+    explainers: Mapping[str, Explainer | None],
     amounts: Sequence[Amount],
-    device: str,
     *,
     target: Target,
     signed: bool,
@@ -57,20 +50,20 @@ def measure(
 ) -> Iterator[dict[str, Any]]:
     """For each seed and method: performance at 0, at every amount and with all hidden, and what is unusual there.
 
-    Of `bounded` test texts also comprehensiveness and sufficiency, between the bounds.
+    Of `bounded` test examples also comprehensiveness and sufficiency, between the bounds. A method that is None hides
+    at random.
     """
-    classes, coded = len(data.classes), Coded(data, device)
-    models = train(data, seeds, views=[masked_training(seed) for seed in seeds], device=device)
+    models = how.train(seeds, [masked_training(seed) for seed in seeds])
     for seed, model in zip(seeds, models, strict=True):
-        network = model.network
-        test, dev = (coded.by(model.coder, name) for name in ("test", "dev"))
+        network, splits = model.network, how.splits(model)
+        test, dev = splits["test"], splits["dev"]
         # What is usual differs with the amount: development texts under random masks of the same one.
-        random = hide(network, Random(seed + 1), dev, nothing("dev", dev), amounts, target=target)
+        random = hide(network, how.random(seed + 1), dev, nothing("dev", dev), amounts, target=target)
         usual = [ReferenceValues(inner_values(network, dev.hidden(mask))) for mask in random]
-        ends = [evaluate(network, test, classes), evaluate(network, test.hidden(test.maskable), classes)]
+        ends = [how.measure(model, test), how.measure(model, test.hidden(test.maskable))]
         ranges = _ranges(network, test, bounded, beam, target)
-        for explainer in explainers:
-            method = method_of(explainer, seed)
+        for explainer, known in explainers.items():
+            method = known or how.random(seed)
             try:
                 masks = hide(network, method, test, nothing("test", test), amounts, target=target, signed=signed)
             except Unsupported as error:
@@ -85,7 +78,7 @@ def measure(
             yield {
                 "seed": seed,
                 "method": explainer,
-                "test": [ends[0], *(evaluate(network, split, classes) for split in seen), ends[1]],
+                "test": [ends[0], *(how.measure(model, split) for split in seen), ends[1]],
                 "unusual": [
                     float((known.p_values(inner_values(network, split)) < UNUSUAL).mean())
                     for known, split in zip(usual, seen, strict=True)
@@ -95,15 +88,15 @@ def measure(
             }
 
 
-def _ranges(network: TextNetwork, test: EncodedSplit, bounded: int, beam: int, target: Target) -> list[Any]:
+def _ranges(network: Any, test: Split, bounded: int, beam: int, target: Target) -> list[Any]:
     """Some test texts with the bounds of what hiding their tokens can do; too long ones are passed over."""
     drawn = map(int, np.random.default_rng(0).permutation(len(test)))
-    rows = [row for row in drawn if 2 <= test.sizes[row] - 2 <= LONGEST][:bounded]
+    rows = [row for row in drawn if 2 <= int(test.batch([row]).mask.sum()) <= LONGEST][:bounded]
     found = [(row, Drops(network, test.batch([row]), target)) for row in rows]
     return [(row, drops, attainable(drops, beam=beam)) for row, drops in found if drops.size >= 2]
 
 
-def inner_values(network: TextNetwork, split: EncodedSplit) -> list[Tensor]:
+def inner_values(network: Any, split: Split) -> list[Tensor]:
     """For each layer (texts, units): states as means and as maxima over the tokens, and logits."""
     parts: list[list[Tensor]] = [[], [], []]
     order = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from trueness.stats.undefined import Bools, Floats
 if TYPE_CHECKING:
     import pandas as pd
 
+Order = Literal["recursive", "plain"]
+"""Explained again after every step, or once."""
 BASELINE = "random"
 MASKED = "masked training"
 """The order of the companion: one explanation of one model, which is not trained again."""

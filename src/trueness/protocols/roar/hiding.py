@@ -1,10 +1,10 @@
-"""Which tokens are hidden next: the most important ones by a model's explanations, those already hidden kept."""
+"""Which units are hidden next: the most important ones by a model's explanations, those already hidden kept."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -40,18 +40,53 @@ SHARES = tuple(Amount(step / 10) for step in range(1, 10))
 """The shares of a text of Figure 6."""
 
 
-def choose(scores: Tensor, mask: Tensor, hidden: Tensor, count: Tensor) -> Tensor:
-    """(texts, tokens): the hidden ones, then those of the highest score, `count` in each text; never fewer than before.
+def choose(scores: Tensor, mask: Tensor, hidden: Tensor, owner: Tensor, count: Tensor) -> Tensor:
+    """(units,): the hidden ones, then those of the highest score, `count` of each example; never fewer than before.
 
-    Equal scores are taken from left to right.
+    All are of one split, example by example; `owner` is the number of the example that a unit belongs to. Equal scores
+    are taken from left to right.
     """
     key = scores.double().masked_fill(hidden, torch.inf).masked_fill(~mask, -torch.inf)
-    place = key.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
-    return (place < count[:, None]) & mask | hidden
+    order = key.argsort(descending=True, stable=True)
+    order = order[owner[order].argsort(stable=True)]
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order), device=order.device)
+    first = torch.searchsorted(owner, torch.arange(len(count), device=owner.device))
+    return (rank - first[owner] < count[owner]) & mask | hidden
+
+
+def importance(
+    network: Any,
+    explainer: Explainer,
+    split: Split,
+    hidden: Tensor,
+    *,
+    target: Target = "gold",
+    signed: bool = False,
+) -> Tensor:
+    """(units,) of a split: the higher, the sooner hidden; by explanations of its examples as they are now.
+
+    What speaks for the target comes first if `signed`; by default what speaks at all, for or against it.
+    """
+    found = torch.zeros(split.tokens, dtype=torch.double, device=split.device)
+    for rows, batch in split.hidden(hidden).to_explain():
+        scores = explainer.attribute(network, batch, target)
+        address = split.addresses(rows, batch.mask.shape[1])
+        found[address[batch.mask]] = (scores if signed else scores.abs())[batch.mask].double()
+    return found
+
+
+def hide_more(split: Split, scores: Tensor, hidden: Tensor, amount: Amount) -> Tensor:
+    """(units,) which units are hidden when so much of every example is, those already hidden among them."""
+    sizes = torch.from_numpy(split.sizes).to(split.device)
+    owner = torch.repeat_interleave(torch.arange(len(split), device=split.device), sizes)
+    mask = split.maskable
+    count = torch.zeros(len(split), dtype=torch.long, device=split.device).index_add_(0, owner, mask.long())
+    return choose(scores, mask, hidden.to(split.device), owner, amount.of(count))
 
 
 def hide(
-    network: Network,
+    network: Any,
     explainer: Explainer,
     split: Split,
     hidden: Tensor,
@@ -60,20 +95,9 @@ def hide(
     target: Target = "gold",
     signed: bool = False,
 ) -> list[Tensor]:
-    """For each amount which tokens of a split are hidden, (tokens,) each, by explanations of the texts as they are now.
-
-    What speaks for the target comes first if `signed`; by default what speaks at all, for or against it.
-    """
-    found = [hidden.to(split.device).clone() for _ in amounts]
-    shown = split.hidden(hidden)
-    for rows, batch in shown.to_explain():
-        scores = explainer.attribute(network, batch, target)
-        address = split.addresses(rows, batch.mask.shape[1])
-        before = found[0][address] & batch.mask  # amounts only add, and this batch's texts are in no other
-        for result, amount in zip(found, amounts, strict=True):
-            after = choose(scores if signed else scores.abs(), batch.mask, before, amount.of(batch.mask.sum(dim=1)))
-            result[address[batch.mask]] = after[batch.mask]
-    return found
+    """For each amount which units of a split are hidden, (units,) each, by explanations as `importance` has them."""
+    scores = importance(network, explainer, split, hidden, target=target, signed=signed)
+    return [hide_more(split, scores, hidden, amount) for amount in amounts]
 
 
 def accumulated(
@@ -83,20 +107,24 @@ def accumulated(
     amounts: Sequence[Amount],
     target: Target = "gold",
 ) -> Floats:
-    """(amounts,): the share of all magnitude that the top tokens hold, mean over texts; texts without any are left out.
+    """(amounts,): the share of all magnitude that the top units hold, mean over examples; those without any left out.
 
-    Uniform scores give a share of the tokens as much; one token that holds everything gives 1 at once.
+    Uniform scores give a share of the units as much; one unit that holds everything gives 1 at once.
     """
-    sums, texts = np.zeros(len(amounts)), 0
-    for _, batch in split.to_explain():
-        size = explainer.attribute(network, batch, target).abs().double() * batch.mask
-        total = size.sum(dim=1)
-        some = total > 0
-        texts += int(some.sum())
-        for number, amount in enumerate(amounts):
-            top = choose(size, batch.mask, batch.mask & False, amount.of(batch.mask.sum(dim=1)))
-            sums[number] += float(((size * top).sum(dim=1)[some] / total[some]).sum())
-    return sums / texts if texts else np.full(len(amounts), np.nan)
+    nothing = torch.zeros(split.tokens, dtype=torch.bool, device=split.device)
+    size = importance(network, explainer, split, nothing, target=target)
+    owner = np.repeat(np.arange(len(split)), split.sizes)
+
+    def totals(chosen: Tensor) -> Floats:
+        weights = (size * chosen).cpu().numpy()
+        return np.asarray(np.bincount(owner, weights, len(split)), dtype=np.float64)
+
+    whole = totals(split.maskable)
+    some = whole > 0
+    if not some.any():
+        return np.full(len(amounts), np.nan)
+    tops = [totals(hide_more(split, size, nothing, amount)) for amount in amounts]
+    return np.array([float((top[some] / whole[some]).mean()) for top in tops])
 
 
 def packed(hidden: Tensor) -> npt.NDArray[np.uint8]:

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trueness.boundary import exists, is_file
+from trueness.data.dataset import ROOT_VARIABLE, unknown
 from trueness.errors import UserError, install
 from trueness.kinds.image.data.files import LEAST_SIDE, read_image_files
 from trueness.kinds.image.data.images import ImageDataset, Images
-from trueness.kinds.text.data.datasets import ROOT_VARIABLE, unknown
 from trueness.registry import Registry
 
 SIZE = 128

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import short
+from trueness.data.check import check_splits
 from trueness.data.dataset import looked_at
 from trueness.errors import UserError
 from trueness.kinds.image.data import stored
@@ -30,11 +31,6 @@ class ImageData:
             return str(data) in IMAGE_DATASETS or is_images(Path(data))
         return isinstance(data, Images) or _is_array(data) or (_is_pair(data) and _is_array(data[0]))
 
-    def sources(self, data: str) -> list[Path]:
-        """The folder, archive or table, and the pictures that a table lists."""
-        found = file_of(data)
-        return [] if found is None else [found, *listed_pictures(found)]
-
     def read(
         self,
         data: Any,
@@ -46,7 +42,7 @@ class ImageData:
     ) -> ImageDataset:
         """`size` is in pixels, by default that of the model; splits that are missing are made."""
         size = options.pop("size", None)
-        if wrong := [*options, *(columns or {})]:
+        if wrong := [*options, *(name for name, column in (columns or {}).items() if column)]:
             raise UserError(f"Of images nothing but their size can be said: leave out {wrong[0]}.")
         if isinstance(data, ImageDataset):
             return data
@@ -76,13 +72,24 @@ class ImageData:
     ) -> ImageDataset:
         """In the size that the model takes."""
         read = self.read(data, model=model, columns=columns)
+        gold = gold and (columns or {}).get("label_column") != ""
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return ImageDataset(read.name, model.classes, splits, notes)
+
+    def check(
+        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
+    ) -> dict[str, Any]:
+        """Sizes, classes, duplicates, leakage; what cannot be read is an error."""
+        return check_splits(self.read(data, columns=columns, root=root))
 
     def sources(self, data: str) -> list[Path]:
         """The file or folder, and the pictures that a table lists; none of what is generated."""
         source = file_of(data)
         return [] if source is None else [source, *listed_pictures(source)]
+
+    def holds(self, kept: Stored) -> bool:
+        """By the payload that `pack` gives."""
+        return kept.holds("pixels")
 
     def unpack(self, kept: Stored) -> ImageDataset:
         """The dataset that `pack` gave."""

@@ -30,19 +30,3 @@ _add(
 )
 _add("grad-cam", f"{_HERE}.own:GradCam", "the last maps, weighted by their gradients")
 _add("edges", f"{_HERE}.own:Edges", "an edge detector: a foil that sees no model")
-_add(
-    "grad-cam@zhou2022",
-    f"{_HERE}.own:GradCam",
-    "the same, enlarged as the authors' code does",
-    resize="bicubic",
-)
-_add(
-    "smooth-gradient@zhou2022",
-    f"{_HERE}.published:SmoothGradientZhou2022",
-    "sizes of the gradients of 50 noisy copies, averaged",
-)
-_add(
-    "lime@zhou2022",
-    f"{_HERE}.published:LimeZhou2022",
-    "LIME with 200 copies and black superpixels, without sign",
-)

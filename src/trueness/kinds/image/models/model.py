@@ -15,7 +15,7 @@ from trueness.kinds.image.models.network import ImageNetwork
 from trueness.models.saved import save_model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ImageModel:
     """A network, its classes, and how training went."""
 
@@ -23,6 +23,9 @@ class ImageModel:
     network: ImageNetwork = field(repr=False)
     classes: tuple[str, ...]
     history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.network.family}: classes {', '.join(self.classes)}>"
 
     @property
     def device(self) -> torch.device:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import is_file, read_json
 from trueness.kinds.image.models.families import IMAGE_MODELS, OLDER, as_image_family
 from trueness.models import saved
-from trueness.models.families import Family
-from trueness.plugins import is_function, told_by
+from trueness.models.families import Family, ModelsOfFamilies
+from trueness.plugins import is_function
 
 if TYPE_CHECKING:
-    from trueness.engine import Stored
     from trueness.kinds.image.models.model import ImageModel
 
 
@@ -22,7 +21,7 @@ def recognise(folder: str | Path, family: Any = None) -> tuple[Family, dict[str,
     return saved.recognise(folder, IMAGE_MODELS, as_image_family, family)
 
 
-class ImageModels:
+class ImageModels(ModelsOfFamilies):
     """The models part of the kind `image`."""
 
     families = IMAGE_MODELS
@@ -49,22 +48,6 @@ class ImageModels:
         found, config = recognise(model, family)
         opened: ImageModel = found.load(Path(model), config, device)
         return opened
-
-    def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[ImageModel]:
-        """See `Family.train`."""
-        return IMAGE_MODELS[family].train(data, seeds, **how)
-
-    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
-        """Payloads that hold models of one family."""
-        family = next(iter(models.values())).network.family
-        return {**IMAGE_MODELS[family].pack(models), "family": {"name": family}}
-
-    def unpack(self, stored: Stored, name: int | str, device: str) -> ImageModel:
-        """One of them again."""
-        with told_by(stored.key):
-            family = IMAGE_MODELS[stored.read("family")["name"]]
-        found: ImageModel = family.read(stored, name, device)
-        return found
 
 
 def _classifies_images(config: Mapping[str, Any]) -> bool:

@@ -20,7 +20,7 @@ from trueness.kinds.text.attention.search import Found, Search, improved, search
 from trueness.kinds.text.attention.view import AttentionView
 from trueness.kinds.text.data.batches import Batch, EncodedSplit
 from trueness.kinds.text.data.examples import TextExample
-from trueness.kinds.text.explainers.published import GradientJW2019, LeaveOneOutJW2019
+from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.attentive import AttentiveClassifier, attentive
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.models.network import inspecting
@@ -84,12 +84,13 @@ def _batch(network: AttentiveClassifier, batch: Batch, how: Settings, seed: int)
     with inspecting(network):
         view = AttentionView(network, batch)
     kind = batch.tokens.device.type
+    deleted = TEXT_EXPLAINERS[f"leave-one-out@jw2019[max_bytes={_LOO_BYTES.get(kind, 256 << 20)}]"]
     gradient, embeddings = gradient_of(network, batch, "predicted", output="probability")
     scores = {
         "attention": view.attention,
-        "gradient@jw2019": GradientJW2019().attribute(network, batch),
+        "gradient@jw2019": TEXT_EXPLAINERS["gradient@jw2019"].attribute(network, batch),
         "full-gradient": (gradient * embeddings).sum(dim=-1).abs() * batch.mask,  # through attention too
-        "leave-one-out@jw2019": LeaveOneOutJW2019(max_bytes=_LOO_BYTES.get(kind, 256 << 20)).attribute(network, batch),
+        "leave-one-out@jw2019": deleted.attribute(network, batch),
     }
     plain = {name: _numpy(values.double()) for name, values in scores.items()}
     columns: Columns = {

@@ -2,57 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from trueness.boundary import exists
+from trueness.data.check import counts, leakage
 from trueness.data.columns import Columns
 from trueness.kinds.text.data.dataset import TextDataset
-from trueness.kinds.text.data.datasets import TEXT_DATASETS, load_text, refuse_columns, unknown
+from trueness.kinds.text.data.datasets import TEXT_DATASETS, load_text, refuse_columns
 from trueness.kinds.text.data.examples import RawExample
 from trueness.kinds.text.data.folder import checked, find_splits, open_rows
-from trueness.kinds.vector.vectors import VECTOR_DATASETS, VectorDataset
 
 _Rows = list[tuple[int, RawExample]]
 """Examples with the numbers of their rows."""
 
 
-def check_dataset(source: str, *, root: str | Path | None = None, columns: Columns | None = None) -> dict[str, Any]:
+def check_texts(source: str, *, root: str | Path | None = None, columns: Columns | None = None) -> dict[str, Any]:
     """What is in the dataset of that name, file or folder; see `docs/data.md` for the fields.
 
     The columns of files are guessed unless they are said.
     """
-    if source in VECTOR_DATASETS or source in TEXT_DATASETS:
-        refuse_columns(source, columns)
-    if source in VECTOR_DATASETS:
-        return _check_vectors(source)
     if source in TEXT_DATASETS:
+        refuse_columns(source, columns)
         return _check_prepared(load_text(source, root=root))
-    path = Path(source)
-    if not exists(path):
-        raise unknown(source, [*VECTOR_DATASETS, *TEXT_DATASETS])
-    return _check_text(source, find_splits(path), columns)
-
-
-def _check_vectors(name: str) -> dict[str, Any]:
-    dataset: VectorDataset = VECTOR_DATASETS[name](0)
-    splits = {
-        split: {"rows": len(part), "classes": _counts(part.labels.tolist()), "features": dataset.width}
-        for split, part in (("train", dataset.train), ("test", dataset.test))
-    }
-    return {
-        "dataset": name,
-        "usable": True,
-        "splits": splits,
-        "evidence": 0 if dataset.evidence is None else int(dataset.evidence.sum()),
-    }
-
-
-def _counts(labels: list[Any]) -> dict[str, int]:
-    return {str(label): count for label, count in sorted(Counter(labels).items(), key=lambda item: str(item[0]))}
+    return _check_text(source, find_splits(Path(source)), columns)
 
 
 def _check_prepared(dataset: TextDataset) -> dict[str, Any]:
@@ -109,7 +82,7 @@ def _describe(rows: _Rows) -> dict[str, Any]:
     return {
         "rows": len(rows),
         "pairs": sum(row.text_b is not None for _, row in rows),
-        "classes": _counts([row.label for _, row in rows]),
+        "classes": counts([row.label for _, row in rows]),
         "words": {"fewest": min(lengths), "median": statistics.median(lengths), "most": max(lengths)} if rows else None,
         "duplicates": len(rows) - len(labels),
         "multiline": [number for number, row in rows if "\n" in row.text],
@@ -119,10 +92,4 @@ def _describe(rows: _Rows) -> dict[str, Any]:
 
 def _leakage(rows: dict[str, _Rows]) -> list[dict[str, Any]]:
     """Rows of a later split whose text is also in an earlier one."""
-    texts = {split: {(row.text, row.text_b) for _, row in part} for split, part in rows.items()}
-    found = []
-    for first, second in itertools.combinations(rows, 2):
-        shared = [number for number, row in rows[second] if (row.text, row.text_b) in texts[first]]
-        if shared:
-            found.append({"from": first, "into": second, "rows": len(shared), "first_rows": shared[:5]})
-    return found
+    return leakage({split: [(number, (row.text, row.text_b)) for number, row in part] for split, part in rows.items()})

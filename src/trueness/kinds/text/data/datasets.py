@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from trueness.boundary import exists, reading, short
+from trueness.boundary import exists, reading
 from trueness.data.columns import Columns
+from trueness.data.dataset import ROOT_VARIABLE, unknown
 from trueness.data.faults import told_gaps
 from trueness.data.table import Table
 from trueness.errors import UserError, install
@@ -39,7 +40,6 @@ from trueness.kinds.text.data.source import PLAIN_TEXT, Raw, TextSource, as_sour
 from trueness.kinds.text.data.trees import read_trees
 from trueness.registry import Registry, nearest
 
-ROOT_VARIABLE = "TRUENESS_DATA"
 HUB_SPLITS = {"train": "train", "validation": "dev", "valid": "dev", "dev": "dev", "test": "test"}
 """What others call the splits."""
 TEXT_DATASETS: Registry[TextSource] = Registry("dataset", group="trueness.datasets", adapt=as_source)
@@ -85,16 +85,6 @@ def check_name(name: str) -> None:
     """Refuse a name that is neither a dataset's, nor a file or folder, nor the hub's; the data need not be here."""
     if name not in TEXT_DATASETS and not name.startswith("hf:") and not exists(Path(name)):
         raise unknown(name, list(TEXT_DATASETS))
-
-
-def unknown(name: str, known: Sequence[str]) -> UserError:
-    """That there is no such dataset, and the datasets, files and folders of like names."""
-    folder = Path(name).parent
-    with reading(folder):
-        beside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    visible = [str(folder / file) for file in beside if not file.startswith(".")]
-    close = nearest(name, [*known, *visible], "`trueness list dataset` names the datasets.")
-    return UserError(f"There is no dataset, file or folder {short(name)!r}; {close}")
 
 
 def reference_to(name: str) -> str:

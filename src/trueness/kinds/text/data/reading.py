@@ -11,6 +11,7 @@ from trueness.data.columns import columns_of
 from trueness.data.dataset import looked_at
 from trueness.data.labels import NAME_THEM, OR_NONE, match_labels
 from trueness.kinds.text.data import stored
+from trueness.kinds.text.data.check import check_texts
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.datasets import TEXT_DATASETS, find_source
 from trueness.kinds.text.data.examples import TextExample, TextExamples
@@ -30,13 +31,6 @@ class TextData:
     def recognises(self, data: Any) -> bool:  # noqa: ARG002  # it is asked last
         """Nearly everything may be texts: what is wrong with it is said when it is read."""
         return True
-
-    def sources(self, data: str) -> list[Path]:
-        """The file or folder, or where a registered dataset lies."""
-        if data in TEXT_DATASETS:
-            found = find_source(data)[0]
-            return [] if found is None else [found]
-        return [] if data.startswith("hf:") else [Path(data)]
 
     def read(
         self,
@@ -75,10 +69,20 @@ class TextData:
             notes += (meant.note,) if meant.note else ()
         return _of_model(Path(texts.name).name, TextExamples(read).labelled(labels), model, notes)
 
+    def check(
+        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
+    ) -> dict[str, Any]:
+        """Sizes, classes, lengths, duplicates, leakage, bad rows."""
+        return check_texts(data, root=root, columns=columns_of(columns or {}))
+
     def sources(self, data: str) -> list[Path]:
         """The file or folder; none of what is generated, in a package, or on the hub."""
         source, _ = find_source(data)
         return [] if source is None else [source]
+
+    def holds(self, kept: Stored) -> bool:
+        """By the payload that `pack` gives."""
+        return kept.holds("examples")
 
     def unpack(self, kept: Stored) -> TextDataset:
         """The dataset that `pack` gave."""

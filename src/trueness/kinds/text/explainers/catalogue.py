@@ -15,19 +15,10 @@ _HERE = "trueness.kinds.text.explainers"
 CLASSES = {
     "deep_lift": ("DeepLift", "DeepShap"),
     "leave_one_out": ("LeaveOneOut",),
-    "published": (
-        "DeepLiftCourt2022",
-        "GradientJW2019",
-        "GradientMadsen2022",
-        "IntegratedGradientsMadsen2022",
-        "LeaveOneOutJW2019",
-        "LimeCourt2022",
-    ),
     "simple": ("Attention", "Rationale", "TokenNumber"),
     "transformers": ("AttentionFlow", "AttentionRollout", "GradientXAttention", "LayerAttention"),
 }
 """Modules of this package, each with its explainers."""
-_PUBLISHED = f"{_HERE}.published"
 _add = partial(add_later, TEXT_EXPLAINERS)
 
 
@@ -77,39 +68,6 @@ _add(
     "gradient-x-attention",
     f"{_HERE}.transformers:GradientXAttention",
     "a transformer's last attention times its gradient",
-)
-_add("gradient@jw2019", f"{_PUBLISHED}:GradientJW2019", "|g . e| of the probability, attention held constant")
-_add("leave-one-out@jw2019", f"{_PUBLISHED}:LeaveOneOutJW2019", "total variation when a token is deleted")
-_add("gradient@madsen2022", f"{_PUBLISHED}:GradientMadsen2022", "L2 norm over the vocabulary of the logit's gradient")
-_add(
-    "integrated-gradients@madsen2022",
-    f"{_PUBLISHED}:IntegratedGradientsMadsen2022",
-    "the same with each step scaled once more, as the code of Madsen et al. 2022",
-)
-_add(
-    "integrated-gradients@court2022",
-    "trueness.explainers.paths:IntegratedGradients",
-    "the same of the probability from the padding token, as Order in the Court 2022",
-    baselines="pad",
-    output="probability",
-)
-_add(
-    "deep-lift@court2022",
-    f"{_PUBLISHED}:DeepLiftCourt2022",
-    "gradient times way from padding: their DeepLIFT, Order in the Court 2022",
-)
-_add(
-    "gradient-shap@court2022",
-    "trueness.explainers.noisy_copies:GradientShap",
-    "five points on the way from padding, of the probability, as Order in the Court 2022",
-    n_samples=5,
-    baselines="pad",
-    output="probability",
-)
-_add(
-    "lime@court2022",
-    f"{_PUBLISHED}:LimeCourt2022",
-    "LIME as Order in the Court 2022: padding for hidden tokens, equal places of a pair are one feature",
 )
 TEXT_EXPLAINERS.add_family(
     r"attention\[(\d+)(?:,(\d+))?\]",

@@ -121,7 +121,7 @@ class BlackBoxNetwork(TextNetwork):
         raise Unsupported(f"{self.predictor.name} is a function: it has no embeddings, attention or gradients.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BlackBox(Classifier):
     """A function as a classifier; its words stand between spaces, and hidden ones are left out of the text."""
 

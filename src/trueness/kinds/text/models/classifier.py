@@ -17,7 +17,7 @@ from trueness.kinds.text.data.preparation import Preparation, tokenise
 from trueness.kinds.text.models.network import TextNetwork
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Classifier:
     """A network, how it reads text, its classes, and how training went."""
 
@@ -30,6 +30,9 @@ class Classifier:
     """How text becomes words."""
     history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.network.family}: classes {', '.join(self.classes)}>"
 
     @property
     def device(self) -> torch.device:

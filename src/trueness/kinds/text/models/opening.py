@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import is_file, read_json
 from trueness.errors import UserError
-from trueness.kinds.text.models.families import TEXT_MODELS, as_family, family_of, train_many
+from trueness.kinds.text.models.families import TEXT_MODELS, as_family, family_of
 from trueness.models import saved
-from trueness.models.families import Family
+from trueness.models.families import Family, ModelsOfFamilies
 from trueness.plugins import is_function
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def load_model(folder: str | Path, device: str = "cpu", family: Any = None) -> C
     return opened
 
 
-class TextModels:
+class TextModels(ModelsOfFamilies):
     """The models part of the kind `text`."""
 
     families = TEXT_MODELS
@@ -61,15 +60,6 @@ class TextModels:
         from trueness.kinds.text.models.black_box import load_black_box
 
         return load_black_box(str(model) if isinstance(model, str | Path) else model)
-
-    def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Classifier]:
-        """See `Family.train`."""
-        return train_many(family, data, seeds, **how)
-
-    def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
-        """Payloads that hold models of one family; that of somebody else is named."""
-        family = TEXT_MODELS[next(iter(models.values())).network.family]
-        return {**family.pack(models), **({} if family.built_in else {"family": {"name": family.name}})}
 
     def unpack(self, stored: Stored, name: int | str, device: str) -> Classifier:
         """One of them again."""

@@ -32,7 +32,7 @@ class JoinedPairs(Vocabulary):
         return Coded(parts[0] + parts[1], None, types, None, explained)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class JoinedModel(Classifier):
     """A classifier of pairs that explains both texts."""
 

@@ -21,7 +21,7 @@ from trueness.kinds.text.models.network import TextNetwork
 from trueness.models.saved import CONFIG, check_format, check_names, filled, save_model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TextModel(Classifier):
     """A network that was trained from scratch."""
 

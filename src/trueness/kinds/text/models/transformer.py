@@ -233,7 +233,7 @@ def by_word(
     return result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TransformerModel(Classifier):
     """A transformer with its tokeniser; new text is split into words at white space."""
 

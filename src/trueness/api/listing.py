@@ -11,7 +11,7 @@ from trueness.registry import Registry
 from trueness.studies import builtin_studies
 
 
-def list_names() -> dict[str, dict[str, str]]:
+def catalogue() -> dict[str, dict[str, str]]:
     """Everything that has a name: what it is (study, dataset, model, ...) to name to description."""
     from trueness.models.recipes import FINE_TUNINGS, RECIPES
 
@@ -37,6 +37,3 @@ def _described(registries: Iterable[tuple[str, Registry[Any]]]) -> dict[str, str
     return {
         name: f"{told} ({', '.join(owners[name])})" if len(owners[name]) > 1 else told for name, told in found.items()
     }
-
-
-list = list_names  # noqa: A001  # as the command

@@ -1,20 +1,18 @@
-"""Some images with what explanations say of them, small enough for a report in one file."""
+"""Some images with what explanations say of them, small enough for a report in one file: PNGs as data URIs."""
 
 from __future__ import annotations
 
 import base64
 import io
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from trueness.kinds.image.data.batches import ImageSplit
 from trueness.stats.undefined import Bools, Floats
-
-if TYPE_CHECKING:
-    from trueness.kinds.image.data.batches import ImageSplit
 
 _SIDE = 96
 """Pixels of a side in the report."""

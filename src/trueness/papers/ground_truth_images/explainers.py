@@ -1,4 +1,4 @@
-"""Explainers of images as Zhou et al. 2022 computed them, where that is not the method of the plain name."""
+"""Explainers as the code of Zhou et al. (2022) computes them."""
 
 from __future__ import annotations
 
