@@ -2,7 +2,8 @@
 
 PYTHONPATH=src:. python tools/ladder.py --audits 60 --texts 300 --out results/audit/ladder.csv
 
-No model is trained: nothing is planted, and there is no companion. `Corruption` says what is wrong with each explanation.
+No model is trained: nothing is planted, and there is no companion. `tests.audit.corruptions` has the models, whose
+right explanation is known, and what is wrong with the others.
 """
 
 import argparse
@@ -15,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-
 from tests.audit.corruptions import (
     Blind,
     Blurry,
@@ -97,7 +97,7 @@ MODELS = {
 }
 
 
-def one(seed, texts, measured=False):
+def one(seed, texts):
     """(model, explanation, verdict, what decided) of one draw of every model."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -114,6 +114,7 @@ def one(seed, texts, measured=False):
 
 
 def main():
+    """Count the verdicts and write them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--audits", type=int, default=60)
     parser.add_argument("--texts", type=int, default=300)

@@ -74,7 +74,7 @@ def with_word(rng, examples, word, share):
 
 def negated(rng, model, examples, share):
     """The texts, in that share of which the weightiest word stands after "not"."""
-    weight = model.network.embedding.weight[:, 0]
+    weight = model.network.embedding.weight[:, 0].detach()
     found = []
     for example in examples:
         tokens = list(example.tokens)

@@ -9,8 +9,8 @@ from tests.audit.evidence import at, known
 from trueness.audits.judging import in_order, judge, no_better
 from trueness.audits.measured import Line, Measured, Measurements
 from trueness.audits.trials import REMOVAL
-from trueness.protocols.best_order import Reference
 from trueness.kinds.contract import Words
+from trueness.protocols.best_order import Reference
 from trueness.stats.thresholds import Mean, Ratio, ThresholdTest
 
 

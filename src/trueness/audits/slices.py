@@ -17,7 +17,7 @@ import numpy as np
 
 from trueness.audits.measured import Measured, Measurements
 from trueness.audits.rule import FEWEST, levels
-from trueness.audits.verdict import Check, Decision, Trial
+from trueness.audits.verdict import Decision, Trial
 from trueness.kinds.contract import Words
 from trueness.protocols.best_order import Singles
 from trueness.stats.thresholds import Mean, Ratio, ThresholdTest, ratio_of
@@ -42,7 +42,7 @@ FELT = 0.01
 IN_MOST, TOP_ALONE, STRONGEST = "in most examples", "the top unit alone", "the strongest unit is named"
 _HOPELESS = 1000
 _UNJUDGED = "Not judged by itself: "
-_PARTS = ("class ", "right predictions", "wrong predictions", "“")
+_PARTS = ("class ", "right predictions", "wrong predictions", "what “")
 
 
 def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
@@ -73,7 +73,7 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
             if examples_needed(by_chance[inside]) <= np.isfinite(names[inside]).sum():
                 share = share_above(names[inside], by_chance[inside], OF_UNIT)
                 what = f"where “{name}” is the strongest {words.unit}, {words.examples} in which it is"
-                found.append(check(f"“{name}” is named", f"{what} in the first quarter", share))
+                found.append(check(f"what “{name}” decides", f"{what} in the first quarter", share))
     for name, inside in slices(facts):
         here = inside[:n]
         known, needed = int(np.isfinite(reached[here]).sum()), examples_needed(chance[here])
@@ -91,22 +91,17 @@ def for_whom(decision: Decision, trials: Sequence[Trial], words: Words) -> str:
     (removal,) = [trial for trial in trials if any(check.name == IN_MOST for check in trial.checks)] or [None]
     if removal is None or decision == "cannot tell":
         return ""
-    checks = {check.name: check for check in removal.checks}
-    most, parts = checks[IN_MOST], [check for check in removal.checks if _of_part(check)]
+    most = next(check for check in removal.checks if check.name == IN_MOST)
     if decision == "must not be shown":
-        wrong = [check.name for check in parts if check.answer == "fail"]
+        wrong = [check.name for check in removal.checks if check.answer == "fail" and check.name.startswith(_PARTS)]
         some = f"Not for {_listed(wrong)}." if wrong else ""
-        few = f"It explains about {most.value:.0%} of the {words.examples}." if most.answer == "fail" else ""
-        return f"{some} {few}".strip()
-    named = [check.name for check in parts if check.answer == "pass"]
+        few = f"It explains about {max(most.value or 0.0, 0.0):.0%} of the {words.examples}."
+        return f"{some} {few}".strip() if most.answer == "fail" else some
+    named = sorted(check.name for check in removal.checks if check.name.startswith(_PARTS[:-1]))
     each = f", and for {_listed(named)} each by itself" if named else ""
     told = [note for note in removal.notes if note.startswith(_UNJUDGED)]
     share = f"at least {math.floor(10 * (most.low or 0.0) + 1e-9)} in 10 {words.examples}"
     return " ".join([f"For {share} in which hiding {words.units} changes what the model says{each}.", *told])
-
-
-def _of_part(check: Check) -> bool:
-    return check.name.startswith(_PARTS)
 
 
 def _listed(names: Sequence[str]) -> str:

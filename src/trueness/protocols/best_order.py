@@ -1,8 +1,8 @@
 """What orders of the units can cost on each example, and what a random one does: the same whatever is on trial.
 
-An explanation's cost of hiding (`protocols.faithfulness`) means something only beside the largest cost there is. That is
-searched for with the model alone: units are ordered by what they do to the log odds of the explained class when each is
-hidden alone, when it is hidden last, and by the mean of both; the best of the three counts, example by example.
+An explanation's cost of hiding (`protocols.faithfulness`) means something only beside the largest cost there is. That
+is searched for with the model alone: units are ordered by what they do to the log odds of the explained class when each
+is hidden alone, when it is hidden last, and by the mean of both; the best of the three counts, example by example.
 """
 
 from __future__ import annotations
