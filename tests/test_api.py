@@ -144,7 +144,7 @@ def test_datasets_by_name():
 
 
 def test_everything_has_a_name_and_a_description():
-    for kind, entries in tn.list().items():
+    for kind, entries in tn.catalogue().items():
         assert entries, kind
         assert all(entries.values())
 
@@ -158,11 +158,14 @@ def test_the_package_lists_the_names_of_the_api_and_each_is_found():
         "stats",
         *(name for names in tn._HOME.values() for name in names),
     }
-    assert set(dir(tn)) >= set(tn.__all__)
+    assert dir(tn) == sorted(tn.__all__), "what is imported for its own use is not shown"
+    assert tn.list is tn.catalogue
     everything: dict[str, object] = {}
     exec("from trueness import *", everything)
     assert everything["run"] is api.run
     assert everything["UserError"] is UserError
+    assert "list" not in everything, "Python's own stays"
+    assert not any(hasattr(tn, name) for name in ("Any", "TYPE_CHECKING", "Sequence"))
     assert set(tn.__all__) <= set(everything)
 
 

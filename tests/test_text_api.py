@@ -42,6 +42,8 @@ def test_explain_new_text(model):
     assert against.scores[2] < 0
     assert tn.explain(model, ["x unheard"])[0].known == (True, False)
     assert tn.explain(model, []) == []
+    texts = ["x y bad z", "bad", "good x"]
+    assert [" ".join(one.tokens) for one in tn.explain(model, texts)] == texts, "in their order, not by length"
     with pytest.raises(UserError, match="no gold label"):
         tn.explain(model, ["x"], target="gold")
     with pytest.raises(UserError, match="did you mean leave-one-out"):

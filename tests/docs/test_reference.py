@@ -25,3 +25,9 @@ def named(prefix):
 )
 def test_every_public_name_has_its_place(prefix, module, apart):
     assert named(prefix) - {"stats", "explainers"} == set(module.__all__) - apart
+
+
+def test_every_function_is_on_the_first_page():
+    page = (PAGES / "index.md").read_text(encoding="utf-8")
+    functions = {name for name in tn.__all__ if name[0].islower()}
+    assert functions - set(re.findall(r"tn\.(\w+)", page)) == set()

@@ -213,5 +213,5 @@ def test_maps_of_a_whole_dataset_are_of_what_is_looked_at(squares):
         tn.recursive_roar("small-cnn", 3, ["edges"])
     with pytest.raises(UserError, match="by its address: name it"):
         tn.audit(model, squares, family=len)
-    with pytest.raises(UserError, match="not an object of type list"):
+    with pytest.raises(UserError, match="list holds no images"):
         tn.audit(model, ["text"])

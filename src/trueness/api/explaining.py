@@ -197,16 +197,17 @@ def looked_at(
     """The examples that a protocol looks at, and what they are called; labels mean anything where `gold` is asked."""
     check_number("instances, how many are looked at,", instances, 1)
     kind = _suited(model, data)
-    if isinstance(data, Dataset) and any(dict(columns or {}).values()):
-        raise UserError(f"{data.name} is loaded already: columns are named where it is read.")
+    unlabelled = (columns or {}).get("label_column") == ""
     if isinstance(data, Dataset):
+        if any((columns or {}).values()):
+            raise UserError(f"{data.name} is loaded already: columns are named where it is read.")
         columns = None
     elif isinstance(data, str) and data in kind.data.datasets and not columns:
         data = kind.data.read(data, model=model)  # as it is prepared for training
     try:
-        dataset = kind.data.look(data, model, split=split, columns=columns)
+        dataset = kind.data.look(data, model, split=split, columns=columns, gold=not unlabelled)
     except UserError:  # labels that are none of the model's classes do not matter where none is asked
-        if gold:
+        if gold or unlabelled:
             raise
         dataset = kind.data.look(data, model, split=split, columns=columns, gold=False)
     examples = next(iter(dataset.splits.values()))

@@ -170,8 +170,8 @@ def dry_run(
     if not kind.dry_run:
         raise UserError(f"There is no dry run of {kind.words.examples}: in these no evidence can be planted yet.")
     _check_enough(kind, str(data), columns)
-    asked = {"columns": dict(columns or {}), "models": models, "explainers": explainers, "seeds": seeds}
-    settings |= {name: value for name, value in asked.items() if value}
+    asked = {"columns": dict(columns) if columns else None, "models": models, "explainers": explainers, "seeds": seeds}
+    settings |= {name: value for name, value in asked.items() if value is not None}
     how: dict[str, Any] = {"store": store, "workers": workers, "devices": devices}
     try:
         return run(kind.dry_run, datasets=str(data), executor=executor, listener=listener, **how, **settings)

@@ -15,7 +15,6 @@ from trueness.engine.worker import current_device
 from trueness.errors import Unsupported, UserError
 from trueness.kinds import KINDS
 from trueness.kinds.contract import Model
-from trueness.models.network import inspecting
 from trueness.plugins import Reference
 
 if TYPE_CHECKING:
@@ -53,6 +52,8 @@ def audited_examples(inputs: Mapping[str, Any], kind: str, number: int) -> Any:
 def probabilities(model: Model, examples: Any) -> Floats:
     """(examples, classes) what the model says; refused where it is not finite."""
     import numpy as np
+
+    from trueness.models.network import inspecting
 
     found = np.zeros((len(examples), len(model.classes)))
     with inspecting(model.network):

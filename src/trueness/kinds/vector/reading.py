@@ -61,6 +61,8 @@ class VectorData:
     ) -> VectorDataset:
         """By name (options: `seed` and sizes), or a table; labels may be missing where they are numbered -1."""
         if isinstance(data, str) and data in VECTOR_DATASETS:
+            if any((columns or {}).values()):
+                raise UserError(f"{data} has no columns to choose from.")
             return VECTOR_DATASETS[data](options.pop("seed", 0), **options)
         if options:
             raise UserError(f"A table of numbers has no option {next(iter(options))}.")

@@ -72,7 +72,6 @@ class ImageData:
     ) -> ImageDataset:
         """In the size that the model takes."""
         read = self.read(data, model=model, columns=columns)
-        gold = gold and (columns or {}).get("label_column") != ""
         splits, notes = looked_at(read, model.classes, split, gold=gold)
         return ImageDataset(read.name, model.classes, splits, notes)
 
