@@ -21,6 +21,7 @@ from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.explainers.simple import TokenNumber
 from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.kinds.text.models.text_model import TextModel
+from trueness.protocols.best_order import reference
 from trueness.protocols.faithfulness import removal
 from trueness.protocols.randomisation import explained, randomisation, redrawn
 from trueness.protocols.similarity import flat, similarity
@@ -133,7 +134,8 @@ DRAWS = 5
 """Random orders of the weights, as many as an audit takes."""
 
 
-def measure(model, examples, methods, randomised=50):
+def measure(model, examples, methods, randomised=50, gold=None):
+    """What an audit measures of each method; the labels are those of the model, or `gold` ones."""
     split = EncodedSplit(examples, model.coder)
     with torch.no_grad():
         found = torch.zeros(len(examples), dtype=torch.long)
@@ -142,7 +144,9 @@ def measure(model, examples, methods, randomised=50):
     examples = TextExamples(replace(one, label=int(label)) for one, label in zip(examples, found, strict=True))
     split = EncodedSplit(examples, model.coder)
     few = EncodedSplit(examples[:randomised], model.coder)
-    result = {}
+    result, most = {}, reference(model.network, split)
+    effect = np.nan_to_num(most.alone, nan=-np.inf).argmax(axis=1) - 1  # the first token is none of the text's
+    strongest = [one.tokens[at] for one, at in zip(examples, effect, strict=True)]
     for name, method in methods.items():
         scores, mask = explained(model.network, split, method)
         other = redrawn(method)
@@ -166,6 +170,12 @@ def measure(model, examples, methods, randomised=50):
             edited=after_edit(KIND, model, examples, np.arange(len(examples)), other or method, scores),
             flat=flat(scores, mask),
             random=method.facts.random,
+            reference=most,
+            singles=most.singles(scores, mask),
+            strongest=strongest,
+            predicted=found.numpy(),
+            labels=np.full(len(examples), -1) if gold is None else gold,
+            classes=model.classes,
         )
     return result
 

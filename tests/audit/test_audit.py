@@ -444,7 +444,7 @@ def test_the_leaderboard_tells_apart_what_many_models_tell_apart():
 
 WORDS = Words("text", "texts", "word", "words")
 COSTS = {
-    **{"open": 0.5, "look": 0.002, "learn": 0.01, "layers": 4, "refused": {}, "random": ["random"]},
+    **{"open": 0.5, "units": 20.0, "look": 0.002, "learn": 0.01, "layers": 4, "refused": {}, "random": ["random"]},
     **{"trains": True, "retrains": True, "passes": (6.0, 3.0)},
     "explainers": {"leave-one-out": 0.02, "gradient": 0.004, "random": 0.001, "token-number": 0.001, "occlusion": 0.4},
 }

@@ -10,6 +10,7 @@ from trueness.audits.judging import in_order, judge, no_better
 from trueness.audits.measured import Line, Measured, Measurements
 from trueness.audits.trials import REMOVAL
 from trueness.kinds.contract import Words
+from trueness.protocols.best_order import Reference
 from trueness.stats.thresholds import Mean, Ratio, ThresholdTest
 
 
@@ -127,7 +128,10 @@ def test_ties_by_hand():
 
     def facts(cost):
         empty = np.zeros(0)
-        return Measurements(cost=cost, soft_cost=cost, change=empty, moved=0, ceiling=empty, alone=empty, edited=empty)
+        most = Reference(empty, empty, empty, empty)
+        return Measurements(
+            reference=most, cost=cost, soft_cost=cost, change=empty, moved=0, ceiling=empty, alone=empty, edited=empty
+        )
 
     def passed(value):
         return [Line(REMOVAL, [check("on this model", known(value))])]

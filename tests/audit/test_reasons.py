@@ -17,6 +17,7 @@ from trueness.audits.trials import DEPENDS, INFORMATIVE, REMOVAL, REPEATS, lines
 from trueness.engine.summary import Failure, Summary
 from trueness.errors import UserError
 from trueness.kinds.contract import Words
+from trueness.protocols.best_order import Reference
 
 WORDS = Words("text", "texts", "word", "words", "a full stop is added or taken away")
 
@@ -24,7 +25,10 @@ WORDS = Words("text", "texts", "word", "words", "a full stop is added or taken a
 def measured(**how):
     """Of an explainer that costs all there is to cost in every text."""
     texts = {name: np.ones(60) for name in ("cost", "soft_cost", "ceiling", "edited", "alone", "change")}
-    return Measurements(**{**texts, "moved": 1.0, "words": WORDS, **how})
+    found = {**texts, "moved": 1.0, "words": WORDS, **how}
+    best = [np.maximum(found[name], 0) for name in ("cost", "soft_cost")]
+    most = Reference(*best, chance=np.zeros((len(best[0]), 2)) - 0.1, alone=np.ones((len(best[0]), 3)))
+    return Measurements(**{"reference": most, **found})
 
 
 def verdict(facts, foils=(), rows=0, **how):
@@ -37,7 +41,8 @@ def test_few_texts_that_carry_a_cost_are_named_and_more_texts_advised():
     trial = found.trial(REMOVAL)
     assert trial.answer == "cannot tell"
     assert trial.reason.endswith("the threshold 0.25 (about 3 of 60 texts carry nearly all of it).")
-    assert "with about 320 texts instead of 60" in found.settle
+    assert "with about 40 texts instead of 3" in found.settle, "those in which hiding words changes anything"
+    assert "--set examples=800" in found.settle
     none = verdict({"mine": measured(cost=0 * cost, soft_cost=0 * cost)})["mine"]
     assert "hardly changes what this model says" in none.trial(REMOVAL).reason
 
@@ -78,17 +83,21 @@ def test_an_explanation_that_says_the_same_of_every_word_has_no_order_to_judge()
 
 
 COSTS = {
-    **{"look": 1e-5, "learn": 1e-5, "open": 0.1, "layers": 0, "explainers": {"leave-one-out": 1e-5}, "random": []},
+    **{
+        "units": 20.0,
+        "look": 1e-5,
+        "learn": 1e-5,
+        "open": 0.1,
+        "layers": 0,
+        "explainers": {"leave-one-out": 1e-5},
+        "random": [],
+    },
     **{"trains": False, "retrains": False, "passes": (6.0, 3.0)},
 }
 
 
 def test_more_texts_than_there_are_are_not_advised():
-    rng = np.random.default_rng(0)
-    facts = {
-        "mine": measured(cost=np.clip(rng.normal(0.3, 0.3, 60), -1, 1), soft_cost=np.zeros(60)),
-        "best": measured(),
-    }
+    facts = {"mine": measured(cost=np.where(np.arange(60) < 54, 1.0, 0.0), reference=measured().reference)}
     for rows, told in ((0, False), (60, True), (100_000, False)):
         settle = verdict(facts, rows=rows)["mine"].settle
         assert "texts instead of 60 would settle it" in settle
@@ -188,10 +197,10 @@ def test_a_slow_method_gets_its_share_of_more_texts():
     cost = np.where(np.arange(60) < 3, 0.8, 0.0)
     slow, fast = (measured(cost=np.tile(cost, times), soft_cost=np.tile(cost, times)) for times in (1, 2))
     alone, beside = (verdict(facts)["slow"].settle for facts in ({"slow": slow}, {"slow": slow, "fast": fast}))
-    assert "with about 320 texts instead of 60" in alone
-    assert "--set examples=320" in alone
-    assert "with about 320 texts instead of 60" in beside
-    assert "--set examples=640" in beside
+    assert "with about 40 texts instead of 3" in alone
+    assert "--set examples=800" in alone
+    assert "with about 40 texts instead of 3" in beside
+    assert "--set examples=1600" in beside
     slow = measured(cost=cost, soft_cost=cost, companion=cost, companion_best=cost)
     told = verdict({"slow": slow, "fast": fast})["slow"].trial(REMOVAL)
     check = Measured("companion", "", None, size="companion_examples", asked=60)

@@ -18,7 +18,6 @@ from trueness.audits.trials import (
     PLANTED,
     REMOVAL,
     REPEATS,
-    best_found,
     lines_of,
     no_order,
     of_kind,
@@ -28,6 +27,7 @@ from trueness.engine import Stored
 from trueness.errors import UserError
 from trueness.kinds import KINDS
 from trueness.kinds.contract import Finding, Words
+from trueness.protocols.best_order import Reference, Singles
 from trueness.protocols.faithfulness import Removal
 from trueness.protocols.similarity import flat
 from trueness.stats.undefined import Bools, Floats
@@ -67,7 +67,8 @@ def assemble(
     detection, planted_notes = _detection(inputs["planted found"], able)
     constant = _constant(asked, removed, words)
     learned, companion_notes = notes.companion(inputs["companion"], words)
-    best = _companion_best(by_name, able)
+    reference = Reference(**inputs["reference"][0].read("reference"))
+    predicted, labels = asked.read("said")["probability"].argmax(axis=1), np.array(answered["labels"])
     found = {
         name: Measurements(
             cost=removed[name].cost,
@@ -80,14 +81,20 @@ def assemble(
             flat=np.zeros(0, dtype=bool) if constant else _flat(said[name]),
             random=about.explainers[name].facts.random,
             detection=detection.get(name),
-            **(_companion(by_name[name], best) if learned else {}),
+            reference=reference,
+            singles=_singles(said[name], reference),
+            strongest=inputs["reference"][0].read("strongest")["units"],
+            predicted=predicted[: len(removed[name].cost)],
+            labels=labels[: len(removed[name].cost)],
+            classes=tuple(told["classes"]),
+            **(_companion(by_name[name], inputs["companion reference"]) if learned else {}),
             notes={
                 DEPENDS: notes.layers(by_name[name]["randomised"]),
                 REPEATS: notes.alike_twin(by_name[name].get("twin"), words),
                 PLANTED: planted_notes,
                 REMOVAL: (
                     *companion_notes,
-                    *notes.softly_hidden(removed, name, words),
+                    *notes.softly_hidden(removed[name], reference, words),
                     *notes.between_bounds(inputs["bounded"], name, words),
                     *notes.retrained(inputs["retrained"], name, words, asked=name not in foils),
                 ),
@@ -214,6 +221,11 @@ def _flat(stored: Stored) -> Bools:
     return flat(kept["scores"].astype(np.float64), kept["mask"])
 
 
+def _singles(stored: Stored, reference: Reference) -> Singles:
+    kept = stored.read("scores")
+    return reference.singles(kept["scores"].astype(np.float64), kept["mask"])
+
+
 def _changes(stored: Stored) -> dict[str, Any]:
     """(draws, examples) by how much all weights at once change explanations, of one draw (examples,); and outputs."""
     if not stored.holds("records"):
@@ -252,17 +264,12 @@ def _detection(trials: Sequence[Stored], able: Sequence[str]) -> tuple[dict[str,
     return found, told if trials else ()
 
 
-def _companion_best(by_name: Mapping[str, Mapping[str, Stored]], able: Sequence[str]) -> Floats:
-    """(examples,) the best order found on the companion."""
-    kept = [by_name[name]["companion"] for name in able if "companion" in by_name[name]]
-    return best_found([one.read("removal")["cost"] for one in kept if one.holds("removal")])
-
-
-def _companion(tasks: Mapping[str, Stored], best: Floats) -> dict[str, Any]:
+def _companion(tasks: Mapping[str, Stored], beside: Sequence[Stored]) -> dict[str, Any]:
+    """(examples,) what hiding units costs the companion, and what the best order does there."""
     if "companion" not in tasks or not tasks["companion"].holds("removal"):
         return {}
     own = tasks["companion"].read("removal")["cost"]
-    return {"companion": own, "companion_best": best[: len(own)]}
+    return {"companion": own, "companion_best": beside[0].read("best")["cost"][: len(own)]}
 
 
 def _silent(line: Line, reason: str) -> Line:

@@ -125,7 +125,7 @@ def _details(audit: Audit) -> Iterator[list[str]]:
     for one in audit.explainers:
         lines = [f"**{_code(one.explainer)}**: {one.decision}, decided by {escape(one.decided_by)}.", ""]
         lines += [f"- {sign(trial)} {escape(trial.name)}: {escape(trial.reason)}" for trial in one.trials]
-        lines += [f"- {escape(one.settle)}"] if one.settle else []
+        lines += [f"- {escape(said)}" for said in (one.holds, one.settle) if said]
         yield [*lines, ""]
     errors = [f"{one.explainer}: {one.error}" for one in audit.broken]
     for word, notes in (("Errors", errors), ("Left out", audit.left_out), ("Warnings", audit.warnings)):

@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from trueness.audits import rule
 from trueness.audits.measured import Line, Measured, Measurements
+from trueness.audits.rule import FEWEST
+from trueness.audits.slices import for_whom
 from trueness.audits.trials import ON_MODEL, REMOVAL
 from trueness.audits.verdict import Answer, Check, Judged, Trial
 from trueness.kinds.contract import Words
 from trueness.stats.thresholds import Crossed, Ratio, ThresholdTest
 from trueness.stats.ties import in_groups
 
-FEWEST = 30
-"""Examples below which nothing is decided."""
 _DIGITS = 12
 _HOPELESS = 50
 """So many times the data: more would be asked for in vain."""
@@ -48,7 +48,13 @@ def judge(
         decision, by = rule.of_explainer(trials)
         settle = _settled(trials, some, ways) if decision == "cannot tell" else ""
         found[name] = Judged(
-            explainer=name, foil=name in foils, decision=decision, decided_by=by, settle=settle, trials=tuple(trials)
+            explainer=name,
+            foil=name in foils,
+            decision=decision,
+            decided_by=by,
+            holds=for_whom(decision, trials, words),
+            settle=settle,
+            trials=tuple(trials),
         )
     return found
 

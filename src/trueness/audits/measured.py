@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 
 from trueness.kinds.contract import Words
+from trueness.protocols.best_order import Reference, Singles
 from trueness.stats.thresholds import ThresholdTest
-from trueness.stats.undefined import Bools, Floats
+from trueness.stats.undefined import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Measurements:
     change: Floats
     """How much less the explanation of a randomised model is like it than it is like itself: (draws, examples),
     or (examples,) of a single draw of weights."""
+    reference: Reference
+    """What orders of the units can cost, whatever is on trial."""
     moved: float
     """How much the model's own output changes with random weights: total variation."""
     ceiling: Floats
@@ -75,6 +78,13 @@ class Measurements:
     """How much less the explanation of a model trained on random labels is like it than it is like itself."""
     detection: Floats | None = None
     """(models, examples) AUROC of planted evidence."""
+    singles: Singles | None = None
+    strongest: Sequence[str] = ()
+    """The unit, as people see it, that does the most when it is hidden alone; empty where units have no names."""
+    predicted: Ints = field(default_factory=lambda: np.zeros(0, dtype=int))
+    """The model's classes, and those of the labels: -1 where there is none."""
+    labels: Ints = field(default_factory=lambda: np.zeros(0, dtype=int))
+    classes: Sequence[str] = ()
     companion: Floats | None = None
     """(examples,) cost of hiding units on the companion, and of the best order found there."""
     companion_best: Floats | None = None

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trueness.audits.trials import best_found, picture
+from trueness.audits.trials import picture
 from trueness.engine import Stored
 from trueness.kinds.contract import Words
+from trueness.protocols.best_order import Reference
 from trueness.protocols.faithfulness import Removal
 from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import FAITHFULNESS
@@ -90,14 +91,13 @@ def layers(stored: Stored) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def softly_hidden(removed: Mapping[str, Removal], name: str, words: Words) -> tuple[str, ...]:
+def softly_hidden(removed: Removal, reference: Reference, words: Words) -> tuple[str, ...]:
     """What hiding costs where units are hidden at random by their scores, of the best found."""
-    best = best_found([one.soft_cost for one in removed.values()])[: len(removed[name].cost)]
-    found = ratio_of(removed[name].soft_cost, best)
+    found = ratio_of(removed.soft_cost, reference.soft_cost[: len(removed.cost)])
     if found is None:
         return ()
-    how = f"{words.units.capitalize()} hidden at random, the more often the higher their score"
-    return (f"{how}: {_ends(found)} of the best found.",)
+    more = "the more often the higher their score"
+    return (f"{words.units.capitalize()} hidden at random, {more}: {_ends(found)} of the best found.",)
 
 
 def _ends(found: Ratio) -> str:

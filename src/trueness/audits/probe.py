@@ -64,6 +64,7 @@ def probe(
                 network(batch).logits.sum().backward()
         network.zero_grad(set_to_none=True)
 
+    costs["units"] = float(lengths.mean())
     costs["look"] = seconds(lambda: probabilities(classifier, few))
     costs["learn"] = 1.2 * seconds(learn) if network.differentiable else 0.0
     for name in explainers:

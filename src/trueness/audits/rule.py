@@ -20,6 +20,8 @@ from trueness.stats.thresholds import ThresholdTest
 ERROR = 0.05
 METHODS = 10
 """Among so many explainers, there is any false verdict with a chance of at most `ERROR`: half of it for each kind."""
+FEWEST = 30
+"""Examples below which nothing is decided."""
 
 
 @dataclass(frozen=True)

@@ -138,6 +138,9 @@ def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], words: Words) -
             retrained = settings["retrained_models"] * len(RETRAINED)
             found["retraining"] += retrained * settings["training_examples"] * each
         found["other"] += 5 * _EACH
+    found[hiding] += look * settings["examples"] * (2 * costs["units"] + 4 * hidden)  # the best order
+    if models:
+        found["relatives"] += look * min(settings["companion_examples"], settings["examples"]) * 2 * costs["units"]
     if settings["searched_examples"]:
         found[hiding] += settings["searched_examples"] * look * 1500
     learned = 0.7 * settings["training_examples"] * costs["learn"]

@@ -151,7 +151,7 @@ class _Plan:
         self.names = list(dict.fromkeys([*study.explainers, *self.foils]))
         self.made = Placed(
             *("explained", "randomised", "removed", "own", "planted found", "companion", "twin", "stranger"),
-            *("retrained", "bounded", "examples"),
+            *("retrained", "bounded", "examples", "reference", "companion reference"),
         )
 
     def verdict(self) -> Task:
@@ -159,6 +159,8 @@ class _Plan:
         study, made = self.study, self.made
         for name in self.names:
             self._explain(name)
+        how: dict[str, Any] = {"examples": study.examples, "hidden_shares": study.hidden_shares}
+        made.add("reference", tasks.reference(self.about, **how, **self.common))
         for held in self.kind.trials:
             for name in self.names:
                 how = {"trial": held.name, "explainer": name, "examples": min(study.shuffled_examples, self._of(name))}
@@ -234,6 +236,10 @@ class _Plan:
                 continue
             how = {"kind": self.name, "like": like, "purpose": purpose, "epochs": study.epochs}
             trained = trained_tasks.relative({"dataset": data[labels]}, **how)
+            if purpose == "companion":
+                how = {"kind": self.name, "examples": number, "hidden_shares": study.hidden_shares}
+                beside = trained_tasks.companion_reference({**self.about, "companion": trained}, **how)
+                made.add("companion reference", beside)
             for name, said in zip(self.names, made.inputs["explained"], strict=True):
                 few = min(number, study.fewer_examples.get(name, number))
                 asked = {"kind": self.name, "explainer": name, "examples": few}
@@ -251,7 +257,7 @@ class _Plan:
             made.add("retrained", retraining(data["predicted"], family, seeds, methods, RETRAINED, **again))
 
 
-@task("audit/verdict", version=9, light=True)
+@task("audit/verdict", version=10, light=True)
 def verdict(inputs: Mapping[str, list[Stored]], **how: Any) -> dict[str, Any]:
     """Every explainer judged; what can be said is in `assemble`."""
     from trueness.audits.assemble import assemble

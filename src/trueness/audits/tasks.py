@@ -212,6 +212,32 @@ def removed(
     return {"removal": asdict(removal(classifier.network, split, scores, kept["mask"], levels=hidden_shares))}
 
 
+@task("audit/reference", version=1)
+def reference(
+    inputs: Mapping[str, Stored],
+    *,
+    kind: str,
+    model: Path | str,
+    family: str | None,
+    examples: int,
+    hidden_shares: Sequence[float],
+) -> dict[str, Any]:
+    """What orders of the units can cost on each example: the same whatever explainers are on trial."""
+    import numpy as np
+
+    from trueness.protocols.best_order import reference as searched
+
+    classifier = opened(kind, model, family)
+    some, view = audited_examples(inputs, kind, examples), KINDS[kind].view
+    found = searched(classifier.network, classifier.coded(some), levels=hidden_shares)
+    names: list[str] = []
+    for row, content in enumerate([] if view is None else view.contents(classifier, some)):
+        if content.units:
+            effect = view.scores(classifier, some, row, np.nan_to_num(found.alone[row])) if view else ()
+            names.append(content.units[int(np.argmax(effect))].lower())
+    return {"reference": asdict(found), "strongest": {"units": names if len(names) == len(some) else []}}
+
+
 @task("audit/own-trial", version=1)
 def own_trial(
     inputs: Mapping[str, Stored],

@@ -137,6 +137,19 @@ def _learned(trained: Model, examples: Any) -> bool:
     return learned(examples.labels, probabilities(trained, examples).argmax(axis=1))[0]
 
 
+@task("audit/companion-reference", version=1)
+def companion_reference(
+    inputs: Mapping[str, Stored], *, kind: str, examples: int, hidden_shares: Sequence[float]
+) -> dict[str, Any]:
+    """What orders of the units can cost on the companion, whatever explainers are on trial."""
+    from trueness.protocols.best_order import reference as searched
+
+    classifier = KINDS[kind].models.unpack(inputs["companion"], "0", current_device())
+    some = audited_examples(inputs, kind, examples)
+    split = classifier.coded(some.labelled(probabilities(classifier, some).argmax(axis=1)))
+    return {"best": {"cost": searched(classifier.network, split, levels=hidden_shares, shares=()).cost}}
+
+
 @task("audit/companion-removed", version=8)
 def companion_removed(
     inputs: Mapping[str, Stored],

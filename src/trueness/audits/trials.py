@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trueness.audits import slices
 from trueness.audits.measured import Line, Measured, Measurements
 from trueness.kinds.contract import Finding
 from trueness.stats.thresholds import Evidence, ThresholdTest, crossed_of, mean_of, ratio_of
@@ -124,9 +125,10 @@ def _unused(models: int) -> str:
     return f"{models} of the models used the evidence, two are needed" if models < 2 else ""
 
 
-def removal(facts: Measurements, best: Floats) -> Line:
+def removal(facts: Measurements) -> Line:
     """Does it cost the model more to hide what is called important than what is not?"""
     share, units = "of what the best order found costs; a random order costs 0", facts.words.units
+    best = facts.reference.cost
     checks = [
         Measured(
             ON_MODEL,
@@ -152,7 +154,8 @@ def removal(facts: Measurements, best: Floats) -> Line:
                 reason=_nothing("the companion", facts),
             )
         )
-    return Line(REMOVAL, checks, notes=facts.notes.get(REMOVAL, ()))
+    single, told = slices.checks_of(facts)
+    return Line(REMOVAL, [*checks, *single], notes=(*told, *facts.notes.get(REMOVAL, ())))
 
 
 def _nothing(model: str, facts: Measurements) -> str:
@@ -214,7 +217,7 @@ def of_kind(trial: str, findings: Sequence[Finding], notes: tuple[str, ...] = ()
     return Line(trial, checks, notes=notes)
 
 
-def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[str], best: Mapping[str, Floats]) -> Line:
+def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[str]) -> Line:
     """Is it told apart from the foils that know nothing, or less than they seem to, by any measure?
 
     No verdict depends on it: where a simple list of units ranks as well, a right explanation does not lead.
@@ -232,7 +235,7 @@ def informative(name: str, facts: Mapping[str, Measurements], foils: Sequence[st
             continue
         rival = max(rivals, key=lambda values: float(values.mean()))
         n = min(len(read(own)), len(rival))
-        rival, most = rival[:n], best[scale][:n]
+        rival, most = rival[:n], getattr(own.reference, scale)[:n]
         about = f"lead over the better of {' and '.join(foils)} by {what}, as a share of the best order found"
         found = _beside(ratio_of(np.clip(read(own)[:n] - rival, -1.0, 1.0), most), APART)
         checks.append(Measured(what, about, found, null=0.0, asked=n, reason=_nothing("this model", own)))
@@ -271,16 +274,6 @@ def _without_order(line: Line, why: str) -> Line:
     return replace(line, checks=(), models=0, missing=f"it {why}, so that there is no order to judge")
 
 
-def best_found(costs: Sequence[Floats]) -> Floats:
-    """(examples,) the largest cost that any order of the audit reached, and at least that of a random one: 0."""
-    longest = max(map(len, costs), default=0)
-    table = np.zeros((len(costs) + 1, longest))
-    for row, values in enumerate(costs):
-        table[row, : len(values)] = values
-    found: Floats = table.max(axis=0)
-    return found
-
-
 def lines_of(
     facts: Mapping[str, Measurements],
     foils: Sequence[str],
@@ -290,17 +283,16 @@ def lines_of(
     trained: int = 0,
 ) -> dict[str, list[Line]]:
     """All trials of every explainer; so many models were `trained` with planted evidence."""
-    best = {name: best_found([getattr(one, name) for one in facts.values()]) for name in ("cost", "soft_cost")}
     blunt = [foil for foil in foils if foil in facts]
     found: dict[str, list[Line]] = {}
     for name, own in facts.items():
         lines = [
             depends(own),
             planted(own, missing_planted, required=planted_required, trained=trained),
-            removal(own, best["cost"]),
+            removal(own),
             repeats(own),
             *own.more,
-            informative(name, facts, blunt, best),
+            informative(name, facts, blunt),
         ]
         found[name] = [_without_order(line, no_order(own)) for line in lines]
     return found

@@ -83,6 +83,8 @@ class Judged(_Frozen):
     decision: Decision
     decided_by: str
     """The trial on which the verdict rests."""
+    holds: str = ""
+    """For whom: in how many examples, for which classes; and for which not, where one fails."""
     settle: str = ""
     """What would settle an open case."""
     trials: tuple[Trial, ...] = ()

@@ -34,7 +34,7 @@ def audit(found: Audit) -> None:
                 said = why if len(_open(one)) == 1 else one.settle
             else:
                 said = f"{why} {one.settle}".rstrip()
-            console.print(f"{one.explainer}: {one.decision}. {said}")
+            console.print(" ".join(filter(None, (f"{one.explainer}: {one.decision}.", one.holds, said))))
     for (trial_name, why), names_of in _left_open(found).items():
         console.print(f"{trial_name}, {', '.join(names_of)}: {why}")
     for broken in found.broken:

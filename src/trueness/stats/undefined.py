@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 
 
 class Reason(enum.Enum):
