@@ -169,6 +169,24 @@ def test_data_of_another_kind_are_refused(kind, wrong, said):
         tn.explain(model, wrong)
 
 
+def test_columns_are_named_wherever_files_and_tables_are_read(tmp_path):
+    """The label may be in either of two columns, and the text is not called so."""
+    table = pd.DataFrame({"review": WORDS, "mood": LABELS, "label": range(36)})
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    named = {"text_column": "review", "label_column": "mood"}
+    model = tn.train("average-additive", table, columns=named, hidden=4, embedding=4, recipe="default[epochs=1]")
+    for data in (table, str(tmp_path / "mine.csv")):
+        assert set(tn.evaluate(model, data, columns=named)) >= {"accuracy"}
+        gold = tn.agreement(model, data, HIDING, columns=named, instances=4, target="gold")
+        assert gold.to_pandas()["instance"].nunique() == 4
+        assert tn.faithfulness(model, data, HIDING, columns={**named, "label_column": ""}, instances=4).scores
+        assert tn.attefa(model, model, data, columns=named).abstentions, "nothing differs"
+        with pytest.raises(UserError, match="there is no column nope"):
+            tn.agreement(model, data, HIDING, columns={"text_column": "nope"})
+    with pytest.raises(UserError, match="columns are named where it is read"):
+        tn.agreement(model, tn.load_dataset(table, columns=named), HIDING, columns=named)
+
+
 def test_images_in_every_form(tmp_path):
     from PIL import Image
 
