@@ -3,7 +3,7 @@
 python -m tools.tests_of_means --draws 4000 --out results/audit/tests-of-means.csv
 
 Each draw of n values is tested twice on each side: beside the true mean (a decision is false), and beside a threshold
-at the distance that normal theory decides in 80 of 100 draws. `docs/statistics.md` shows the table.
+at the distance that normal theory decides in 80 of 100 draws. `docs/statistics-of-verdicts.md` shows the table.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def main() -> None:
         found = pool.map(partial(_listed, draws=given.draws), *zip(*asked, strict=True))
         rows = pd.DataFrame([row for some in found for row in some])
     wide = rows.pivot_table(index=["population", "n", "side", "level"], columns="test", values=["false", "decided"])
-    wide.columns = [f"{what}: {test}" for what, test in wide.columns]
+    wide.columns = [f"{name[0]}: {name[1]}" for name in wide.columns]
     wide.round(4).to_csv(given.out)
     print(rows.groupby(["test", "level"])[["false", "decided"]].agg(["mean", "max"]).round(4).to_string())
 

@@ -24,7 +24,11 @@ _FILLED_BY.update(
     {
         "trueness.studies": (*(f"trueness.papers.{name}.study" for name in _PAPERS), "trueness.audits"),
         "trueness.explainers": ("trueness.papers.explainers",),
-        "trueness.vector_datasets": ("trueness.kinds.vector.roar_synthetic",),
+        "trueness.vector_datasets": (
+            "trueness.kinds.vector.roar_synthetic",
+            "trueness.papers.roar_synthetic.published",
+        ),
+        "trueness.vector_models": ("trueness.papers.roar_synthetic.published",),
         "trueness.image_explainers": ("trueness.papers.explainers",),
     }
 )

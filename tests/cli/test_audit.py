@@ -128,7 +128,7 @@ def test_a_gate_about_an_explainer_that_is_not_audited(place, tmp_path, monkeypa
 def test_the_gate_decides_the_exit_status(gate, status, place, audited, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(place)
     (own,) = [one["explainer"] for one in audited["explainers"] if one["explainer"].startswith("mine.py")]
-    (tmp_path / "gate.toml").write_text("[verdict]\n" + gate.replace("OWN", own))
+    (tmp_path / "gate.toml").write_text("foils_must_fail = false\n[verdict]\n" + gate.replace("OWN", own))
     files = {option: tmp_path / option for option in ("junit", "markdown", "model-card", "latex", "csv")}
     options = [part for option, file in files.items() for part in (f"--{option}", file)]
     given = [*GOOD, "--gate", tmp_path / "gate.toml", *options, "--out", tmp_path / "audit.html"]
@@ -188,7 +188,8 @@ def test_why_a_trial_measured_nothing_is_told_once_for_all_explainers(audited, c
 def test_plan_of_a_study_of_audits(place, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(place)
     head = 'kind = "audit"\nname = "two"\ntitle = "Two"\nquestion = "Which?"\npaper = "nobody"\n'
-    what = 'models = ["model", "mine.py:predict"]\ndatasets = "reviews.csv"\nexplainers = "leave-one-out"\nseeds = 1\n'
+    what = 'models = ["model", "mine.py:predict"]\ndatasets = "reviews.csv"\nexplainers = "leave-one-out"\n'
+    what += "planted_models = 1\n"
     (tmp_path / "two.toml").write_text(head + what)
     assert call("plan", tmp_path / "two.toml", "--store", tmp_path / "store", "--json") == 0
     assert json.loads(capsys.readouterr().out)["tasks"]["audit/verdict"]["total"] == 2

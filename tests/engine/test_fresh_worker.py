@@ -27,7 +27,7 @@ def test_a_fresh_worker_has_its_device_and_one_thread_and_ends_with_its_parent(m
         def start(self):
             made.append("started")
 
-    monkeypatch.setattr(local, "os", types.SimpleNamespace(environ=environment))
+    monkeypatch.setattr(local, "os", types.SimpleNamespace(environ=environment, dup2=lambda *_: None))
     monkeypatch.setattr(local, "threading", types.SimpleNamespace(Thread=Thread))
     monkeypatch.setattr(signal, "signal", lambda *args: signals.append(args))
     _start("cuda:1")

@@ -28,7 +28,8 @@ def supported(name, on):
     if name not in registry or (on == "pixels" and name in SLOW_ON_PIXELS):
         return False
     lstm = name in ("deep-lift", "deep-shap") and on.startswith("bilstm")
-    return not lstm and not {"layers", "selection"} & set(registry[name].facts.needs)
+    nonlinear = name == "coefficient" and on == "rows"
+    return not lstm and not nonlinear and not {"layers", "selection"} & set(registry[name].facts.needs)
 
 
 def method(on, name, **settings):

@@ -140,7 +140,7 @@ def test_a_test_knows_both_sides():
     assert (found.value, found.n) == (SOME["mean"].value, 40)
 
 
-# How often it errs: at a one-sided level of .025, of 300 to 1,000 draws; more is in docs/statistics.md
+# How often it errs: at a one-sided level of .025, of 300 to 1,000 draws; more is in docs/statistics-of-verdicts.md
 
 DRAWS, FEWER = 1000, 300
 MANY = 0.025 + 3 * math.sqrt(0.025 * 0.975 / DRAWS)

@@ -82,7 +82,7 @@ def test_a_setting_needs_key_and_value(text):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"seeds": 0}, "setting seeds=0: seeds: give between 1 and 100,000 seeds, not 0"),
+        ({"seeds": 0}, "setting seeds=0: seeds: give between 1 and 5,000 seeds, not 0"),
         ({"seeds": -1}, "setting seeds=-1: seeds"),
         ({"seeds": 10**12}, "seeds: give between 1"),
         ({"seeds": 20.0}, "seeds.0: .*valid integer"),

@@ -6,6 +6,7 @@ A score travels as one letter: its share of the method's strongest score of that
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -17,7 +18,7 @@ import numpy as np
 
 from trueness.boundary import printable
 from trueness.errors import UserError
-from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
+from trueness.kinds import every_kind
 from trueness.plugins import told_by
 from trueness.protocols.ground_truth.summary import PLANTED
 from trueness.protocols.result import Result
@@ -149,11 +150,10 @@ def _is_signed(method: str, told: Any, table: pd.DataFrame) -> bool:
         return bool(told)
     if method in MARKS:
         return True
-    try:
-        with told_by("The result"):
-            return TEXT_EXPLAINERS[method].facts.signed
-    except UserError:
-        return any(min(scores, default=0) < 0 for scores in table.loc[table["method"] == method, "scores"])
+    for kind in every_kind():
+        with contextlib.suppress(UserError), told_by("The result"):
+            return kind.explainers[method].facts.signed
+    return any(min(scores, default=0) < 0 for scores in table.loc[table["method"] == method, "scores"])
 
 
 def levels(scores: Scores, *, signed: bool) -> tuple[str, float]:

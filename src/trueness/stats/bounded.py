@@ -6,7 +6,7 @@ For independent values of at least `low`, the p-value that their mean is at most
 
 a Bayesian bootstrap of the values and of one more that is as low as can be. For values 0 and 1 it is the exact binomial
 test; in general it is conjectured to be valid (Gaffke 2005; Learned-Miller and Thomas 2019, arXiv 1905.06208).
-`docs/statistics.md` tells how often it erred and decided in our own trials, beside Student's test and betting.
+`docs/statistics-of-verdicts.md` tells how often it erred and decided in our trials, beside Student's test and betting.
 """
 
 from __future__ import annotations

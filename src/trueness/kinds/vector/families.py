@@ -213,7 +213,7 @@ def as_vector_family(thing: Any, name: str) -> VectorFamily:
     raise UserError(f"{name} is no model of vectors: give an object of trueness.kinds.vector.families.VectorFamily.")
 
 
-VECTOR_MODELS: Registry[VectorFamily] = Registry("model", adapt=as_vector_family)
+VECTOR_MODELS: Registry[VectorFamily] = Registry("model", group="trueness.vector_models", adapt=as_vector_family)
 # Maximum likelihood, with a ridge too small to matter except where no maximum exists: on separable data it makes the
 # direction of the coefficients, which is what explanations rank, the one of largest margin instead of wherever a solver
 # stopped.
@@ -221,10 +221,5 @@ VECTOR_MODELS.add(
     "logistic-regression",
     LinearFamily("logistic-regression", {"C": 1e6, "solver": "newton-cholesky", "max_iter": 200, "tol": 1e-6}),
     "logistic regression of vectors, converged (scikit-learn, Newton)",
-)
-VECTOR_MODELS.add(
-    "logistic-regression@madsen2022",
-    LinearFamily("logistic-regression@madsen2022", {"C": float("inf")}),
-    "logistic regression of vectors, 100 steps of L-BFGS without penalty as in the authors' code",
 )
 VECTOR_MODELS.add("mlp", LayersFamily(), "vectors: two layers of 64 units (settings hidden and layers)")

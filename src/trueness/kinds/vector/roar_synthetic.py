@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import numpy.typing as npt
 
@@ -46,9 +44,4 @@ VECTOR_DATASETS.add(
     "roar-synthetic",
     roar_synthetic,
     "synthetic vectors of ROAR, noise independent per feature (generated)",
-)
-VECTOR_DATASETS.add(
-    "roar-synthetic@madsen2022",
-    functools.partial(roar_synthetic, name="roar-synthetic@madsen2022", shared_noise=True),
-    "synthetic vectors of ROAR, one scalar noise per example as in the authors' code (generated)",
 )

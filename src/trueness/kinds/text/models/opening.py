@@ -59,7 +59,7 @@ class TextModels(ModelsOfFamilies):
             return of_pair(*pair, device)
         from trueness.kinds.text.models.black_box import load_black_box
 
-        return load_black_box(str(model) if isinstance(model, str | Path) else model)
+        return load_black_box(str(model) if isinstance(model, Path) else model)
 
     def unpack(self, stored: Stored, name: int | str, device: str) -> Classifier:
         """One of them again."""
