@@ -36,9 +36,12 @@ def planted(
     inputs: Mapping[str, Stored], *, kind: str, model: Path | str, family: str | None, examples: int, seed: int
 ) -> dict[str, Any]:
     """Examples with evidence planted in them that a model of the same architecture must use."""
+    from trueness.data.dataset import with_splits
+
     planter = KINDS[kind].planter
     assert planter is not None
-    made = planter.plant(opened(kind, model, family), _pool(inputs, kind, examples), seed)
+    data = with_splits(_pool(inputs, kind, examples), seed)  # other models learn from other examples
+    made = planter.plant(opened(kind, model, family), data, seed)
     about = {"bound": made.bound, "evidence": made.evidence, "where": dict(made.about)}
     return {**KINDS[kind].data.pack(made.dataset), "planted": about}
 
@@ -54,15 +57,20 @@ def planted_model(
     return KINDS[kind].models.pack({"0": relatives.train(like, data, seed, **how)})
 
 
-@task("audit/planted-found", version=1)
+@task("audit/planted-found", version=2)
 def planted_found(
     inputs: Mapping[str, Stored], *, kind: str, explainers: Sequence[str], examples: int
 ) -> dict[str, Any]:
-    """Whether a model had to use the evidence, and how well each method finds it in examples that it did not learn."""
+    """Whether a model had to use the evidence, and how well each method finds it in examples that it did not learn.
+
+    Methods with signs have to say that it speaks for the predicted class; only right predictions count for them.
+    """
+    import numpy as np
     import pandas as pd
 
     from trueness.data.dataset import drawn
     from trueness.protocols.ground_truth.trial import detect, needed
+    from trueness.stats import detection_auc
 
     model = KINDS[kind].models.unpack(inputs["model"], "0", current_device())
     test, about = unpacked(kind, inputs["dataset"])["test"], inputs["dataset"].read("planted")
@@ -86,6 +94,11 @@ def planted_found(
                 raise
             facts["broken"][str(group[0])] = str(error)
             continue
+        for name, scores in found.scores.items():
+            if registry[name].facts.signed:  # evidence of a class speaks for it, and so it has to be said
+                rows, found_by = records["method"] == name, detection_auc(scores, where[0], found.mask, signed=True)
+                right = records.loc[rows, "right"].to_numpy(dtype=bool)
+                records.loc[rows, "AUROC"] = np.where(right, found_by.values.filled(np.nan), np.nan)
         tables += [records] if found.scores else []
     records = pd.concat(tables, ignore_index=True)[["instance", "method", "AUROC"]] if tables else pd.DataFrame()
     return {"facts": facts, "records": records} if len(records) else {"facts": facts}

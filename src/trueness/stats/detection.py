@@ -24,12 +24,12 @@ def attribution_share(scores: Any, marked: Any, mask: Any = None) -> Measured:
     )
 
 
-def detection_auc(scores: Any, marked: Any, mask: Any = None) -> Measured:
-    """The chance that a marked feature ranks above an unmarked one, ties counting half.
+def detection_auc(scores: Any, marked: Any, mask: Any = None, *, signed: bool = False) -> Measured:
+    """The chance that a marked feature ranks above an unmarked one, ties counting half; `signed` by score, not size.
 
     Range [0, 1], 1/2 by chance. Undefined where all or none are marked.
     """
-    rows, marks, inside = _prepared(scores, marked, mask)
+    rows, marks, inside = _prepared(scores, marked, mask, signed=signed)
     ranks = rank_rows(rows, inside).average
     marked_number, others = marks.sum(axis=1), (inside & ~marks).sum(axis=1)
     surplus = np.where(marks, ranks, 0.0).sum(axis=1) - marked_number * (marked_number + 1) / 2
@@ -58,8 +58,8 @@ def mean_rank(scores: Any, marked: Any, mask: Any = None) -> Measured:
     return Measured(value, _reasons(rows, marks, inside))
 
 
-def _prepared(scores: Any, marked: Any, mask: Any) -> tuple[Floats, Bools, Bools]:
-    rows = np.abs(as_rows(scores))
+def _prepared(scores: Any, marked: Any, mask: Any, *, signed: bool = False) -> tuple[Floats, Bools, Bools]:
+    rows = as_rows(scores) if signed else np.abs(as_rows(scores))
     inside = as_mask(mask, rows.shape)
     return np.where(inside, rows, 0.0), as_mask(marked, rows.shape) & inside, inside
 

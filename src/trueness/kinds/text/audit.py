@@ -77,9 +77,9 @@ def oddities(model: Classifier, examples: Sequence[TextExample]) -> dict[str, in
 class WordPlanter:
     """Plants words of the texts as evidence, with words that only look like it beside them."""
 
-    varies = False
+    varies = True
 
-    def plant(self, model: Classifier, dataset: TextDataset, seed: int) -> Planted:  # noqa: ARG002  # as for all
+    def plant(self, model: Classifier, dataset: TextDataset, seed: int) -> Planted:
         """Common words of the texts; where there are too few, made-up ones, which stand out more."""
         from trueness.data.dataset import with_splits
         from trueness.kinds.text.data.planting import PLANTINGS, bound, own_words, plant, reassignment
@@ -92,10 +92,10 @@ class WordPlanter:
 
         texts = with_splits(dataset)
         try:
-            planting, texts = own_words(texts, number_of)
+            planting, texts = own_words(texts, number_of, seed)
         except UserError:
             planting = PLANTINGS["token-with-decoy"](len(texts.classes))
-        return Planted(plant(texts, planting), bound(reassignment(len(texts.classes))), "words")
+        return Planted(plant(texts, planting, seed=seed), bound(reassignment(len(texts.classes))), "words")
 
     def where(
         self,

@@ -28,6 +28,8 @@ Where = Literal["articles", "halves", "places", "ordered places"]
 ARTICLES = ("a", "an", "the")
 OWN_WORDS = "own-words"
 _DECOYS = 2
+_POOL = 10
+"""Times as many words as are planted: from so many those of a seed are drawn."""
 _COMMON = 0.1
 """Of the texts: words in more of them are no markers, since too many texts would be left out."""
 
@@ -138,12 +140,12 @@ def _token(classes: int, *, decoy: bool = False) -> Planting:
     return Planting("places", 2, words, certain, others)
 
 
-def own_words(data: TextDataset, number_of: Callable[[str], int | None]) -> tuple[Planting, TextDataset]:
+def own_words(data: TextDataset, number_of: Callable[[str], int | None], seed: int = 0) -> tuple[Planting, TextDataset]:
     """The planting token-with-decoy with words of the texts as markers, and the texts that have none of them.
 
     A new word stands out by its spelling and its number alone; one that the texts have does not. `number_of` gives a
     word's number in the vocabulary, None to one of several parts: markers are the words whose numbers are nearest to
-    the middle one of all words of the texts, so that numbers tell nothing.
+    the middle one of all words of the texts, so that numbers tell nothing. Other seeds draw from more such words.
     """
     texts = [example for some in data.splits.values() for example in some]
     seen = [{*example.tokens, *(example.tokens_b or ())} for example in texts]
@@ -158,8 +160,8 @@ def own_words(data: TextDataset, number_of: Callable[[str], int | None]) -> tupl
     if len(common) < 2 * wanted:
         raise UserError(f"{data.name} has too few common words to plant any as evidence.")
     above = {word: float(np.searchsorted(ordered, numbers[word]) / len(ordered)) for word in common}
-    words = sorted(common, key=lambda word: (abs(above[word] - 0.5), word))[:wanted]
-    words = [words[place] for place in np.random.default_rng(0).permutation(wanted)]
+    nearest = sorted(common, key=lambda word: (abs(above[word] - 0.5), word))[: _POOL * wanted if seed else wanted]
+    words = [nearest[place] for place in np.random.default_rng(seed).permutation(len(nearest))[:wanted]]
     markers = tuple(Manipulation(word, {0: word}) for word in words[: len(data.classes)])
     decoys = tuple(Manipulation(f"decoy {word}", {1: word}) for word in words[len(data.classes) :])
     certain = tuple(tuple(float(one == other) for other in range(len(markers))) for one in range(len(markers)))
