@@ -242,11 +242,6 @@ def test_the_command_trains_what_it_audits(audited, tmp_path):
     for more, said in (({"hidden": 3}, "leave out hidden"), ({"size": 4}, "not 4")):
         with pytest.raises(UserError, match=said):
             tn.train("small-cnn", folder / "data", **more)
-    refused = trueness(*given, "--vectors", "glove-6b-50d")
-    assert (refused.returncode, refused.stderr) == (
-        2,
-        "trueness: small-cnn is a model of images: leave out --vectors.\n",
-    )
 
 
 NETWORK = """
