@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 import trueness as tn
+from tests.browser.conftest import Running
+from trueness.browser.site import Site
+from trueness.engine import Store
 from trueness.kinds import KINDS, kind_of, kind_of_data
+from trueness.server.app import named
 
 SIZES = {
     **{"examples": 60, "repeat_examples": 40, "edit_examples": 40, "alone_examples": 16, "shuffled_examples": 40},
     **{"shuffles": 3, "hidden_shares": [0.2, 0.5], "training_examples": 300, "planted_models": 2},
     **{"planted_examples": 40, "companion_examples": 40, "relative_examples": 40, "shown_examples": 2},
 }
+QUICK = "notes[epochs=3]"
 NAMES = ["input-x-gradient", "leave-one-out"]
 
 
@@ -59,3 +64,38 @@ def test_audit_in_a_worker_process(audit):
     assert found["leave-one-out"].trial("finds planted evidence").checks[0].value > 0.9
     assert found["random"].foil
     assert set(found.examples[0].units) <= set("CDEFGAB")
+
+
+def test_a_report_and_the_browser_show_melodies(audit, tmp_path):
+    folder, found = audit
+    page = found.report(tmp_path / "audit.html").read_text()
+    seen = re.sub(r"<style.*?</style>|<script.*?</script>|<[^>]+>", " ", page, flags=re.DOTALL)
+    assert "60 melodies" in seen
+    assert not re.search(r"\b(texts?|words?|images?|squares?|pixels?|features?)\b", seen)
+    site = Site(named([Store.open(folder / "store")]))
+    pages = {address: site.page(address) for address in site.addresses()}
+    assert {page.status for page in pages.values()} == {200}
+    (texts,) = [page.content.decode() for address, page in pages.items() if address.endswith("/texts.json")]
+    assert "leave-one-out" in texts
+    running = Running([Store.open(folder / "store")])
+    try:
+        address = next(address for address in pages if address.endswith("/audit-1.html"))
+        status, _, content = running.ask(address)
+        assert (status, b"60 melodies" in content) == (200, True)
+    finally:
+        running.stop()
+
+
+def test_recursive_roar(model):
+    found = tn.recursive_roar("ear", "tunes", ["leave-one-out"], seeds=1, steps=[0.2, 0.5], leak=False, recipe=QUICK)
+    assert {score.method for score in found.scores} >= {"leave-one-out"}
+    curve = found.tables["curves"]
+    assert len(curve)
+
+
+def test_dry_run_in_a_worker_process(model, tmp_path):
+    found = tn.dry_run("tunes", explainers=[*NAMES, "random"], seeds=2, store=tmp_path / "store", workers=1)
+    measured = {score.method: score.value for score in found.scores if score.quantity == "AUROC"}
+    assert measured["leave-one-out"] > 0.9 > 0.7 > measured["random"]
+    page, *_ = found.report(tmp_path / "dry.html")
+    assert "leave-one-out" in page.read_text()

@@ -340,4 +340,5 @@ class Kind:
     attacks: Attacks | None = None
     """What can be asked of attention, where models of this kind have some."""
     dry_run: str = ""
-    """The study that plants evidence in one's own data; empty where there is none."""
+    """The study that plants evidence in one's own data, if this kind has its own. Otherwise its planter is asked, without a
+    model."""
