@@ -49,7 +49,7 @@ class ArrayExamples:
 Some = TypeVar("Some", bound=ArrayExamples)
 
 
-def pack(data: Dataset[Some], payload: str, **about: Any) -> dict[str, Any]:
+def pack(data: Dataset[Any], payload: str, **about: Any) -> dict[str, Any]:
     """The payloads that hold a dataset: arrays under that name, and facts."""
     arrays = {f"{split}.{part}": value for split, some in data.splits.items() for part, value in vars(some).items()}
     facts = {"name": data.name, "classes": list(data.classes), **about, "notes": list(data.notes)}
