@@ -84,6 +84,15 @@ def test_no_foil_may_be_shown(first):
     assert first.may_be_shown == shown
 
 
+def test_no_number_changes_when_another_explainer_is_left_out(first, place):
+    alone = run(place / "model", place / "many.csv", place / "store", explainers=["gradient"], **tiny.PLANTED)
+    one, beside = ([trial for trial in found["gradient"].trials if trial.required] for found in (alone, first))
+    assert [(trial.name, trial.answer, trial.checks) for trial in one] == [
+        (trial.name, trial.answer, trial.checks) for trial in beside
+    ]
+    assert (alone["gradient"].decision, alone["gradient"].holds) == (first["gradient"].decision, first["gradient"].holds)
+
+
 def test_running_again_computes_nothing(first, place):
     before = keys(place / "store")
     again = run(place / "model", place / "many.csv", place / "store", explainers=EXPLAINERS, **tiny.PLANTED)

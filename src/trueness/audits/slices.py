@@ -88,7 +88,7 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
 
 def for_whom(decision: Decision, trials: Sequence[Trial], words: Words) -> str:
     """For how many examples a verdict holds, and for which it does not."""
-    (removal,) = [trial for trial in trials if any(check.name == IN_MOST for check in trial.checks)] or [None]
+    removal = next((trial for trial in trials if any(check.name == IN_MOST for check in trial.checks)), None)
     if removal is None or decision == "cannot tell":
         return ""
     most = next(check for check in removal.checks if check.name == IN_MOST)

@@ -101,9 +101,10 @@ def _each(network: Network, split: Split) -> tuple[Floats, Floats, Bools]:
     width = max((part[3].shape[1] for part in shown), default=0)
     tables = [np.zeros((len(split), width)) for _ in range(2)]
     mask_of = np.zeros((len(split), width), dtype=bool)
-    for rows, one, other, inside in shown:
-        for table, values in zip((*tables, mask_of), (one, other, inside), strict=True):
-            table[rows, : inside.shape[1]] = values
+    for places_of, first, second, inside in shown:
+        mask_of[places_of, : inside.shape[1]] = inside
+        for table, values in zip(tables, (first, second), strict=True):
+            table[places_of, : inside.shape[1]] = values
     return tables[0], tables[1], mask_of
 
 
