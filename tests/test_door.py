@@ -158,7 +158,7 @@ def test_the_workers_of_an_audit_hear_of_a_family_that_this_process_alone_knows(
         assert found == "theirs.py:Bag"
         (source,) = found.sources
         assert source.address.endswith("/theirs.py:Bag")
-    asked = {"kind": "audit", "name": "audit", "title": "", "question": "", "paper": "", "seeds": 1}
+    asked = {"kind": "audit", "name": "audit", "title": "", "question": "", "paper": ""}
     study = AuditStudy(**asked, models=[str(folder)], datasets=["mine.csv"], explainers=["lime"], family=found)
     assert family_of(folder, study.family).sources == found.sources
 

@@ -22,8 +22,8 @@ RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(40, 3))
 CLASSES = (ROWS[:, 0] > 0).astype(int)
 TABLE = pd.DataFrame(ROWS, columns=["age", "height", "noise"]).assign(ill=np.where(CLASSES, "yes", "no"))
-PIXELS = RNG.integers(0, 120, (24, 16, 16, 3), dtype=np.uint8)
-PIXELS[::2, 2:6, 2:6] = 250
+PIXELS = RNG.integers(0, 120, (24, 32, 32, 3), dtype=np.uint8)
+PIXELS[::2, 4:12, 4:12] = 250
 SHOWN = (np.arange(24) % 2).astype(np.int64)
 
 
@@ -73,7 +73,7 @@ FORMS = [
     *(("image", form) for form in ("object", "folder")),
     *(("vector", form) for form in ("object", "folder", "estimator", "function")),
 ]
-HIDING = ["leave-one-out", "lime[n_samples=20]"]
+HIDING = ["leave-one-out", "occlusion"]
 
 
 @pytest.fixture(scope="module", params=FORMS, ids=" ".join)
@@ -95,7 +95,7 @@ def test_explain(given):
     assert both.explainers == tuple(HIDING)
     assert both[HIDING[0]] == found == both[:2]
     for one, scores in zip(both, both.scores, strict=True):
-        assert scores.shape == ((16, 16) if kind == "image" else (len(one.tokens),))
+        assert scores.shape == ((32, 32) if kind == "image" else (len(one.tokens),))
         assert np.isfinite(scores).all()
         assert scores.any()
         assert 1 / 3 <= one.probability <= 1
@@ -122,7 +122,7 @@ def test_labels_are_left_out(given):
     columns = {"label_column": ""}
     if isinstance(data, pd.DataFrame):
         data = data.drop(columns="ill")  # which would be a feature
-    assert tn.agreement(model, data, HIDING, instances=4, columns=columns).scores
+    assert tn.agreement(model, data, HIDING, instances=4, columns=columns).to_pandas()["instance"].nunique() == 4
     with pytest.raises(UserError, match="gold label"):
         tn.agreement(model, data, HIDING, instances=4, columns=columns, target="gold")
 
@@ -167,6 +167,24 @@ def test_data_of_another_kind_are_refused(kind, wrong, said):
             call(model, wrong)
     with pytest.raises(UserError):
         tn.explain(model, wrong)
+
+
+def test_columns_are_named_wherever_files_and_tables_are_read(tmp_path):
+    """The label may be in either of two columns, and the text is not called so."""
+    table = pd.DataFrame({"review": WORDS, "mood": LABELS, "label": range(36)})
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    named = {"text_column": "review", "label_column": "mood"}
+    model = tn.train("average-additive", table, columns=named, hidden=4, embedding=4, recipe="default[epochs=1]")
+    for data in (table, str(tmp_path / "mine.csv")):
+        assert set(tn.evaluate(model, data, columns=named)) >= {"accuracy"}
+        gold = tn.agreement(model, data, HIDING, columns=named, instances=4, target="gold")
+        assert gold.to_pandas()["instance"].nunique() == 4
+        assert tn.faithfulness(model, data, HIDING, columns={**named, "label_column": ""}, instances=4).scores
+        assert tn.attefa(model, model, data, columns=named).abstentions, "nothing differs"
+        with pytest.raises(UserError, match="there is no column nope"):
+            tn.agreement(model, data, HIDING, columns={"text_column": "nope"})
+    with pytest.raises(UserError, match="columns are named where it is read"):
+        tn.agreement(model, tn.load_dataset(table, columns=named), HIDING, columns=named)
 
 
 def test_images_in_every_form(tmp_path):

@@ -8,18 +8,10 @@ from __future__ import annotations
 
 import typing as _typing
 
+from trueness.papers import PAPERS as _PAPERS
 from trueness.registry import FILLED_BY as _FILLED_BY
 from trueness.version import __version__
 
-_PAPERS = (
-    "agreement",
-    "attefa",
-    "attention_is_not_explanation",
-    "ground_truth",
-    "ground_truth_images",
-    "recursive_roar",
-    "roar_synthetic",
-)
 _FILLED_BY.update(
     {
         "trueness.studies": (*(f"trueness.papers.{name}.study" for name in _PAPERS), "trueness.audits"),

@@ -233,7 +233,7 @@ def test_the_command_trains_what_it_audits(audited, tmp_path):
         assert json.loads((tmp_path / place / "config.json").read_text())["size"] == [16, 16]
     assert tn.train("small-cnn", folder / "data", size=8, recipe="image[epochs=1]").network.size == (8, 8)
     for setting, said in (
-        ("hidden=3", "leave out --set hidden=..."),
+        ("hidden=3", "leave out hidden"),
         ("size=x", "a whole number of pixels, 8 or more"),
     ):
         wrong = trueness("train", "small-cnn", *given[2:4], "--set", setting, "--out", tmp_path / "none")
@@ -242,11 +242,6 @@ def test_the_command_trains_what_it_audits(audited, tmp_path):
     for more, said in (({"hidden": 3}, "leave out hidden"), ({"size": 4}, "not 4")):
         with pytest.raises(UserError, match=said):
             tn.train("small-cnn", folder / "data", **more)
-    refused = trueness(*given, "--vectors", "glove-6b-50d")
-    assert (refused.returncode, refused.stderr) == (
-        2,
-        "trueness: small-cnn is a model of images: leave out --vectors.\n",
-    )
 
 
 NETWORK = """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from trueness.explainers.contract import Explainer, Facts
-from trueness.models.network import Prediction, TextNetwork
+from trueness.kinds.text.models.network import Prediction, TextNetwork
 
 
 def later(model, batch, target):

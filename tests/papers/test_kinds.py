@@ -40,7 +40,7 @@ def test_a_folder_holds_what_the_table_says(kind):
 
 
 def test_a_kind_is_named_in_its_folder_and_in_one_line():
-    lines = (ROOT / "src" / "trueness" / "__init__.py").read_text().splitlines()
+    lines = (ROOT / "src" / "trueness" / "papers" / "__init__.py").read_text().splitlines()
     for folder in FOLDERS.values():
         assert sum(f'"{folder.name}"' in line for line in lines) == 1
     below = [
@@ -84,27 +84,17 @@ def test_a_folder_and_a_line_make_a_kind(tmp_path):
     folder = copy / "papers" / "counting"
     folder.mkdir()
     theirs = (ROOT / "tests" / "door" / "counting.py").read_text()
-    (folder / "study.py").write_text(theirs.split("KIND = StudyKind(")[0])
-    (folder / "__init__.py").write_text(
-        "from trueness.papers.counting.study import CountingStudy, plan, tables\n"
-        "from trueness.studies import StudyKind\n\nCOUNTING = StudyKind("
-        + theirs.split("KIND = StudyKind(")[1].replace(
-            "schema=CountingStudy", "folder=__name__,\n    schema=CountingStudy"
-        )
-    )
+    before, after = theirs.split("KIND = StudyKind(")
+    made = after.replace("schema=CountingStudy", "folder=__package__,\n    schema=CountingStudy")
+    added = "from trueness.studies import KINDS\nKINDS.add(KIND.name, KIND, KIND.description)"
+    (folder / "study.py").write_text(f"{before}KIND = StudyKind({made}\n{added}\n")
+    (folder / "__init__.py").write_text('"""Counting."""\n')
     (folder / "counting.toml").write_text(
         'kind = "counting"\nname = "counting"\ntitle = "Counting"\nquestion = "?"\npaper = "nobody"\nseeds = 1\n'
         'datasets = "mock-1@vader"\nmodels = "average-additive"\nexplainers = "random"\n'
     )
     line = copy / "papers" / "__init__.py"
-    line.write_text(
-        line.read_text()
-        .replace(
-            "from trueness.papers.attefa ",
-            "from trueness.papers.counting import COUNTING\nfrom trueness.papers.attefa ",
-        )
-        .replace("PAPERS = (", "PAPERS = (COUNTING, ")
-    )
+    line.write_text(line.read_text().replace("PAPERS = (", 'PAPERS = ("counting", '))
     code = (
         "import trueness; print(trueness.__file__); print(trueness.plan('counting', store='none').to_json()['total'])"
     )

@@ -19,8 +19,8 @@ from trueness.api.executors import Here, open_executor
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
 from trueness.audits import tasks
-from trueness.audits.judging import FEWEST
 from trueness.audits.probe import probe
+from trueness.audits.rule import FEWEST
 from trueness.audits.study import AuditStudy, plan, read_task
 from trueness.audits.subject import family_of, kept_model, named, subject
 from trueness.audits.tasks import LOOKED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any
@@ -45,7 +46,8 @@ class Here(Executor):
         """A future that is done."""
         done: Future[Any] = Future()
         try:
-            done.set_result(function(*args, **kwargs))
+            # What a task remembers is forgotten after it, as in a worker of its own.
+            done.set_result(contextvars.copy_context().run(function, *args, **kwargs))
         except Exception as error:  # whatever a worker raises is told by its future
             done.set_exception(error)
         return done

@@ -207,7 +207,7 @@ def looked_at(
     try:
         dataset = kind.data.look(data, model, split=split, columns=columns, gold=not unlabelled)
     except UserError:  # labels that are none of the model's classes do not matter where none is asked
-        if gold or unlabelled:
+        if gold:
             raise
         dataset = kind.data.look(data, model, split=split, columns=columns, gold=False)
     examples = next(iter(dataset.splits.values()))

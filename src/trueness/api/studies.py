@@ -182,7 +182,7 @@ def dry_run(
 
 def _check_enough(kind: Kind, name: str, columns: Mapping[str, str] | None) -> None:
     """Refuse a file or folder of so few examples that nothing could be told from them."""
-    from trueness.audits.judging import FEWEST
+    from trueness.audits.rule import FEWEST
 
     if name in kind.data.datasets and not columns:
         return

@@ -8,7 +8,7 @@ AUDIT = StudyKind(
     description="which explanations of one's own classifiers may be shown? a line of trials, one verdict each",
     schema=AuditStudy,
     plan=plan,
-    intervals="Student's over texts; of planted evidence crossed over models and texts",
+    intervals="Student's over texts; of planted evidence crossed over models and examples",
     beside=later(__name__, "assemble", "examples_beside"),
 )
 KINDS.add(AUDIT.name, AUDIT, AUDIT.description)

@@ -276,7 +276,7 @@ def in_order(
 ) -> tuple[list[Judged], list[tuple[str, ...]]]:
     """Best first: by verdict, then by what removal costs, foils last; and which of those to be shown are ties.
 
-    Two are a tie unless the difference of their costs, text by text, excludes 0 after Holm's correction.
+    Two are a tie unless the difference of their costs, example by example, excludes 0 after Holm's correction.
     """
     rank = {"may be shown": 0, "cannot tell": 1, "must not be shown": 2}
 

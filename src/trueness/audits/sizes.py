@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -33,42 +34,49 @@ _SLOW = 0.25
 _PATIENCE = 20.0
 """Seconds of work that all examples may take a method, whatever its share."""
 
-_FULL = {"some": 100, "alone_examples": 30, "shuffles": 5, "planted_examples": 100, "hidden_shares": list(LEVELS)}
+PLANTED_ON = 500
+"""Examples that a model with planted evidence sees at most: many small models tell more than a few large ones."""
+FEWEST_PLANTED = 9
+"""Models below which not even perfect scores pass *finds planted evidence*, see `docs/statistics-of-verdicts.md`."""
+
+_FULL = {"some": 250, "alone_examples": 30, "shuffles": 5, "planted_examples": 60, "hidden_shares": list(LEVELS)}
 _FULL["slow"] = 60
-_SMALL = {"some": 36, "alone_examples": 30, "shuffles": 4, "planted_examples": 30, "hidden_shares": [0.2, 0.5]}
+_SMALL = {"some": 60, "alone_examples": 30, "shuffles": 4, "planted_examples": 40, "hidden_shares": [0.2, 0.5]}
 _SMALL["slow"] = 30
 _NO_MORE = dict.fromkeys(
     ("companion_examples", "relative_examples", "retrained_models", "layerwise_examples", "noise_draws"), 0
 ) | {"searched_examples": 0}
-_MORE = {**_FULL, "relative_examples": 60, "retrained_models": 0}
-_MOST = {"examples": 500, "planted_models": 5, "training_examples": 1500, "companion_examples": 150}
-_MOST |= {"layerwise_examples": 20, "noise_draws": 3, "searched_examples": 10}
-_USUAL = {"examples": 300, "planted_models": 4, "training_examples": 1000, "companion_examples": 100}
-_USUAL |= {"layerwise_examples": 10, "noise_draws": 3, "searched_examples": 10}
+_ALL = {"companion_examples": 150, "relative_examples": 60, "retrained_models": 0, "layerwise_examples": 20}
+_ALL |= {"noise_draws": 3, "searched_examples": 10}
 
 
 def _rung(base: Mapping[str, Any], examples: int, models: int, training: int, **more: Any) -> dict[str, Any]:
-    return {**base, "examples": examples, "planted_models": models, "training_examples": training, **more}
+    return {
+        **{**base, **_NO_MORE, "examples": examples, "planted_models": models, "training_examples": training},
+        **more,
+    }
 
 
 RUNGS: tuple[dict[str, Any], ...] = (
-    {**_MORE, **_MOST, "retrained_models": 3},
-    {**_MORE, **_MOST},
-    {**_MORE, **_USUAL},
-    {**_MORE, **_USUAL, "searched_examples": 0},
-    _rung({**_MORE, **_USUAL, "noise_draws": 0, "searched_examples": 0}, 250, 4, 800),
-    _rung({**_FULL, **_NO_MORE}, 200, 3, 700, companion_examples=80, layerwise_examples=5),
-    _rung({**_FULL, **_NO_MORE}, 200, 3, 700),
-    _rung({**_FULL, **_NO_MORE}, 150, 3, 600, some=60, planted_examples=60),
-    _rung({**_SMALL, **_NO_MORE}, 150, 3, 500, some=60),
-    _rung({**_SMALL, **_NO_MORE}, 100, 3, 400),
-    _rung({**_SMALL, **_NO_MORE}, 60, 3, 300),
-    _rung({**_SMALL, **_NO_MORE}, 150, 1, 0),
-    _rung({**_SMALL, **_NO_MORE}, 60, 1, 0),
-    _rung({**_SMALL, **_NO_MORE}, 30, 1, 0),
+    _rung(_FULL, 500, 20, 1500, **{**_ALL, "retrained_models": 3}),
+    _rung(_FULL, 500, 20, 1500, **_ALL),
+    _rung(_FULL, 500, 20, 1500, companion_examples=150),
+    _rung(_FULL, 300, 15, 1000, companion_examples=100),
+    _rung(_FULL, 250, 15, 800, companion_examples=100),
+    _rung(_FULL, 200, 15, 700, companion_examples=80),
+    _rung(_FULL, 200, 12, 700),
+    _rung(_SMALL, 150, 12, 500),
+    _rung(_SMALL, 100, 10, 400),
+    _rung(_SMALL, 60, 10, 300),
+    _rung(_SMALL, 150, 1, 0),
+    _rung(_SMALL, 60, 1, 0),
+    _rung(_SMALL, 30, 1, 0),
 )
-"""From all that is worth doing to the least that can decide anything; without a budget the third."""
-USUAL = 2
+"""From all that is worth doing to the least that can decide anything; without a budget the fourth.
+
+What decides comes first: layer-by-layer shuffles, noise, searches and relatives tell more, and decide nothing.
+"""
+USUAL = 3
 
 
 @dataclass(frozen=True)
@@ -145,7 +153,7 @@ def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], words: Words) -
         found[hiding] += settings["searched_examples"] * look * 1500
     learned = 0.7 * settings["training_examples"] * costs["learn"]
     passes, masked = costs["passes"]
-    found["training"] += models * learned * passes
+    found["training"] += models * 0.7 * min(settings["training_examples"], PLANTED_ON) * costs["learn"] * passes
     if models:
         trained = bool(settings["companion_examples"]) + 2 * bool(settings["relative_examples"])
         again = 2 + len(RETRAINED) * len(costs["explainers"])
@@ -184,7 +192,8 @@ def choose(
         settings["fewer_examples"] = {**fewer, **asked.get("fewer_examples", {})}
         least = estimate(settings, costs, workers)
         if budget is None or least <= _SPARE * budget:
-            told = _left_out(settings, rows, pool, costs, words, budget=budget, asked=asked)
+            told = [*_left_out(settings, rows, pool, costs, words, budget=budget, asked=asked)]
+            told += _cannot_show(settings, costs, workers, rows, pool, budget)
             more = f"{beyond:,} of {beyond + rows:,} {words.examples} were not explained: there are only {rows:,}"
             return Sizes(settings, least, (*([more] if beyond > 0 else []), *told))
     sizes = " with these sizes" if asked else ""
@@ -192,6 +201,28 @@ def choose(
         f"A budget of {budget:g} s is too small: the smallest audit of this model{sizes} takes about "
         f"{least / _SPARE:.0f} s here; give more, fewer explainers, or another device."
     )
+
+
+def _cannot_show(
+    settings: Mapping[str, Any], costs: Mapping[str, Any], workers: int, rows: int, pool: int, budget: float | None
+) -> list[str]:
+    """That no method can be shown with so few models, and with which budget one could."""
+    if not costs["trains"] or _shows(settings):
+        return []
+    able = [found for rung in RUNGS if _shows(found := settings_of(rung, rows, pool))]
+    if budget is None or not able:
+        return [f"no method can be shown: that takes {FEWEST_PLANTED} models with planted evidence at least"]
+    enough = min(estimate(found, costs, workers) for found in able) / _SPARE
+    return [f"with {_minutes(budget)} no method can be shown; about {_minutes(max(enough, budget + 1))} can"]
+
+
+def _shows(settings: Mapping[str, Any]) -> bool:
+    """Whether there are models enough for planted evidence to be found."""
+    return bool(settings["planted_models"] >= FEWEST_PLANTED and settings["training_examples"] >= LEAST_POOL)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{math.ceil(seconds / 60)} minutes"
 
 
 def _fewer(settings: Mapping[str, Any], costs: Mapping[str, Any], least: int) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from trueness.audits import tasks, trained_tasks
-from trueness.audits.sizes import LEAST_POOL, RETRAINED, by_new_names
+from trueness.audits.sizes import LEAST_POOL, PLANTED_ON, RETRAINED, by_new_names
 from trueness.audits.subject import MEMORY, family_of, subject
 from trueness.engine import Stored, Task, task
 from trueness.kinds import KINDS, kind_of
@@ -53,9 +53,9 @@ class AuditStudy(Study):
     """Examples that are explained."""
     fewer_examples: dict[str, int] = Field(default_factory=dict)
     """Explainers that are asked about fewer examples, since they are slow."""
-    repeat_examples: int = Field(default=100, ge=30, le=MOST)
+    repeat_examples: int = Field(default=250, ge=30, le=MOST)
     """Examples that methods which draw at random are asked about once more."""
-    edit_examples: int = Field(default=100, ge=2, le=MOST)
+    edit_examples: int = Field(default=250, ge=2, le=MOST)
     """Examples that are explained again after a harmless edit."""
     alone_examples: int = Field(default=30, ge=2, le=MOST)
     """Examples explained alone."""
@@ -63,9 +63,9 @@ class AuditStudy(Study):
     """Examples explained under random weights."""
     shuffles: int = Field(default=5, ge=1, le=MOST_MODELS)
     """Random orders of the weights; they may disagree, so that the interval covers them. One speaks of itself only."""
-    layerwise_examples: int = Field(default=10, ge=0, le=MOST)
+    layerwise_examples: int = Field(default=0, ge=0, le=MOST)
     """Examples explained while layers are randomised one after another."""
-    noise_draws: int = Field(default=3, ge=0, le=MOST)
+    noise_draws: int = Field(default=0, ge=0, le=MOST)
     """Draws of noise that explanations under random weights are averaged over."""
     hidden_shares: Several[Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=lambda: list(LEVELS))
     """Shares of the units that are hidden."""
@@ -75,9 +75,9 @@ class AuditStudy(Study):
     """Whether models are trained: with planted evidence, and the relatives."""
     epochs: int = Field(default=0, ge=0, le=MOST_MODELS)
     """Passes over the data in training, at most; 0: as many as is usual."""
-    planted_models: int = Field(default=4, ge=0, le=MOST_MODELS)
+    planted_models: int = Field(default=15, ge=0, le=MOST_MODELS)
     """Models trained on planted evidence."""
-    planted_examples: int = Field(default=100, ge=30, le=MOST)
+    planted_examples: int = Field(default=60, ge=30, le=MOST)
     """Examples in which planted evidence is looked for."""
     companion_examples: int = Field(default=100, ge=0, le=MOST)
     """Examples explained on the companion, which was trained with units hidden; 0: no companion."""
@@ -212,7 +212,10 @@ class _Plan:
         if self.kind.planter is None:
             return
         for seed in range(study.planted_models):
-            drawn = {"examples": study.training_examples, "seed": seed if self.kind.planter.varies else 0}
+            drawn = {
+                "examples": min(study.training_examples, PLANTED_ON),
+                "seed": seed if self.kind.planter.varies else 0,
+            }
             data = trained_tasks.planted({"read": self.read}, **drawn, **self.common)
             how = {"kind": self.name, "like": like, "seed": seed, "epochs": study.epochs}
             model = trained_tasks.planted_model({"dataset": data}, **how)

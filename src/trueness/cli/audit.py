@@ -1,4 +1,4 @@
-"""The command audit: one's own model and texts in, one verdict for each explainer out."""
+"""The command audit: one's own model and data in, one verdict for each explainer out."""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ def _coarse(one: Explanation) -> Text:
     text = Text()
     shades = Scored(one.explainer, tuple(parts.ravel().tolist()), one.signed).shades()
     for place, (kind, level) in enumerate(shades, start=1):
-        text.append("  ", style=_style(kind, level))
+        told = f"{'-' if kind == 'against' else ' '}{min(level, 9)}" if level else " ."  # also where no colour is shown
+        text.append(told, style=_style(kind, level))
         text.append("" if place % width else "\n")
     return text
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from trueness.explainers.simple import Blurred, Random
 
 __all__ = [
-    "TEXT_EXPLAINERS",
     "Attention",
     "AttentionFlow",
     "AttentionRollout",

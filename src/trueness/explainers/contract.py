@@ -9,7 +9,6 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from trueness.boundary import calling
@@ -202,13 +201,3 @@ def explainers_of(kind: str, group: str = "", noun: str = "explainer") -> Regist
     if group:
         registry.group, registry.kind = group, noun
     return registry
-
-
-if TYPE_CHECKING:
-    TEXT_EXPLAINERS: Registry[Explainer]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "TEXT_EXPLAINERS":  # its old place
-        return getattr(import_module("trueness.kinds.text.explainers.catalogue"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

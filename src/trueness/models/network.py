@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -167,9 +166,3 @@ def inspecting(model: Network, *, gradients: bool = False) -> Iterator[None]:
             part.training = not wanted
         for parameter in learned:
             parameter.requires_grad = True
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("Prediction", "TextNetwork"):  # where models of other people look for them
-        return getattr(import_module("trueness.kinds.text.models.network"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

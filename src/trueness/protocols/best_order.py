@@ -101,10 +101,9 @@ def _each(network: Network, split: Split) -> tuple[Floats, Floats, Bools]:
     width = max((part[3].shape[1] for part in shown), default=0)
     tables = [np.zeros((len(split), width)) for _ in range(2)]
     mask_of = np.zeros((len(split), width), dtype=bool)
-    for places_of, first, second, inside in shown:
-        mask_of[places_of, : inside.shape[1]] = inside
-        for table, values in zip(tables, (first, second), strict=True):
-            table[places_of, : inside.shape[1]] = values
+    for numbers, alone, after, inside in shown:
+        for table, values in zip((*tables, mask_of), (alone, after, inside), strict=True):
+            table[numbers, : inside.shape[1]] = values
     return tables[0], tables[1], mask_of
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _SIDE = 192
 """Pixels of the smaller side of a picture in a notebook."""
+_UNSIGNED = (126, 68, 160)
+"""The colour over images of scores without sign: their grey is not seen there."""
 _FULL = 0.995
 """The share of scores that are not above the one with the full colour: single pixels would dim all others."""
 
@@ -201,7 +203,8 @@ def _inside(some: list[Explanation]) -> str:
     first = some[0]
     if first.pixels is not None:
         name = "<figure style='display:inline-block;margin:4px'>{}<figcaption>{}</figcaption></figure>"
-        shown = [(_picture(first.pixels), "image"), *((overlay(one), one.explainer) for one in some)]
+        captions = [one.explainer if one.signed else f"{one.explainer} (no sign)" for one in some]
+        shown = [(_picture(first.pixels), "image"), *zip(map(overlay, some), captions, strict=True)]
         return "".join(name.format(picture, escape(caption)) for picture, caption in shown)
     return (drawn_bars if first.bars else drawn_words)(first.tokens, [one.row for one in some])
 
@@ -213,7 +216,7 @@ def overlay(one: Explanation) -> str:
     strength = np.abs(scores) if one.signed else np.clip(scores, 0, None)
     full = float(np.quantile(strength, _FULL)) or float(strength.max())
     share = np.clip(strength / full, 0, 1)[..., None] if full > 0 else np.zeros((*scores.shape, 1))
-    towards = np.array(COLOURS["for" if one.signed else "plain"]), np.array(COLOURS["against"])
+    towards = np.array(COLOURS["for"] if one.signed else _UNSIGNED), np.array(COLOURS["against"])
     colours = np.where(scores[..., None] >= 0, *towards) if one.signed else towards[0]
     grey = 120 + 0.5 * one.pixels.mean(axis=-1, keepdims=True)  # pale, so that colours are seen
     return _picture((grey * (1 - share) + colours * share).clip(0, 255).astype(np.uint8))

@@ -59,6 +59,7 @@ class TextData:
             return replace(data, classes=model.classes, splits=splits, notes=notes)
         if isinstance(data, list | tuple) and data and all(isinstance(one, TextExample) for one in data):
             return _of_model(f"{len(data)} texts", TextExamples(data), model, ())
+        columns_of(columns or {})  # which refuses other names
         texts = data if isinstance(data, Texts) else read_texts(data, split=split, **(columns or {}))
         others = [one.text_b or "" for one in texts.texts] if texts.pairs else None
         read, labels = model.read([one.text for one in texts.texts], others), [-1] * len(texts.texts)
