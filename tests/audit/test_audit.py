@@ -219,7 +219,7 @@ def test_a_function_that_is_sure_of_everything_is_explained_where_hiding_words_m
     )
     rows = [(text.replace("bad", "good"),) for text, _ in tiny.make_rows(60)]
     tiny.write_csv(tmp_path / "texts.csv", rows, names=("text",))
-    found = run("sure.py:predict", "texts.csv", tmp_path / "store", explainers=["leave-one-out"])
+    found = run("sure.py:predict", "texts.csv", tmp_path / "store", explainers=["leave-one-out"], examples=60)
     assert not [one for one in found.warnings if "says the same" in one]
     assert found["leave-one-out"].trial(REMOVAL).answer == "pass"
 
