@@ -217,9 +217,9 @@ def test_a_function_that_is_sure_of_everything_is_explained_where_hiding_words_m
     (tmp_path / "sure.py").write_text(
         "def predict(texts):\n    return [[0.05, 0.95] if 'good' in text.split() else [0.5, 0.5] for text in texts]\n"
     )
-    rows = [(text.replace("bad", "good"),) for text, _ in tiny.make_rows(60)]
+    rows = [(text.replace("bad", "good"),) for text, _ in tiny.make_rows(120)]
     tiny.write_csv(tmp_path / "texts.csv", rows, names=("text",))
-    found = run("sure.py:predict", "texts.csv", tmp_path / "store", explainers=["leave-one-out"], examples=60)
+    found = run("sure.py:predict", "texts.csv", tmp_path / "store", explainers=["leave-one-out"], examples=120)
     assert not [one for one in found.warnings if "says the same" in one]
     assert found["leave-one-out"].trial(REMOVAL).answer == "pass"
 
