@@ -90,7 +90,10 @@ def test_no_number_changes_when_another_explainer_is_left_out(first, place):
     assert [(trial.name, trial.answer, trial.checks) for trial in one] == [
         (trial.name, trial.answer, trial.checks) for trial in beside
     ]
-    assert (alone["gradient"].decision, alone["gradient"].holds) == (first["gradient"].decision, first["gradient"].holds)
+    assert (alone["gradient"].decision, alone["gradient"].holds) == (
+        first["gradient"].decision,
+        first["gradient"].holds,
+    )
 
 
 def test_running_again_computes_nothing(first, place):
