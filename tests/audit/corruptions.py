@@ -129,7 +129,7 @@ class Corrupted(Explainer):
 
 
 def draws(dice, batch, seed, width):
-    """(texts, width) fixed by the first words of a text: the same in whatever company, and after a full stop is added."""
+    """(texts, width) fixed by the first words of a text: a full stop at its end changes nothing."""
     rows = [seeded(seed, *tokens[1:5]) for tokens in batch.tokens.tolist()]
     return torch.stack([dice(LONGEST, generator=one)[:width] for one in rows])
 
