@@ -97,12 +97,14 @@ MODELS = {
 }
 
 
-def one(seed, texts):
+def one(seed, texts, names):
     """(model, explanation, verdict, what decided) of one draw of every model."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     rows = []
     for number, (name, make) in enumerate(MODELS.items()):
+        if name not in names:
+            continue
         rng = np.random.default_rng([seed, number, 48])
         model, examples, methods = make(rng, texts)
         found, _ = audit(model, examples, methods)
@@ -118,11 +120,18 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--audits", type=int, default=60)
     parser.add_argument("--texts", type=int, default=300)
+    parser.add_argument("--model", action="append", help="some of the models, by name")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     with ProcessPoolExecutor(given.workers) as pool:
-        every = [row for rows in pool.map(partial(one, texts=given.texts), range(given.audits)) for row in rows]
+        every = [
+            row
+            for rows in pool.map(
+                partial(one, texts=given.texts, names=given.model or list(MODELS)), range(given.audits)
+            )
+            for row in rows
+        ]
     counted = collections.defaultdict(collections.Counter)
     for model, method, decision, _, _ in every:
         counted[model, method][decision] += 1

@@ -84,6 +84,18 @@ def test_no_foil_may_be_shown(first):
     assert first.may_be_shown == shown
 
 
+def test_no_number_changes_when_another_explainer_is_left_out(first, place):
+    alone = run(place / "model", place / "many.csv", place / "store", explainers=["gradient"], **tiny.PLANTED)
+    one, beside = ([trial for trial in found["gradient"].trials if trial.required] for found in (alone, first))
+    assert [(trial.name, trial.answer, trial.checks) for trial in one] == [
+        (trial.name, trial.answer, trial.checks) for trial in beside
+    ]
+    assert (alone["gradient"].decision, alone["gradient"].holds) == (
+        first["gradient"].decision,
+        first["gradient"].holds,
+    )
+
+
 def test_running_again_computes_nothing(first, place):
     before = keys(place / "store")
     again = run(place / "model", place / "many.csv", place / "store", explainers=EXPLAINERS, **tiny.PLANTED)
@@ -208,9 +220,9 @@ def test_a_function_that_is_sure_of_everything_is_explained_where_hiding_words_m
     (tmp_path / "sure.py").write_text(
         "def predict(texts):\n    return [[0.05, 0.95] if 'good' in text.split() else [0.5, 0.5] for text in texts]\n"
     )
-    rows = [(text.replace("bad", "good"),) for text, _ in tiny.make_rows(60)]
+    rows = [(text.replace("bad", "good"),) for text, _ in tiny.make_rows(120)]
     tiny.write_csv(tmp_path / "texts.csv", rows, names=("text",))
-    found = run("sure.py:predict", "texts.csv", tmp_path / "store", explainers=["leave-one-out"])
+    found = run("sure.py:predict", "texts.csv", tmp_path / "store", explainers=["leave-one-out"], examples=120)
     assert not [one for one in found.warnings if "says the same" in one]
     assert found["leave-one-out"].trial(REMOVAL).answer == "pass"
 

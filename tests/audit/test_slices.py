@@ -30,7 +30,7 @@ from trueness.audits.slices import (
     share_above,
     top_alone,
 )
-from trueness.audits.trials import REMOVAL, lines_of
+from trueness.audits.trials import REMOVAL, REPEATS, lines_of
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.protocols.best_order import Singles, reference
 from trueness.protocols.faithfulness import removal
@@ -71,6 +71,7 @@ def test_noise_in_three_texts_of_ten_is_not_shown(found):
     assert wrong.decision != "may be shown"
     assert checks(wrong)[IN_MOST].value == pytest.approx(0.7, abs=0.07), "the share of the texts in which it is right"
     assert checks(wrong)["on this model"].answer == "pass", "the mean does not tell"
+    assert wrong.trial(REPEATS).answer == "pass", "nor does asking again"
 
 
 def test_what_is_upside_down_for_a_rare_class_must_not_be_shown(found):

@@ -16,7 +16,11 @@ from tests.audit import tiny
 from tests.command import separately, trueness
 from tests.inline import Here
 
-SIZES = [part for name, value in tiny.SMALLEST.items() for part in ("--set", f"{name}={json.dumps(value)}")]
+SIZES = [
+    part
+    for name, value in {**tiny.SMALLEST, "examples": 100}.items()
+    for part in ("--set", f"{name}={json.dumps(value)}")
+]
 EXIT = [
     *("import sys; sys.exit(0)", "import sys; sys.exit()", "import sys; sys.exit('text')", "raise SystemExit(1)"),
     *("raise SystemExit(False)", "raise KeyboardInterrupt", "raise GeneratorExit", "raise BaseException('x')"),
@@ -28,7 +32,7 @@ PASSES = '[verdict]\n"leave-one-out" = ["may be shown", "must not be shown", "ca
 def done(tmp_path_factory):
     """A folder with an audit that is done and a gate that it passes."""
     place = tmp_path_factory.mktemp("ways")
-    tiny.write_csv(place / "reviews.csv", tiny.make_rows(60))
+    tiny.write_csv(place / "reviews.csv", tiny.make_rows(100))
     (place / "mine.py").write_text(tiny.PREDICT + tiny.SALIENCY)
     (place / "gate.toml").write_text(PASSES)
     with pytest.MonkeyPatch.context() as patch:
@@ -61,6 +65,14 @@ def failed(done, statuses=(2,)):
     return last
 
 
+def broken(done):
+    """What is said of an explainer whose code fails: the others are judged, and the gate does not hold."""
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    (told,) = [line for line in done.stderr.splitlines() if "its code failed" in line]
+    return told
+
+
 def test_the_gate_passes_where_nothing_fails(place):
     assert audit().returncode == 0
 
@@ -87,7 +99,8 @@ def test_code_that_ends_the_program_when_it_is_imported(place, part, code):
 @pytest.mark.parametrize(("part", "takes"), [("model", "texts"), ("explainer", "model, batch, target"), ("data", "")])
 def test_code_that_ends_the_program_when_it_is_called(place, part, takes, code):
     name, found = audit_with(part, f"def thing({takes}):\n    {code}\n", place)
-    assert f"{name} line 2" in failed(found)
+    told = broken(found) if part == "explainer" else failed(found)
+    assert f"{name} line 2" in told
 
 
 FAULTS = {
@@ -137,7 +150,7 @@ def test_a_broken_module_by_its_dotted_name(place, monkeypatch, code):
     ["None", "batch.mask.float() * float('nan')", "batch.mask.float()[:, :1]", "model.double() and 1", "1 / 0"],
 )
 def test_explainers_that_are_none(place, returned):
-    failed(audit_with("explainer", f"def thing(model, batch, target):\n    return {returned}\n", place)[1])
+    broken(audit_with("explainer", f"def thing(model, batch, target):\n    return {returned}\n", place)[1])
 
 
 # What becomes of the work
@@ -191,19 +204,19 @@ NEWER = json.dumps({"schema_version": 99})
 
 @pytest.mark.parametrize("text", ["", "{", "{}", NEWER, "[" * 100_000, '{"schema_version": 1}'])
 def test_a_verdict_that_cannot_be_read_back(place, text):
-    with mock.patch("trueness.audits.saved.write_audit", write(text)):
+    with mock.patch("trueness.audits.report.write_audit", write(text)):
         assert "audit.json" in failed(audit())
 
 
 def test_a_verdict_of_another_audit_is_read_back(place):
     other = json.loads(Path("audit.json").read_text())
     other["key"] = "0" * 40
-    with mock.patch("trueness.audits.saved.write_audit", write(json.dumps(other))):
+    with mock.patch("trueness.audits.report.write_audit", write(json.dumps(other))):
         assert "do not hold what was just written" in failed(audit())
 
 
 def test_a_page_that_is_empty(place):
-    with mock.patch("trueness.audits.page.write_page", lambda _, page: page.write_text("") or page):
+    with mock.patch("trueness.audits.report.write_page", lambda _, page: page.write_text("") or page):
         assert "do not hold what was just written" in failed(audit())
 
 

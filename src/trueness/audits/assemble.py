@@ -107,6 +107,9 @@ def assemble(
         )
         for name in able
     }
+    sharp = [name for name in foils if _no_blunter(name, found)]
+    foils = [name for name in foils if name not in sharp]
+    found = {name: one for name, one in found.items() if name not in sharp}
     if inputs["planted found"] and not detection:
         more = f"more {words.examples} or more passes (--set epochs=...) may help"
         missing_planted = f"no model of this architecture learned to use the planted evidence: {more}"
@@ -144,6 +147,7 @@ def assemble(
             *([f"{PLANTED}: {missing_planted}"] if not detection and planted_required else []),
             *impossible,
             *([] if learned else [companion_notes[0].rstrip(".")]),
+            *(f"the foil {name}: where one {words.unit} decides, blurring spoils nothing" for name in sharp),
         ),
         warnings=(
             *([constant] if constant else []),
@@ -154,11 +158,20 @@ def assemble(
             *([] if constant else _warnings(judged, found, trained)),
         ),
         notes=(*told["notes"], *answered["notes"]),
-        curves=tuple(curve_of(name, one, hidden_shares) for name, one in removed.items()),
+        curves=tuple(curve_of(name, one, hidden_shares) for name, one in removed.items() if name in found),
         examples=tuple(Example(**one) for one in inputs["examples"][0].read("examples")),
     )
 
 
+def _no_blunter(name: str, found: Mapping[str, Measurements]) -> bool:
+    """Whether a blurred copy costs nearly as much as what it was made from: then it is right, and no foil."""
+    made_from = name.removeprefix("blurred[").removesuffix("]")
+    if name not in found or made_from == name or made_from not in found:
+        return False
+    return bool(found[name].cost.mean() >= _AS_SHARP * found[made_from].cost.mean() > 0)
+
+
+_AS_SHARP = 0.9
 _EACH = ("explained", "randomised", "removed", "companion", "twin", "stranger")
 """Inputs of which there is one for each explainer, if any."""
 

@@ -93,7 +93,8 @@ def for_whom(decision: Decision, trials: Sequence[Trial], words: Words) -> str:
         return ""
     most = next(check for check in removal.checks if check.name == IN_MOST)
     if decision == "must not be shown":
-        wrong = [check.name for check in removal.checks if check.answer == "fail" and check.name.startswith(_PARTS)]
+        failed = [check.name for check in removal.checks if check.answer == "fail"]
+        wrong = sorted(name for name in failed if name.startswith(_PARTS))
         some = f"Not for {_listed(wrong)}." if wrong else ""
         few = f"It explains about {max(most.value or 0.0, 0.0):.0%} of the {words.examples}."
         return f"{some} {few}".strip() if most.answer == "fail" else some
