@@ -44,13 +44,13 @@ class DryRunStudy(Study):
 
 
 def study_of(data: str, **settings: Any) -> DryRunStudy:
-    """The study of a dataset, a file or a folder; by default all families that are ours, and all usual explainers."""
+    """The study of a dataset, a file or a folder; by default all built-in families but those of papers, and all usual explainers."""
     kind = kind_of_data(data)
     if kind.planter is None:
         raise UserError(f"There is no dry run of {kind.words.examples}: in these no evidence can be planted yet.")
     known = kind.models.families
     usual = {
-        "models": [name for name in known if known[name].built_in],
+        "models": [name for name in known if known[name].built_in and "@" not in name],
         "explainers": [*kind.usual("", None), *kind.foils],
         "seeds": MODELS,
     }
