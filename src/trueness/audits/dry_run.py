@@ -44,7 +44,7 @@ class DryRunStudy(Study):
 
 
 def study_of(data: str, **settings: Any) -> DryRunStudy:
-    """The study of a dataset, a file or a folder; by default all built-in families but those of papers, and all usual explainers."""
+    """The study of a dataset or file; by default all built-in families but those of papers, and usual explainers."""
     kind = kind_of_data(data)
     if kind.planter is None:
         raise UserError(f"There is no dry run of {kind.words.examples}: in these no evidence can be planted yet.")
