@@ -86,10 +86,10 @@ class Perceptron(Network):
         self.layers = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3)).double()
 
     def values(self, batch):
-        return batch.values[..., None]
+        return batch.features[..., None]
 
     def logits(self, batch, *, values=None):
-        return self.layers(batch.values if values is None else values[..., 0])
+        return self.layers(batch.features if values is None else values[..., 0])
 
 
 @dataclass(frozen=True)
