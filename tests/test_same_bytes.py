@@ -18,7 +18,7 @@ def twice(folder, tmp_path_factory):
 
 
 def test_every_built_in_study_has_a_miniature():
-    assert sorted(MINIATURES) == sorted(api.list()["study"])
+    assert sorted(MINIATURES) == sorted(api.catalogue()["study"])
 
 
 def test_every_built_in_study_gives_the_same_bytes_twice(twice):

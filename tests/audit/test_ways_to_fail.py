@@ -329,7 +329,7 @@ def hostile():
     {code}
     return {{}}
 
-trueness.list = hostile
+trueness.catalogue = hostile
 sys.argv = ["trueness", "list"]
 main()
 """

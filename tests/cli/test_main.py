@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import trueness as tn
@@ -195,7 +196,7 @@ def test_an_unexpected_error_is_a_sentence_a_log_and_status_70(tmp_path, monkeyp
         raise ZeroDivisionError("with\nmany lines")
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("trueness.api.list", broken)
+    monkeypatch.setattr("trueness.api.listing.catalogue", broken)
     with pytest.raises(SystemExit) as stopped:
         main(["list"])
     assert stopped.value.code == 70
@@ -220,7 +221,7 @@ def test_errors_of_the_disk_and_of_memory_are_the_user_s(monkeypatch, capsys):
         def broken(error=error):
             raise error
 
-        monkeypatch.setattr("trueness.api.list", broken)
+        monkeypatch.setattr("trueness.api.listing.catalogue", broken)
         with pytest.raises(SystemExit) as stopped:
             main(["list"])
         assert stopped.value.code == 2
@@ -290,7 +291,7 @@ def test_many_bad_rows_are_a_few_lines_and_a_count(tmp_path, capsys):
 def test_a_model_that_learned_nothing_is_told(accuracy, told):
     from trueness.cli.training import _no_better
 
-    data = {"test": [SimpleNamespace(label=label) for label in (0, 1, 1, 1)]}
+    data = {"test": SimpleNamespace(labels=np.array([0, 1, 1, 1]))}
     found = list(_no_better({"dev": {"accuracy": 0.1}, "test": {"accuracy": accuracy}}, data))
     assert [one.startswith("Warning: on test the model is no better") for one in found] == [True] * told
 
