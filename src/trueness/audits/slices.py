@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +20,11 @@ from trueness.audits.measured import Measured, Measurements
 from trueness.audits.rule import FEWEST, levels
 from trueness.audits.verdict import Decision, Trial
 from trueness.kinds.contract import Words
-from trueness.protocols.best_order import Singles
 from trueness.stats.thresholds import Mean, Ratio, ThresholdTest, ratio_of
 from trueness.stats.undefined import Bools, Floats
+
+if TYPE_CHECKING:  # it loads torch
+    from trueness.protocols.best_order import Singles
 
 REACHED = 0.25
 """Of what the best order of the same example costs."""
