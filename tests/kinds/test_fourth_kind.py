@@ -17,7 +17,7 @@ SIZES = {
     **{"shuffles": 3, "hidden_shares": [0.2, 0.5], "training_examples": 300, "planted_models": 2},
     **{"planted_examples": 40, "companion_examples": 40, "relative_examples": 40, "shown_examples": 2},
 }
-QUICK = "notes[epochs=3]"
+QUICK = "default[epochs=3, learning_rate=0.02]"
 NAMES = ["input-x-gradient", "leave-one-out"]
 
 

@@ -27,6 +27,7 @@ from trueness.models.training import build
 from trueness.registry import Registry
 
 PITCHES, LENGTH, REST = (*"-CDEFGAB",), 8, 0
+RECIPE = "default[epochs=30, batch_size=32, learning_rate=0.02]"
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class EarFamily(Family):
     name, built_in, settings = "ear", True, ("size",)
 
     def train(self, data, seeds, *, recipe=None, device="cpu", views=None, states=None, **shape):
-        how = recipe if isinstance(recipe, Recipe) else RECIPES[recipe or "notes"]
+        how = recipe if isinstance(recipe, Recipe) else RECIPES[recipe or RECIPE]
         fresh = [build(lambda: Ear(len(data.classes), **shape), seed).to(device) for seed in seeds]
         each = zip(fresh, seeds, views or [None] * len(seeds), states or [None] * len(seeds), strict=True)
         return [fitted(Listener(ear, data.classes), data, how, seed, view, state) for ear, seed, view, state in each]
@@ -103,7 +104,6 @@ class EarFamily(Family):
 MODELS, DATASETS, EXPLAINERS = Registry("model"), Registry("dataset"), explainers_of("notes", "")
 MODELS.add("ear", EarFamily(), "hears which notes there are")
 DATASETS.add("tunes", tunes, "melodies that are sad or glad (generated)")
-RECIPES.add("notes", Recipe(epochs=30, batch_size=32, learning_rate=0.02), "melodies")
 add_common(EXPLAINERS)
 
 
@@ -220,7 +220,7 @@ NOTES = Kind(
     usual=lambda model, family=None: ["input-x-gradient", "leave-one-out"],
     edit=edit,
     planter=NotePlanter(),
-    relatives=FamilyRelatives(MODELS, recognise, "notes"),
+    relatives=FamilyRelatives(MODELS, recognise, RECIPE),
     view=NotesView(),
     explaining=NotesExplaining(),
 )
