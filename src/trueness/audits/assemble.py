@@ -272,8 +272,9 @@ def _detection(trials: Sequence[Stored], able: Sequence[str]) -> tuple[dict[str,
             for table in tables
             if (table["method"] == name).any()
         ]
-        if rows:
-            found[name] = np.stack(rows)
+        if rows:  # each model has its own split: some hold a few examples less
+            least = min(map(len, rows))
+            found[name] = np.stack([row[:least] for row in rows])
     return found, told if trials else ()
 
 
