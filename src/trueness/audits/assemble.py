@@ -272,8 +272,9 @@ def _detection(trials: Sequence[Stored], able: Sequence[str]) -> tuple[dict[str,
             for table in tables
             if (table["method"] == name).any()
         ]
-        if rows:
-            found[name] = np.stack(rows)
+        if rows:  # each model is asked about examples of its own, of which there may be more or fewer
+            most = max(map(len, rows))
+            found[name] = np.stack([np.pad(row, (0, most - len(row)), constant_values=np.nan) for row in rows])
     return found, told if trials else ()
 
 
