@@ -1,6 +1,8 @@
-"""The structure of the package: layers, no circles, no private fields, a core that loads without the extras."""
+"""The structure of the package: layers, no circles (by strings neither), no private fields, a core without extras."""
 
 import ast
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,10 +14,49 @@ ROOT = Path(__file__).parents[1]
 
 CIRCLES = """
 import graphlib, grimp
+from tests.test_layers import imported_by_string
 graph = grimp.build_graph("trueness", cache_dir=None)
-graphlib.TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
+below = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+for name, others in imported_by_string().items():
+    below[name] = below[name] | (others & graph.modules) - {name}
+graphlib.TopologicalSorter(below).prepare()
 """
-"""Late imports, and those for types alone, count like any other."""
+"""Late imports, those for types alone, and those by a string count like any other."""
+BY_STRING = {"import_module", "later", "published_study"}
+"""Functions that import what a string names; the second takes a package and a module of it, the last one its pages."""
+
+
+def imported_by_string(folder=Path("trueness")):
+    """Module to the modules that it names by strings: module:Name, or what a function imports."""
+    found = {}
+    for file in sorted(folder.rglob("*.py")):
+        module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+        package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+        tree = ast.parse(file.read_text())
+        known = {"__name__": module, "__package__": package}
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+                known |= {target.id: node.value.value for target in node.targets if isinstance(target, ast.Name)}
+        named = [spelled(node, known) for node in ast.walk(tree) if isinstance(node, ast.Constant | ast.JoinedStr)]
+        found[module] = {name.partition(":")[0] for name in named if re.fullmatch(r"trueness(\.\w+)+:\w+", name)}
+        for call in ast.walk(tree):
+            name = getattr(call.func, "id", getattr(call.func, "attr", "")) if isinstance(call, ast.Call) else ""
+            if name in BY_STRING and call.args:
+                first, *others = [spelled(node, known) for node in call.args]
+                parts = ["figures", "tables"] if name == "published_study" else others[:1]
+                found[module] |= {first} if name == "import_module" else {f"{first}.{part}" for part in parts}
+    return found
+
+
+def spelled(node, known):
+    """The text that an expression stands for, as far as that is written in its module."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(spelled(part, known) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return spelled(node.value, known)
+    return str(known.get(node.id, "")) if isinstance(node, ast.Name) else ""
 
 
 @pytest.fixture
@@ -31,7 +72,10 @@ def add(folder, module, line):
 
 
 def run(folder, *command):
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    way = os.pathsep.join([str(folder), str(ROOT)])
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": way}
+    )
 
 
 def lint(folder):
@@ -55,6 +99,10 @@ def test_the_layer_check_fails_when_a_forbidden_import_is_added(copy):
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import trueness.kinds.text.data.vocabulary",
         "from . import vocabulary",
         "from trueness.kinds.text.data.vocabulary import Vocabulary as V",
+        "def late():\n    return import_module('trueness.kinds.text.data.vocabulary')",
+        "_HERE = 'trueness.kinds.text.data'\nimportlib.import_module(f'{_HERE}.vocabulary')",
+        "add_later(EXPLAINERS, 'a', 'trueness.kinds.text.data.vocabulary:Vocabulary', '')",
+        "SHOWN = later(__package__, 'vocabulary', 'words')",
     ],
 )
 def test_no_modules_import_each_other_in_a_circle(copy, line):

@@ -100,3 +100,15 @@ def test_the_edit_is_small_and_changes_every_number():
     assert np.allclose(changed.features, rows.features, rtol=1e-5)
     assert (changed.features != rows.features).all()
     assert min(kept) >= 2
+
+
+def test_a_dry_run_plants_a_feature(tmp_path):
+    table(300).to_csv(tmp_path / "rows.csv", index=False)
+    how = {"columns": {"label_column": "outcome"}, "models": "logistic-regression", "seeds": 2}
+    with ThreadPoolExecutor(1) as pool:
+        found = tn.dry_run(
+            tmp_path / "rows.csv", explainers=[*NAMES, "random"], store=tmp_path / "runs", executor=pool, **how
+        )
+    measured = {score.method: score.value for score in found.scores if score.quantity == "AUROC"}
+    assert measured["leave-one-out"] > 0.8 > 0.7 > measured["random"]
+    assert tn.open_run("dry-run", store=tmp_path / "runs").scores == found.scores

@@ -159,7 +159,7 @@ def _of_rows():
     features = np.random.default_rng(0).normal(3, 2, (30, 5))
     split = VectorSplit(Rows(features, np.arange(30) % 3), blank=features.mean(axis=0))
     batch = split.batch(range(4))
-    batch = replace(batch, **{name: getattr(batch, name).double() for name in ("features", "blank", "background")})
+    batch = replace(batch, **{name: getattr(batch, name).double() for name in ("values", "blank", "background")})
     model.standardise(features)
     return Subject(ROW_EXPLAINERS, model, model.module[0], batch, size=lambda one: one.abs()[..., 0])
 

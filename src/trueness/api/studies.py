@@ -148,7 +148,7 @@ def dry_run(
     """Plant evidence in your data, train models that must use it, and rank explainers by how surely they find it.
 
     Args:
-        data: a dataset's name, a file or a folder: texts or pictures.
+        data: a dataset's name, a file or a folder, of any kind.
         columns: text_column, text_b_column, label_column, where they cannot be guessed.
         models: what is trained, by name.
         explainers: what is ranked, by name.
@@ -162,19 +162,20 @@ def dry_run(
     """
     from trueness.api.audited import check_done
     from trueness.api.models import described
+    from trueness.audits.dry_run import study_of
     from trueness.kinds import kind_of_data
 
     if not isinstance(data, str | Path):
         raise UserError(f"A dry run needs a dataset's name, a file or a folder; not {described(data)}.")
     kind = kind_of_data(data)
-    if not kind.dry_run:
-        raise UserError(f"There is no dry run of {kind.words.examples}: in these no evidence can be planted yet.")
     _check_enough(kind, str(data), columns)
     asked = {"columns": dict(columns) if columns else None, "models": models, "explainers": explainers, "seeds": seeds}
     settings |= {name: value for name, value in asked.items() if value is not None}
     how: dict[str, Any] = {"store": store, "workers": workers, "devices": devices}
     try:
-        return run(kind.dry_run, datasets=str(data), executor=executor, listener=listener, **how, **settings)
+        if kind.dry_run:
+            return run(kind.dry_run, datasets=str(data), executor=executor, listener=listener, **how, **settings)
+        return run(study_of(str(data), **settings), executor=executor, listener=listener, **how)
     except TasksFailedError as error:
         check_done(error.summary)
         raise

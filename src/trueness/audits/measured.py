@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from trueness.kinds.contract import Words
-from trueness.protocols.best_order import Reference, Singles
 from trueness.stats.thresholds import ThresholdTest
 from trueness.stats.undefined import Bools, Floats, Ints
+
+if TYPE_CHECKING:  # it loads torch
+    from trueness.protocols.best_order import Reference, Singles
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,9 @@ PLANTED_ON = 500
 FEWEST_PLANTED = 9
 """Models below which not even perfect scores pass *finds planted evidence*, see `docs/statistics-of-verdicts.md`."""
 
-_FULL = {"some": 250, "alone_examples": 30, "shuffles": 5, "planted_examples": 60, "hidden_shares": list(LEVELS)}
+_FULL = {"some": 250, "alone_examples": 50, "shuffles": 5, "planted_examples": 60, "hidden_shares": list(LEVELS)}
 _FULL["slow"] = 60
-_SMALL = {"some": 60, "alone_examples": 30, "shuffles": 4, "planted_examples": 40, "hidden_shares": [0.2, 0.5]}
+_SMALL = {"some": 60, "alone_examples": 50, "shuffles": 4, "planted_examples": 40, "hidden_shares": [0.2, 0.5]}
 _SMALL["slow"] = 30
 _NO_MORE = dict.fromkeys(
     ("companion_examples", "relative_examples", "retrained_models", "layerwise_examples", "noise_draws"), 0

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +20,11 @@ from trueness.audits.measured import Measured, Measurements
 from trueness.audits.rule import FEWEST, levels
 from trueness.audits.verdict import Decision, Trial
 from trueness.kinds.contract import Words
-from trueness.protocols.best_order import Singles
 from trueness.stats.thresholds import Mean, Ratio, ThresholdTest, ratio_of
 from trueness.stats.undefined import Bools, Floats
+
+if TYPE_CHECKING:  # it loads torch
+    from trueness.protocols.best_order import Singles
 
 REACHED = 0.25
 """Of what the best order of the same example costs."""
@@ -31,6 +34,8 @@ OF_SLICE = 0.5
 """Of the examples of one class, or of the right or wrong predictions."""
 STRONG = 0.25
 """Of what hiding the strongest unit alone does to the log odds: the top unit should do so much."""
+DECISIVE = 1.0
+"""Of the log odds: examples in which no unit alone does so much say nothing of single units, as where words repeat."""
 NAMED = 0.25
 """Of the units: the strongest one should be among so many that are ranked first."""
 SINGLE = 0.5
@@ -62,7 +67,8 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
     told = []
     if facts.singles is not None:
         top = (
-            f"{words.examples} whose top {words.unit}, hidden alone, does at least {STRONG} of what the strongest does"
+            f"{words.examples} that one {words.unit} decides, whose top {words.unit}, hidden alone, does at least "
+            f"{STRONG} of what the strongest does"
         )
         strong, by_chance = top_alone(facts.singles.first, facts.reference.alone[:n])
         found.append(check(TOP_ALONE, top, share_above(strong, by_chance, SINGLE)))
@@ -120,10 +126,10 @@ def reaches(cost: Floats, best: Floats, chance: Floats) -> tuple[Floats, Floats]
 
 
 def top_alone(first: Floats, alone: Floats) -> tuple[Floats, Floats]:
-    """(examples,) whether the top unit is strong, and the share of the units that are; NaN where none is."""
+    """(examples,) whether the top unit is strong, and the share of the units that are; NaN where none alone decides."""
     units = np.isfinite(alone).sum(axis=1)
     strongest = np.nan_to_num(alone, nan=-np.inf).max(axis=1)
-    known = (strongest > 0) & (units > 1)
+    known = (strongest >= DECISIVE) & (units > 1)
     limit = np.where(known, STRONG * strongest, np.inf)
     strong = (np.nan_to_num(alone, nan=-np.inf) >= limit[:, None]).sum(axis=1)
     return np.where(known, first >= limit, np.nan), np.where(known, strong / np.maximum(units, 1), np.nan)

@@ -57,7 +57,7 @@ class AuditStudy(Study):
     """Examples that methods which draw at random are asked about once more."""
     edit_examples: int = Field(default=250, ge=2, le=MOST)
     """Examples that are explained again after a harmless edit."""
-    alone_examples: int = Field(default=30, ge=2, le=MOST)
+    alone_examples: int = Field(default=50, ge=2, le=MOST)
     """Examples explained alone."""
     shuffled_examples: int = Field(default=50, ge=30, le=MOST)
     """Examples explained under random weights."""

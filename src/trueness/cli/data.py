@@ -41,7 +41,7 @@ def split_command(
     as_json: options.Json = False,
 ) -> None:
     """Split one file of labelled texts into train, dev and test: seeded, every class in each, no text in two."""
-    from trueness.kinds.text.data.splitting import write_splits
+    from trueness.kinds import split_data
 
     columns = columns_of(text_column, second_column, label_column)
-    put(as_json, write_splits(source, out, seed=seed, **columns), "splits")
+    put(as_json, split_data(source, out, seed=seed, **columns), "splits")

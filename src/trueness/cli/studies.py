@@ -50,7 +50,7 @@ def dry_run_command(
     label_column: options.LabelColumn = None,
     as_json: options.Json = False,
 ) -> None:
-    """Plant evidence in your texts or pictures, train models that must use it, rank explainers by how they find it.
+    """Plant evidence in your data, train models that must use it, rank explainers by how surely they find it.
 
     --set models=transformer --set pretrained=FOLDER takes your own architecture; --set plantings, explainers, seeds.
     """

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueness.explainers.catalogue import CLASSES, find
 from trueness.explainers.contract import Explainer, Facts, Target, explainer
+from trueness.registry import FILLED_BY
 
 if TYPE_CHECKING:
     from trueness.explainers.gradients import Gradient, InputXGradient
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from trueness.explainers.noisy_copies import GradientShap, SmoothGradient
     from trueness.explainers.paths import IntegratedGradients
     from trueness.explainers.simple import Blurred, Random
+
+OF_A_KIND = "explainers of a kind"
+"""Under which the top of the package names the module that has explainers which were always found here."""
 
 __all__ = [
     "Attention",
@@ -46,6 +50,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if any(name in names for names in CLASSES.values()):
         return find(name)
-    if name in __all__:  # only models of texts have these; they were always found here
-        return import_module("trueness.kinds.text.explainers.catalogue").find(name)
+    for module in FILLED_BY.get(OF_A_KIND, ()) if name in __all__ else ():
+        return import_module(module).find(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -108,6 +108,16 @@ def check_data(data: str, *, columns: Any = None, root: str | Path | None = None
     return kind.data.check(data, columns=columns, root=root)
 
 
+def split_data(source: str | Path, folder: str | Path, **how: Any) -> dict[str, Any]:
+    """One file written as train, dev and test: how many examples each has; UserError where its kind is not written."""
+    kind = kind_of_data(source)
+    if kind.write_splits is None:
+        raise UserError(
+            f"{source} holds {kind.words.examples}, which are not written: splits are made where it is read."
+        )
+    return kind.write_splits(source, folder, **how)
+
+
 def kind_of_stored(stored: Stored) -> Kind:
     """The kind of the dataset that a task left."""
     return next(kind for kind in every_kind() if kind.data.holds(stored))

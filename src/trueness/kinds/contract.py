@@ -339,5 +339,8 @@ class Kind:
     """How examples are given to `tn.explain`, and how their scores are shown."""
     attacks: Attacks | None = None
     """What can be asked of attention, where models of this kind have some."""
+    write_splits: Callable[..., dict[str, Any]] | None = None
+    """Writes one file as train, dev and test."""
     dry_run: str = ""
-    """The study that plants evidence in one's own data; empty where there is none."""
+    """The study that plants evidence in one's own data, if this kind has its own. Otherwise its planter is asked, with
+    no model."""

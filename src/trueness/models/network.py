@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 Attends = Literal["one", "layers", "uniform", "frozen", "none"]
 """Which attention a model has: one of its own over the units, layers of it, equal weights, weights given from outside,
 or none."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a forward pass gives at least."""
+
+    logits: Tensor
+    """(examples, classes)"""
 
 
 class Network(nn.Module):
@@ -80,6 +89,10 @@ class Network(nn.Module):
     def logits(self, batch: Any, *, values: Tensor | None = None) -> Tensor:
         """(examples, classes), given `values` in the place of the batch's own."""
         raise NotImplementedError
+
+    def forward(self, *batch: Any, **given: Any) -> Any:
+        """Predict a batch; given values take the place of its own."""
+        return Answer(self.logits(*batch, **given))
 
     def to_units(self, per_value: Tensor, batch: Any) -> Tensor:
         """(examples, units) scores of the units that are explained, from those of what is read; 0 outside the mask."""

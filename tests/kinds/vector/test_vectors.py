@@ -96,11 +96,11 @@ def test_hidden_features_show_the_mean_of_the_training_examples(file):
     split = model.coded(data["test"])
     where = np.zeros((len(split), 3), dtype=bool)
     where[:, 1] = True
-    hidden = split.hidden(split.maskable & __import__("torch").from_numpy(where).flatten()).batch([0, 1]).features
+    hidden = split.hidden(split.maskable & __import__("torch").from_numpy(where).flatten()).batch([0, 1]).values
     assert hidden[:, 1].tolist() == pytest.approx([data["train"].features[:, 1].mean()] * 2, rel=1e-4)
     assert hidden[:, 0].tolist() == pytest.approx(data["test"].features[:2, 0].tolist(), rel=1e-5)
     random = split.hidden_at_random(0)
-    assert not np.array_equal(random.batch(range(30)).features, random.batch(range(30)).features)
+    assert not np.array_equal(random.batch(range(30)).values, random.batch(range(30)).values)
 
 
 @task("tests/vectors", version=1)

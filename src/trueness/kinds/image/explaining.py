@@ -40,7 +40,7 @@ class ImageExplaining:
         if isinstance(examples, Images):
             return examples, bool((examples.labels < 0).any())
         several = isinstance(examples, list | tuple)
-        one_by_one = [_of_one(one, model) for one in (examples if several else [examples])]
+        one_by_one = [_as_pixels(one, model) for one in (examples if several else [examples])]
         if not one_by_one:
             return Images(np.zeros((0, *model.network.size, 3), dtype=np.uint8), np.zeros(0, dtype=np.int64)), True
         sizes = {one.shape[1:] for one in one_by_one}
@@ -54,7 +54,7 @@ class ImageExplaining:
         return {"tokens": (), "scores": scores.astype(np.float64).reshape(pixels.shape[:2]), "pixels": pixels}
 
 
-def _of_one(one: Any, model: ImageModel) -> npt.NDArray[Any]:
+def _as_pixels(one: Any, model: ImageModel) -> npt.NDArray[Any]:
     """(images, height, width, 3) of a file, a picture of PIL, or an array, of one image or of several."""
     if isinstance(one, str | Path):
         if not is_file(Path(one)) or Path(one).suffix.lower() not in SUFFIXES:

@@ -9,6 +9,7 @@ from trueness.kinds.text.attention.own_trial import TRIALS
 from trueness.kinds.text.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, oddities, usual
 from trueness.kinds.text.data.planting import PLANTINGS
 from trueness.kinds.text.data.reading import TextData
+from trueness.kinds.text.data.splitting import write_splits
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.explaining import TextAttacks, TextExplaining
 from trueness.kinds.text.models.opening import TextModels
@@ -30,6 +31,7 @@ TEXT = Kind(
     usual=usual,
     explaining=TextExplaining(),
     attacks=TextAttacks(),
+    write_splits=write_splits,
     dry_run="dry-run",
     foils=FOILS,
     edit=edit,

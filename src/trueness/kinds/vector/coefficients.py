@@ -7,17 +7,17 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from trueness.data.rows import RowBatch
 from trueness.errors import Unsupported
 from trueness.explainers.contract import Explainer, Target
 from trueness.explainers.outputs import chosen_class
-from trueness.kinds.vector.batches import VectorBatch
 
 
 @dataclass(frozen=True)
 class Coefficient(Explainer):
     """By how much a feature speaks for the class against the mean of the others, per unit in which it is measured."""
 
-    def attribute(self, model: Any, batch: VectorBatch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: Any, batch: RowBatch, target: Target = "predicted") -> Tensor:
         """(examples, features)."""
         linear = getattr(model, "module", None)
         if not isinstance(linear, nn.Linear):

@@ -100,7 +100,7 @@ class LinearFamily(VectorFamily):
                 from trueness.kinds.vector.batches import VectorSplit
 
                 seen = views[number]("train", VectorSplit(train)).batch(range(len(train)))
-                train = Vectors(seen.features.double().numpy(), seen.labels.numpy())
+                train = Vectors(seen.values.double().numpy(), seen.labels.numpy())
             if len(np.unique(train.labels)) < len(data.classes):
                 raise UserError(f"{data.name}: the training split does not have examples of every class.")
             found.append(linear_model(self, data, *fit_all(train, **self.options), device, train.features))
@@ -174,12 +174,8 @@ class LayersFamily(VectorFamily):
         **shape: Any,
     ) -> Sequence[VectorModel]:
         """One after the other."""
-        from dataclasses import asdict
-
         from trueness.kinds.vector.model import VectorModel
-        from trueness.models.cuda_graphs import CrossEntropy
-        from trueness.models.evaluation import Evaluation
-        from trueness.models.loop import Checkpoint, Loop
+        from trueness.models.fitting import fitted
         from trueness.models.recipes import RECIPES, Recipe
         from trueness.models.training import build
 
@@ -191,18 +187,8 @@ class LayersFamily(VectorFamily):
             fresh = build(lambda: self.build(data.width, len(data.classes), **shape), seed)
             network = fresh.standardise(data["train"].features).to(device)
             model = VectorModel(network, data.classes, data.features)
-            splits = {name: model.coded(data[name]) for name in ("train", how.select_on)}
-            if views is not None:
-                splits = {name: views[number](name, split) for name, split in splits.items()}
-            measure = Evaluation(splits[how.select_on], len(data.classes))
-            identity = {"recipe": asdict(how), "seed": seed, "data": data.name, "shape": dict(network.shape)}
-            checkpoint = None if states is None else Checkpoint(states[number], identity)
-            loop = Loop(network, how, splits["train"], CrossEntropy(splits["train"]), measure, seed, checkpoint)
-            while not loop.finished:
-                for _ in loop.steps():
-                    pass
-                loop.look()
-            found.append(VectorModel(loop.finish(), data.classes, data.features, history=tuple(loop.progress.history)))
+            view, state = (None if some is None else some[number] for some in (views, states))
+            found.append(fitted(model, data, how, seed, view, state))
         return found
 
 

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from trueness.data.rows import RowBatch
 from trueness.errors import Unsupported, UserError
-from trueness.kinds.vector.batches import VectorBatch
 from trueness.models.network import Network
 from trueness.models.predictor import SMALLEST, Predictor
-
-
-@dataclass(frozen=True)
-class VectorPrediction:
-    """What a forward pass gives."""
-
-    logits: Tensor
 
 
 class VectorNetwork(Network):
@@ -61,26 +53,22 @@ class VectorNetwork(Network):
         """The precision of the weights."""
         return self.mean.dtype
 
-    def values(self, batch: VectorBatch) -> Tensor:
+    def values(self, batch: RowBatch) -> Tensor:
         """(examples, features, 1) standardised."""
         self._check(batch)
-        return ((batch.features - self.mean) / self.deviation)[..., None]
+        return ((batch.values - self.mean) / self.deviation)[..., None]
 
-    def blank(self, batch: VectorBatch, baseline: str) -> Tensor:
+    def blank(self, batch: RowBatch, baseline: str) -> Tensor:
         """(features, 1) what a hidden feature shows."""
         if baseline != "zero":
             raise self.unknown("baselines", baseline, "zero", "others")
         return ((batch.blank - self.mean) / self.deviation)[..., None]
 
-    def others(self, batch: VectorBatch) -> Tensor:
+    def others(self, batch: RowBatch) -> Tensor:
         """Other examples of the split."""
         return ((batch.background - self.mean) / self.deviation)[..., None]
 
-    def forward(self, batch: VectorBatch, *, values: Tensor | None = None) -> VectorPrediction:
-        """Predict; given values take the place of the batch's own."""
-        return VectorPrediction(self.logits(batch, values=values))
-
-    def logits(self, batch: VectorBatch, *, values: Tensor | None = None) -> Tensor:
+    def logits(self, batch: RowBatch, *, values: Tensor | None = None) -> Tensor:
         """(examples, classes)."""
         shown = self.values(batch) if values is None else values
         if self._noise is not None:
@@ -90,7 +78,7 @@ class VectorNetwork(Network):
         found: Tensor = self.module(shown[..., 0])
         return found
 
-    def to_units(self, per_value: Tensor, batch: VectorBatch) -> Tensor:  # noqa: ARG002  # all are explained
+    def to_units(self, per_value: Tensor, batch: RowBatch) -> Tensor:  # noqa: ARG002  # all are explained
         """(examples, features)."""
         return per_value
 
@@ -103,7 +91,7 @@ class VectorNetwork(Network):
         finally:
             self._noise = None
 
-    def _check(self, batch: VectorBatch) -> None:
+    def _check(self, batch: RowBatch) -> None:
         if batch.width != self.shape["features"]:
             raise UserError(f"The model reads {self.shape['features']} features, not {batch.width}.")
 
@@ -118,18 +106,18 @@ class FunctionNetwork(VectorNetwork):
         super().__init__(nn.Identity(), features, len(predictor.classes or ()))
         self.predictor, self._names = predictor, tuple(names)
 
-    def values(self, batch: VectorBatch) -> Tensor:  # noqa: ARG002  # a function is not differentiated
+    def values(self, batch: RowBatch) -> Tensor:  # noqa: ARG002  # a function is not differentiated
         """A function has no gradients: Unsupported."""
         self._refuse()
 
-    def logits(self, batch: VectorBatch, *, values: Tensor | None = None) -> Tensor:
+    def logits(self, batch: RowBatch, *, values: Tensor | None = None) -> Tensor:
         """(examples, classes)."""
         if values is not None:
             self._refuse()
         self._check(batch)
-        rows = batch.features.double().cpu().numpy()
+        rows = batch.values.double().cpu().numpy()
         found = self.predictor(named(rows, self._names), "rows")
-        return torch.from_numpy(np.log(found.clip(SMALLEST, 1))).to(batch.features)
+        return torch.from_numpy(np.log(found.clip(SMALLEST, 1))).to(batch.values)
 
     @contextlib.contextmanager
     def noisy(self, share: float, seed: int) -> Iterator[None]:  # noqa: ARG002  # there is nothing to add it to

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trueness.data import arrays
 from trueness.kinds.vector.vectors import VectorDataset, Vectors
 
 if TYPE_CHECKING:
@@ -12,20 +13,14 @@ if TYPE_CHECKING:
 
 def pack(data: VectorDataset) -> dict[str, Any]:
     """The payloads that hold a dataset."""
-    arrays = {f"{split}.{part}": value for split, some in data.splits.items() for part, value in vars(some).items()}
-    about = {
-        "name": data.name,
-        "classes": list(data.classes),
-        "features": list(data.features),
-        "notes": list(data.notes),
-        "splits": list(data.splits),
-    }
-    return {"rows": arrays | ({} if data.evidence is None else {"evidence": data.evidence}), "about": about}
+    made = arrays.pack(data, "rows", features=list(data.features))
+    if data.evidence is not None:
+        made["rows"]["evidence"] = data.evidence
+    return made
 
 
 def unpack(stored: Stored) -> VectorDataset:
     """The dataset again."""
-    about, arrays = stored.read("about"), stored.read("rows")
-    splits = {name: Vectors(arrays[f"{name}.features"], arrays[f"{name}.labels"]) for name in about["splits"]}
-    evidence, notes = arrays.get("evidence"), tuple(about["notes"])
-    return VectorDataset(about["name"], tuple(about["classes"]), splits, tuple(about["features"]), evidence, notes)
+    about, splits = arrays.unpack(stored, "rows", Vectors)
+    evidence, names = stored.read("rows").get("evidence"), tuple(about["features"])
+    return VectorDataset(about["name"], about["classes"], splits, names, evidence, about["notes"])

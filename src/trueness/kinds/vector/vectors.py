@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from trueness.data.arrays import ArrayExamples
 from trueness.data.dataset import Dataset
 from trueness.registry import Registry
 
 
 @dataclass(frozen=True)
-class Vectors:
+class Vectors(ArrayExamples):
     """Examples of one split: a row of features each, and a class."""
 
     features: npt.NDArray[np.float64]
     labels: npt.NDArray[np.int64]
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
     def keep(self, columns: npt.NDArray[np.intp]) -> Vectors:
         """The same examples with only those features."""
         return Vectors(self.features[:, columns], self.labels)
-
-    def pick(self, rows: npt.ArrayLike) -> Vectors:
-        """Some of them, in the order given."""
-        chosen = np.asarray(rows)
-        return Vectors(self.features[chosen], self.labels[chosen])
-
-    def labelled(self, labels: npt.ArrayLike) -> Vectors:
-        """The same rows under other classes."""
-        return Vectors(self.features, np.asarray(labels, dtype=np.int64))
-
-    def keys(self) -> list[bytes]:
-        """The numbers of each row."""
-        return [row.tobytes() for row in self.features]
-
-    @classmethod
-    def joined(cls, parts: Sequence[Vectors]) -> Vectors:
-        """All examples of several splits."""
-        return cls(np.concatenate([part.features for part in parts]), np.concatenate([part.labels for part in parts]))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""A fourth kind of input, in one folder outside the package."""
