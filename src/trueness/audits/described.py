@@ -62,9 +62,8 @@ def described(audit: Audit) -> dict[str, Described]:
         **{one.name: Described(one.question, one.how, one.papers) for one in audit.own_trials},
         INFORMATIVE: Described(
             "Does it say more than the foils?",
-            "The audit compares every method with the other methods and with the foils. A method has to be clearly "
-            "better than the foils in one way, whatever it does in the others; two methods that agree can both be "
-            "wrong.",
+            "The audit compares every method with the foils. One that is clearly better than they in one way "
+            "passes; no verdict depends on it.",
             (_NEELY,),
         ),
     }

@@ -73,7 +73,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Bar:
-    """A check as a dot in its interval, beside the null value and the mark; places from 0 to BAR."""
+    """A check as a dot in its interval, beside the null value and the threshold; places from 0 to BAR."""
 
     value: float
     low: float | None
@@ -100,7 +100,7 @@ def bar(check: Check, scale: Scale, decimals: int) -> Bar | None:
     said = [f"value {number(check.value, decimals)}"]
     if known(check.low, check.high) == [check.low, check.high]:
         said.append(f"interval {number(check.low, decimals)} to {number(check.high, decimals)}")
-    said += [f"mark {number(value, decimals)}" for value in known(check.mark)]
+    said += [f"threshold {number(value, decimals)}" for value in known(check.mark)]
     said += [f"without knowledge {number(value, decimals)}" for value in known(check.null)]
     at = scale.at(check.value, _EDGE, BAR - _EDGE)
     return Bar(at, place(check.low), place(check.high), place(check.null), place(check.mark), ", ".join(said))

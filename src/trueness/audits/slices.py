@@ -78,8 +78,9 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
         for name, inside in deciding(facts.strongest[:n]):
             if examples_needed(by_chance[inside]) <= np.isfinite(names[inside]).sum():
                 share = share_above(names[inside], by_chance[inside], OF_UNIT)
-                what = f"where “{name}” is the strongest {words.unit}, {words.examples} in which it is"
-                found.append(check(f"what “{name}” decides", f"{what} in the first quarter", share))
+                what = f"{words.examples} with “{name}” as the strongest {words.unit}"
+                ranked = f"{what} in which it is in the first quarter of the ranking"
+                found.append(check(f"what “{name}” decides", ranked, share))
     for name, inside in slices(facts):
         here = inside[:n]
         known, needed = int(np.isfinite(reached[here]).sum()), examples_needed(chance[here])

@@ -1,8 +1,8 @@
 """What an audit ends in, as plain data: for each explainer its trials with their answers, and one verdict.
 
-A check compares a number with its mark: *pass* if it lies above the mark, *fail* if it lies below, *cannot tell* if the
-data do not say, after Holm's correction over all checks of all explainers. A trial is made of checks. An explainer
-*may be shown* if all required trials pass, *must not be shown* if one of them fails, else the audit *cannot tell*.
+A check compares a number with its threshold: *pass* if it lies above, *fail* if it lies below, *cannot tell* if the
+data do not say; `rule` has the levels. A trial is made of checks. An explainer *may be shown* if all required trials
+pass, *must not be shown* if one of them fails, else the audit *cannot tell*.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Frozen(BaseModel):
 
 
 class Check(_Frozen):
-    """One number beside its mark; larger is better."""
+    """One number beside its threshold; larger is better."""
 
     name: str
     measure: str
@@ -39,7 +39,7 @@ class Check(_Frozen):
     low: float | None = None
     high: float | None = None
     level: float = 0.95
-    """Of the interval, before any correction."""
+    """Of the interval, which ends where the tests of the check stop denying."""
     null: float | None = None
     """What an explanation that knows nothing gets."""
     mark: float | None = None
@@ -49,7 +49,7 @@ class Check(_Frozen):
     unit: str = "examples"
     """What n counts and the interval is taken over."""
     p_value: float | None = None
-    """Of the two-sided comparison with the mark, after Holm's correction."""
+    """Of the side of the threshold on which the value lies, enlarged: the check is decided where it is at most 0.05."""
     reason: str = ""
     """Why there is no number, or how to read it."""
 
