@@ -10,9 +10,11 @@ import numpy as np
 
 import trueness as tn
 from benchmarks.report import line
+from trueness.audits.repeats import after_edit, by_itself
+from trueness.kinds import KINDS
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.dataset import TextDataset
-from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.examples import TextExample, TextExamples
 from trueness.kinds.text.data.planting import own_words, plant
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
@@ -22,18 +24,15 @@ from trueness.models.recipes import Recipe
 from trueness.papers.ground_truth.trial import trial
 from trueness.protocols.faithfulness import removal
 from trueness.protocols.randomisation import explained, randomisation, redrawn
-from trueness.protocols.stability import after_edit, alone, edited
 
 WORDS, TEXTS, TOKENS, SEEDS = 400, 200, 20, 2
 METHODS = ("attention", "gradient", "integrated-gradients", "leave-one-out")
 SIZES: dict[str, Any] = {
-    "texts": TEXTS,
-    "pool": TEXTS,
-    "seeds": SEEDS,
-    "companion": 0,
-    "layerwise": 0,
-    "bounded": 0,
-    "found": 30,
+    "examples": TEXTS,
+    "training_examples": TEXTS,
+    "planted_models": SEEDS,
+    "companion_examples": 0,
+    "planted_examples": 30,
 }
 FOILS = ("random", "blurred[leave-one-out]", "token-number")
 
@@ -41,9 +40,10 @@ FOILS = ("random", "blurred[leave-one-out]", "token-number")
 def main() -> None:
     rng = np.random.default_rng(0)
     words = [f"{chr(97 + n // 26 % 26)}{chr(97 + n % 26)}{chr(97 + n // 676)}" for n in range(WORDS)]
-    texts = [TextExample(tuple(rng.choice(words, TOKENS)), n % 2) for n in range(TEXTS)]
+    texts = TextExamples([TextExample(tuple(rng.choice(words, TOKENS)), n % 2) for n in range(TEXTS)])
     vocabulary = Vocabulary.of(texts)
-    splits = {"train": texts[:140], "dev": texts[140:170], "test": texts[170:]}
+    parts = {"train": range(140), "dev": range(140, 170), "test": range(170, TEXTS)}
+    splits = {name: texts.pick(rows) for name, rows in parts.items()}
     data = TextDataset("benchmark", ("0", "1"), splits, vocabulary, Preparation())
     shape = {"hidden": 32, "embedding": 32}
     (model,) = train_many("bilstm-additive", data, [0], recipe=Recipe(epochs=1), **shape)
@@ -60,8 +60,8 @@ def main() -> None:
             scores, mask = explained(model.network, split, method)
             if (again := redrawn(method)) is not None:
                 explained(model.network, few, again)
-            alone(model, texts[:30], method, scores, mask)
-            after_edit(model, texts[:100], [edited(one) for one in texts[:100]], method, scores)
+            by_itself(model.network, split, 30, method, scores, mask)
+            after_edit(KINDS["text"], model, texts, np.arange(100), method, scores)
         planting, kept = own_words(data, vocabulary.numbers.get)
         planted = plant(kept, planting)
         for seed in range(SEEDS):

@@ -7,7 +7,7 @@ from benchmarks.report import line, ratio
 from trueness.kinds import KINDS
 from trueness.kinds.text.data.batches import EncodedSplit
 from trueness.kinds.text.data.dataset import TextDataset
-from trueness.kinds.text.data.examples import TextExample
+from trueness.kinds.text.data.examples import TextExample, TextExamples
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
@@ -76,7 +76,7 @@ def _bounds(network: AttentiveClassifier, split: EncodedSplit) -> None:
 
 
 def _together(texts: list[TextExample], vocabulary: Vocabulary, device: str) -> None:
-    splits = {"train": texts * 8, "dev": texts, "test": texts}
+    splits = {"train": TextExamples(texts * 8), "dev": TextExamples(texts), "test": TextExamples(texts)}
     data = TextDataset("benchmark", ("0", "1"), splits, vocabulary, Preparation())
     how = retraining_of(KINDS["text"], data, device, "bilstm-additive", recipe=Recipe(epochs=4))
 

@@ -48,7 +48,7 @@ def _data(corpus: str, trained: int) -> tuple[Any, Any, Any]:
     from trueness.kinds.text.data.word_vectors import load_vectors
 
     data = load_text(CORPORA[corpus][0])
-    splits = {name: list(examples) for name, examples in data.splits.items()}
+    splits = dict(data.splits)
     splits["train"] = drawn_examples(splits["train"], trained)
     table, _ = load_vectors(Path(os.environ["TRUENESS_DATA"]) / "vectors" / "glove-6b-100d.npz", data.vocabulary)
     return replace(data, splits=splits), drawn_examples(splits["test"], LOOKED_AT), table

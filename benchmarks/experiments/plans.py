@@ -16,8 +16,8 @@ from typing import Any
 from benchmarks.experiments import tasks
 from benchmarks.experiments.arms import ARMS, write_arms
 from trueness import studies
+from trueness.data.dataset import ROOT_VARIABLE
 from trueness.engine import Task
-from trueness.kinds.text.data.datasets import ROOT_VARIABLE
 from trueness.kinds.text.tasks import dataset_task, training
 from trueness.studies import Study, load_study
 

@@ -272,9 +272,9 @@ def _detection(trials: Sequence[Stored], able: Sequence[str]) -> tuple[dict[str,
             for table in tables
             if (table["method"] == name).any()
         ]
-        if rows:  # each model is asked about examples of its own, of which there may be more or fewer
-            most = max(map(len, rows))
-            found[name] = np.stack([np.pad(row, (0, most - len(row)), constant_values=np.nan) for row in rows])
+        if rows:  # each model has its own split: some hold a few examples less
+            least = min(map(len, rows))
+            found[name] = np.stack([row[:least] for row in rows])
     return found, told if trials else ()
 
 

@@ -1,6 +1,6 @@
 """How often does an audit show an explanation that is wrong in a known share of the texts, and refuse a right one?
 
-PYTHONPATH=src:. python tools/ladder.py --audits 60 --texts 300 --out results/audit/ladder.csv
+PYTHONPATH=src:. python tests/audit/ladder.py --audits 60 --texts 300 --out results/audit/ladder.csv
 
 No model is trained: nothing is planted, and there is no companion. `tests.audit.corruptions` has the models, whose
 right explanation is known, and what is wrong with the others.
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+
 from tests.audit.corruptions import (
     Blind,
     Blurry,
