@@ -9,7 +9,7 @@ import pytest
 
 from trueness.api.audited import check_done
 from trueness.audits import sizes
-from trueness.audits.assemble import _changes, _detection
+from trueness.audits.assemble import _changes
 from trueness.audits.judging import _needed, _way, _Ways, judge
 from trueness.audits.measured import Measured, Measurements
 from trueness.audits.rule import levels
@@ -231,14 +231,3 @@ def test_what_is_kept_is_told_where_some_explainers_did_not_fail(failed, kept):
     with pytest.raises(UserError, match=r"line 3: ValueError\.") as told:
         check_done(Summary(failures=failures, blocked=[verdict]))
     assert ("The results of the other explainers are kept" in str(told.value)) is kept
-
-
-def test_planted_models_may_have_more_or_fewer_examples():
-    def kept(found):
-        records = pd.DataFrame({"instance": range(len(found)), "method": "mine", "AUROC": found})
-        tables = {"records": records, "facts": {"evidence": "word", "accuracy": 1.0}}
-        return SimpleNamespace(holds=tables.__contains__, read=tables.__getitem__)
-
-    found, _ = _detection([kept([1.0, 0.9, 0.8]), kept([0.7])], ["mine"])
-    assert np.nanmean(found["mine"], axis=1) == pytest.approx([0.9, 0.7])
-    assert np.isfinite(found["mine"]).sum() == 4
