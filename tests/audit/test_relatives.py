@@ -53,7 +53,7 @@ def explained(place):
 
 def test_models_like_it_learn_what_it_says(found, place):
     names = {check.name for check in found["leave-one-out"].trial(REMOVAL).checks}
-    assert names == {"on this model", "on the companion"}
+    assert {"on this model", "on the companion"} <= names
     model = load_model(place / "model")
     data = unpack(stored(place, "audit/labelled", labels="predicted"))
     examples = [example for some in data.splits.values() for example in some]
@@ -86,7 +86,9 @@ def test_a_companion_that_learned_nothing_is_not_asked(place, tmp_path):
         found = tn.audit(place / "model", place / "many.csv", **given, **sizes)
     (left,) = [one for one in found.left_out if "companion" in one]
     assert "learned too little to be asked: it names the class that your model names in" in left
-    assert [one.name for one in found["leave-one-out"].trial(REMOVAL).checks] == ["on this model"]
+    names = {one.name for one in found["leave-one-out"].trial(REMOVAL).checks}
+    assert "on this model" in names
+    assert "on the companion" not in names
 
 
 def test_more_texts_of_the_companion_than_are_explained_are_as_many(place, tmp_path):

@@ -34,7 +34,7 @@ OF_SLICE = 0.5
 """Of the examples of one class, or of the right or wrong predictions."""
 STRONG = 0.25
 """Of what hiding the strongest unit alone does to the log odds: the top unit should do so much."""
-DECISIVE = 1.0
+DECISIVE = 0.5
 """Of the log odds: examples in which no unit alone does so much say nothing of single units, as where words repeat."""
 NAMED = 0.25
 """Of the units: the strongest one should be among so many that are ranked first."""
@@ -55,8 +55,8 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
     words, n = facts.words, len(facts.cost)
     reached, chance = reaches(facts.cost, facts.reference.cost, facts.reference.chance)
 
-    def check(name: str, where: str, how: ThresholdTest | None) -> Measured:
-        about = f"share of the {where}, corrected for chance"
+    def check(name: str, which: str, how: ThresholdTest | None) -> Measured:
+        about = f"share of the {which}, corrected for chance"
         reason = f"in too few {words.examples} hiding {words.units} changes what the model says"
         return Measured(name, about, how, null=0.0, best=1.0, asked=n, reason=reason)
 
@@ -64,29 +64,29 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
         f"in which hiding the {words.units} it ranks first costs at least {REACHED} of the most that any order costs"
     )
     found = [check(IN_MOST, f"{words.examples} {costs}", share_above(reached, chance, MOST))]
-    told = []
+    told, where = [], list[tuple[str, str, Floats, Floats, float]]()
     if facts.singles is not None:
         top = (
             f"{words.examples} that one {words.unit} decides, whose top {words.unit}, hidden alone, does at least "
             f"{STRONG} of what the strongest does"
         )
         strong, by_chance = top_alone(facts.singles.first, facts.reference.alone[:n])
-        found.append(check(TOP_ALONE, top, share_above(strong, by_chance, SINGLE)))
-        among = f"whose strongest {words.unit}, hidden alone, is in the first quarter of the ranking"
+        where.append((TOP_ALONE, top, strong, by_chance, SINGLE))
+        among = f"{words.examples} whose strongest {words.unit}, hidden alone, is in the first quarter of the ranking"
         names, by_chance = named(facts.singles, np.isfinite(strong))
-        found.append(check(STRONGEST, f"{words.examples} {among}", share_above(names, by_chance, SINGLE)))
+        where.append((STRONGEST, among, names, by_chance, SINGLE))
         for name, inside in deciding(facts.strongest[:n]):
             if examples_needed(by_chance[inside]) <= np.isfinite(names[inside]).sum():
-                share = share_above(names[inside], by_chance[inside], OF_UNIT)
                 what = f"{words.examples} with “{name}” as the strongest {words.unit}"
                 ranked = f"{what} in which it is in the first quarter of the ranking"
-                found.append(check(f"what “{name}” decides", ranked, share))
+                where.append((f"what “{name}” decides", ranked, names[inside], by_chance[inside], OF_UNIT))
     for name, inside in slices(facts):
         here = inside[:n]
-        known, needed = int(np.isfinite(reached[here]).sum()), examples_needed(chance[here])
+        where.append((name, f"{words.examples} ({name}) {costs}", reached[here], chance[here], OF_SLICE))
+    for name, what, values, by_chance, threshold in where:
+        known, needed = int(np.isfinite(values).sum()), examples_needed(by_chance)
         if needed <= known:
-            share = share_above(reached[here], chance[here], OF_SLICE)
-            found.append(check(name, f"{words.examples} ({name}) {costs}", share))
+            found.append(check(name, what, share_above(values, by_chance, threshold)))
         else:
             more = f"about {needed:,.0f} are needed" if needed < np.inf else "nothing can be told of them"
             told.append(f"{name} ({known} {words.examples}; {more})")
