@@ -214,7 +214,7 @@ class _Plan:
         for seed in range(study.planted_models):
             drawn = {
                 "examples": min(study.training_examples, PLANTED_ON),
-                "seed": seed if self.kind.planter.varies else 0,
+                "seed": seed,
             }
             data = trained_tasks.planted({"read": self.read}, **drawn, **self.common)
             how = {"kind": self.name, "like": like, "seed": seed, "epochs": study.epochs}

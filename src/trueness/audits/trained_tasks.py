@@ -57,13 +57,13 @@ def planted_model(
     return KINDS[kind].models.pack({"0": relatives.train(like, data, seed, **how)})
 
 
-@task("audit/planted-found", version=2)
+@task("audit/planted-found", version=3)
 def planted_found(
     inputs: Mapping[str, Stored], *, kind: str, explainers: Sequence[str], examples: int
 ) -> dict[str, Any]:
     """Whether a model had to use the evidence, and how well each method finds it in examples that it did not learn.
 
-    Methods with signs have to say that it speaks for the predicted class; only right predictions count for them.
+    Where evidence speaks for a class, methods with signs have to say so; only right predictions count for them.
     """
     import numpy as np
     import pandas as pd
@@ -95,7 +95,9 @@ def planted_found(
             facts["broken"][str(group[0])] = str(error)
             continue
         for name, scores in found.scores.items():
-            if registry[name].facts.signed:  # evidence of a class speaks for it, and so it has to be said
+            if (
+                planter.speaks and registry[name].facts.signed
+            ):  # evidence of a class speaks for it, and so it has to be said
                 rows, found_by = records["method"] == name, detection_auc(scores, where[0], found.mask, signed=True)
                 right = records.loc[rows, "right"].to_numpy(dtype=bool)
                 records.loc[rows, "AUROC"] = np.where(right, found_by.values.filled(np.nan), np.nan)

@@ -228,8 +228,11 @@ class Planter(Protocol):
     """Plants evidence that a model must use."""
 
     @property
-    def varies(self) -> bool:
-        """Whether each seed plants something else."""
+    def speaks(self) -> bool:
+        """Whether evidence speaks for the class of its example: then scores with signs have to be above 0 there.
+
+        What is planted in examples of one class alone does not; scores are ranked by magnitude.
+        """
         ...
 
     def plant(self, model: Any, dataset: Any, seed: int) -> Planted:

@@ -187,7 +187,7 @@ class NotesView:
 class NotePlanter:
     """Two pitches tell the label, and one that stands as often in both looks like them."""
 
-    varies = True
+    speaks = True
 
     def plant(self, model, dataset, seed):
         rng, splits = np.random.default_rng(seed), {}

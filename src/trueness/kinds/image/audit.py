@@ -49,7 +49,7 @@ def edit(examples: Images) -> tuple[Images, list[int]]:
 class ArtefactPlanter:
     """Plants artefacts in half of the images, whose labels are drawn anew."""
 
-    varies = True
+    speaks = False
 
     def plant(self, model: ImageModel, dataset: ImageDataset, seed: int) -> Planted:  # noqa: ARG002
         """Each seed has an artefact of its own, in a region that is drawn."""

@@ -77,7 +77,7 @@ def oddities(model: Classifier, examples: Sequence[TextExample]) -> dict[str, in
 class WordPlanter:
     """Plants words of the texts as evidence, with words that only look like it beside them."""
 
-    varies = True
+    speaks = True
 
     def plant(self, model: Classifier, dataset: TextDataset, seed: int) -> Planted:
         """Common words of the texts; where there are too few, made-up ones, which stand out more."""

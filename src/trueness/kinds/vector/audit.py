@@ -41,7 +41,7 @@ def edit(examples: Vectors) -> tuple[Vectors, list[int]]:
 class FeaturePlanter:
     """Gives one feature values by which a new label can be told, and another one values that look like it."""
 
-    varies = True
+    speaks = True
 
     def plant(self, model: VectorModel, dataset: VectorDataset, seed: int) -> Planted:  # noqa: ARG002
         """Of two features the values are dealt anew: large ones go to class 1 in the first, to anybody in the other."""
