@@ -7,6 +7,7 @@ them, the values of its checks, and what metrics of other people say of it.
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 import time
 import warnings
@@ -118,7 +119,7 @@ def rows_of(
     left = iter([(kind, model, seed) for seed in seeds for kind, model in which])
     work = partial(draw, examples=examples, metrics=metrics)
     with ProcessPoolExecutor(workers) as pool:
-        running = {pool.submit(work, *one) for one, _ in zip(left, range(workers), strict=False)}
+        running = {pool.submit(work, *one) for one in itertools.islice(left, workers)}
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for one in done:
