@@ -42,6 +42,7 @@ TEXT = Kind(
         "trueness.kinds.text.known",
         {
             "words add up": "add_up",
+            "half of each class": "half",
             "longer texts": "long",
             "“not” in 40 %": "not_40",
             "“not” in 20 %": "not_20",

@@ -94,7 +94,7 @@ def texts(rng: np.random.Generator, number: int, low: int = 8, high: int = 16) -
 
 
 def add_up(
-    rng: np.random.Generator, examples: int, rare: float = 0.2, low: int = 8, high: int = 16, *, more: int = 300
+    rng: np.random.Generator, examples: int, rare: float = 0.2, low: int = 8, high: int = 16, *, more: int = 0
 ) -> Known:
     """Words add up; this share of the texts is of the class "good". Others like it can be trained on `more`."""
     model, some = make(rng, rng.uniform(0.4, 1.5)), texts(rng, examples + more, low, high)
@@ -117,7 +117,8 @@ def add_up(
     return Known(model, some.pick(range(examples)), FOILS, fixed, dataset, like)
 
 
-long = partial(add_up, rare=0.5, low=25, high=41, more=0)
+half = partial(add_up, rare=0.5, more=500)
+long = partial(add_up, rare=0.5, low=25, high=41)
 
 
 def negation(rng: np.random.Generator, examples: int, share: float) -> Known:
