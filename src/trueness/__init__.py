@@ -121,6 +121,7 @@ __all__ = [
     "agreement",
     "attefa",
     "audit",
+    "bench_audit",
     "catalogue",
     "compare",
     "dry_run",
