@@ -39,25 +39,20 @@ class Model(Protocol):
     @property
     def kind(self) -> str:
         """The name of its kind."""
-        ...
 
     @property
     def network(self) -> Network:
         """What explainers look at."""
-        ...
 
     @property
     def classes(self) -> tuple[str, ...]:
         """Their names."""
-        ...
 
     def coded(self, examples: Any) -> Split:
         """Examples on the model's device, ready to be batched."""
-        ...
 
     def save(self, folder: str | Path) -> Path:
         """Write it to a folder from which its kind opens it."""
-        ...
 
 
 class Models(Protocol):
@@ -66,27 +61,21 @@ class Models(Protocol):
     @property
     def families(self) -> Registry[Any]:
         """What can be trained, by name; `pretrained` says of one that it is fine-tuned from a folder."""
-        ...
 
     def recognises(self, model: Any) -> bool:
         """Whether a folder, an address of code, or an object can be opened as a model; nothing of it is run."""
-        ...
 
     def open(self, model: Any, device: str = "cpu", family: Any = None) -> Model:
         """The model: from a folder, an address, or whatever object people have one in; UserError with what to do."""
-        ...
 
     def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Model]:
         """One model a seed: `data` has the splits train and dev; asked for are recipe, device, states and more."""
-        ...
 
     def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
         """Payloads of a task that hold models of one family, by their seeds or other names."""
-        ...
 
     def unpack(self, stored: Stored, name: str, device: str) -> Model:
         """One of them again."""
-        ...
 
 
 class Data(Protocol):
@@ -95,11 +84,9 @@ class Data(Protocol):
     @property
     def datasets(self) -> Registry[Any]:
         """Those that have a name."""
-        ...
 
     def recognises(self, data: Any) -> bool:
         """Whether a name, file, folder or object holds examples of this kind."""
-        ...
 
     def read(
         self,
@@ -111,7 +98,6 @@ class Data(Protocol):
         **options: Any,
     ) -> Dataset[Any]:
         """A labelled dataset, with the splits that there are; `model` tells for example what size images need."""
-        ...
 
     def look(
         self,
@@ -126,29 +112,23 @@ class Data(Protocol):
 
         Labels are numbers of the model's classes, -1 where there is none; unless `gold` labels are left out.
         """
-        ...
 
     def check(
         self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
     ) -> dict[str, Any]:
         """What is in a dataset of that name or path, and whether it can be used."""
-        ...
 
     def sources(self, data: str) -> Sequence[Path]:
         """The files and folders that a dataset of that name or path is read from: what they hold is part of a key."""
-        ...
 
     def pack(self, data: Any) -> dict[str, Any]:
         """Payloads of a task that hold a dataset."""
-        ...
 
     def holds(self, stored: Stored) -> bool:
         """Whether a task left a dataset of this kind."""
-        ...
 
     def unpack(self, stored: Stored) -> Dataset[Any]:
         """The dataset again."""
-        ...
 
 
 class Explaining(Protocol):
@@ -156,19 +136,15 @@ class Explaining(Protocol):
 
     def usual(self, model: Any) -> Sequence[str]:
         """Explainers that are worth comparing, the first one being the first to try."""
-        ...
 
     def is_data(self, examples: Any) -> bool:
         """Whether these are data to be read, of which a split is looked at, and not the examples themselves."""
-        ...
 
     def given(self, examples: Any, model: Any, others: Sequence[str] | None = None) -> tuple[Any, bool]:
         """Examples as somebody gives them, each of them kept and in its place; and whether they are without labels."""
-        ...
 
     def shown(self, model: Any, examples: Any, row: int, scores: Floats) -> Mapping[str, Any]:
         """What an Explanation has of one example: `scores`, made of those (values,), and `tokens` or `pixels`."""
-        ...
 
 
 class Attacks(Protocol):
@@ -176,11 +152,9 @@ class Attacks(Protocol):
 
     def adversary(self, model: Any, examples: Any, epsilon: float) -> Result:
         """The attention that differs most from the model's own while its output changes by at most epsilon."""
-        ...
 
     def attefa(self, base: Any, other: Any, examples: Any) -> Result:
         """Whether two models predict the same while attending elsewhere."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -233,15 +207,12 @@ class Planter(Protocol):
 
         What is planted in examples of one class alone does not; scores are ranked by magnitude.
         """
-        ...
 
     def plant(self, model: Any, dataset: Any, seed: int) -> Planted:
         """Other labels, and evidence of them; UserError where the dataset does not allow it."""
-        ...
 
     def where(self, model: Any, examples: Any, about: Mapping[str, Any]) -> tuple[Bools, Bools]:
         """(examples, units) where the evidence is, and where what only looks like it is."""
-        ...
 
 
 class Relatives(Protocol):
@@ -250,11 +221,9 @@ class Relatives(Protocol):
     @property
     def passes(self) -> tuple[float, float]:
         """About how many passes over the data training takes: with planted evidence, and of the others."""
-        ...
 
     def like(self, model: Path | str, family: Any = None) -> Mapping[str, Any] | None:
         """What `train` has to know, as parameters of tasks; None where such a model has nothing to train."""
-        ...
 
     def train(
         self,
@@ -271,11 +240,9 @@ class Relatives(Protocol):
 
         `longer` is for those that did not learn by the usual way: None where there is no longer one.
         """
-        ...
 
     def retraining(self, like: Mapping[str, Any]) -> dict[str, Any] | None:
         """How Recursive ROAR trains such models again, as parameters of its tasks; None where it cannot."""
-        ...
 
 
 class View(Protocol):
@@ -283,11 +250,9 @@ class View(Protocol):
 
     def contents(self, model: Any, examples: Any) -> Sequence[Content]:
         """What a person sees of each."""
-        ...
 
     def scores(self, model: Any, examples: Any, row: int, scores: Floats) -> Sequence[float]:
         """One score for each unit that a person sees, from those (units,) of the network."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -43,16 +43,13 @@ class Steps(Protocol):
     @property
     def optimiser(self) -> torch.optim.Optimizer:
         """What updates the weights."""
-        ...
 
     @property
     def total(self) -> Tensor:
         """The summed loss of the last pass."""
-        ...
 
     def epoch(self, rng: np.random.Generator) -> Iterator[None]:
         """One pass over the data, step by step."""
-        ...
 
 
 class Loop(Generic[Network]):
