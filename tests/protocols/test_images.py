@@ -71,7 +71,7 @@ def test_agreement_and_hiding_cost_on_images(model, squares):
 
 
 def test_an_edge_detector_fails_the_randomisation_trial(model, squares):
-    split = model.coded(squares["test"].pick(slice(20)))
+    split = model.coded(squares["test"].pick(range(20)))
     for name, depends in (("gradient", True), ("edges", False)):
         table = randomisation(model.network, split, IMAGE_EXPLAINERS[name], orders=["all at once"])
         assert table["output change"].mean() > 0.01
@@ -82,7 +82,7 @@ def test_an_edge_detector_fails_the_randomisation_trial(model, squares):
 
 
 def test_what_is_hidden_next_is_what_is_important(model, squares):
-    split = ImageSplit(squares["test"].pick(slice(10)), cell=4)
+    split = ImageSplit(squares["test"].pick(range(10)), cell=4)
     method = IMAGE_EXPLAINERS["occlusion"]
     nothing = torch.zeros(split.tokens, dtype=torch.bool)
     (found,) = hide(model.network, method, split, nothing, [Amount(2, "tokens")], target="gold")

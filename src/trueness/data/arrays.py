@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from trueness.data.dataset import SPLITS
+
 if TYPE_CHECKING:
     from trueness.data.dataset import Dataset
     from trueness.engine import Stored
@@ -60,5 +62,7 @@ def unpack(stored: Stored, payload: str, examples: type[Some]) -> tuple[dict[str
     """The facts that `pack` was told, with name, classes and notes; and the splits."""
     about, arrays = stored.read("about"), stored.read(payload)
     parts = [field.name for field in fields(examples)]
-    splits = {name: examples(*(arrays[f"{name}.{part}"] for part in parts)) for name in about.pop("splits")}
+    # An earlier version kept no order.
+    names = about.pop("splits", None) or [name for name in SPLITS if f"{name}.labels" in arrays]
+    splits = {name: examples(*(arrays[f"{name}.{part}"] for part in parts)) for name in names}
     return {**about, "classes": tuple(about["classes"]), "notes": tuple(about["notes"])}, splits
