@@ -241,15 +241,3 @@ def test_what_is_there_already_is_brought_to_the_disk(store, monkeypatch):
     monkeypatch.setattr(type(store), "keep", lambda self, key: kept.append(key))
     run([target], store, Here())
     assert kept == [double(value=1).key, target.key]
-
-
-def test_a_handle_that_is_missing_while_the_store_is_read_is_a_sentence(store, monkeypatch):
-    def refuse(self):
-        raise OSError(errno.EMFILE, "too many")
-
-    monkeypatch.setattr(type(store), "check_writable", refuse)
-    with pytest.raises(StoreError) as told:
-        run([double(value=1)], store, Here())
-    assert str(told.value) == (
-        "Too many files are open; allow more (ulimit -n 4096) or use fewer workers, and run the same command again."
-    )
