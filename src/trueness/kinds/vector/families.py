@@ -16,20 +16,15 @@ from trueness.registry import Registry
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from trueness.kinds.vector.linear import LinearModel
     from trueness.kinds.vector.model import VectorModel
     from trueness.kinds.vector.network import VectorNetwork
-    from trueness.kinds.vector.vectors import VectorDataset, Vectors
+    from trueness.kinds.vector.vectors import VectorDataset
 
 
 class VectorFamily(Family):
     """Networks that are built from the number of features and classes."""
 
     built_in = True
-
-    def __call__(self, examples: Vectors) -> LinearModel:  # noqa: ARG002  # of linear ones
-        """A classifier for two classes, whose coefficients can be read."""
-        raise UserError(f"{self.name} has no coefficients: name a linear model.")
 
     def build(self, features: int, classes: int, **shape: Any) -> VectorNetwork:
         """A fresh network of that shape."""
@@ -60,12 +55,6 @@ class LinearFamily(VectorFamily):
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __call__(self, examples: Vectors) -> LinearModel:
-        """A classifier for two classes, whose coefficients can be read."""
-        from trueness.kinds.vector.linear import fit
-
-        return fit(examples, **self.options)
 
     def build(self, features: int, classes: int, **shape: Any) -> VectorNetwork:
         """One matrix."""
