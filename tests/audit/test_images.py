@@ -180,7 +180,7 @@ def test_random_orders_of_the_weights_that_disagree_decide_nothing(audited, tmp_
     assert trial.answer == "cannot tell"
     (check,) = trial.checks
     assert check.value == pytest.approx(0.375), "falls of 0, 2, 0, 0, 0, 2, 0 and 2, of which 2 counts as 1"
-    assert check.low < check.mark < check.high
+    assert check.low < check.threshold < check.high
     assert check.unit == "images, and 8 random orders of the weights"
     assert "with more random orders of the weights and more images" in found["gradient"].settle
     assert "--set shuffles=" in found["gradient"].settle

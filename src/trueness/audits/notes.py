@@ -1,4 +1,4 @@
-"""Sentences that stand beside the trials of an audit. They tell more than a mark; no verdict rests on them."""
+"""Sentences that stand beside the trials of an audit. They tell more than a threshold; no verdict rests on them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def retrained(stored: Sequence[Stored], name: str, words: Words, *, asked: bool)
             ends, several = f"{score.value:.2f}{wide}", "1 seed" if score.n == 1 else f"{score.n} seeds"
             return (
                 f"Trained again without the {words.units} called important (Recursive ROAR, {several}), more is lost "
-                f"than without random ones by {ends} of what random ones cost. It is no mark: seeds are few.",
+                f"than without random ones by {ends} of what random ones cost. It is no threshold: seeds are few.",
             )
     why = next((one.reason for one in result.abstentions), "nothing could be told")
     return (f"Trained again without the {words.units} called important (Recursive ROAR): {why.rstrip('.')}.",)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from trueness.errors import UserError
 from trueness.kinds.contract import Words
@@ -42,7 +42,7 @@ class Check(_Frozen):
     """Of the interval, which ends where the tests of the check stop denying."""
     null: float | None = None
     """What an explanation that knows nothing gets."""
-    mark: float | None = None
+    threshold: float | None = None
     """What has to be exceeded."""
     best: float | None = None
     n: int = 0
@@ -52,6 +52,13 @@ class Check(_Frozen):
     """Of the side of the threshold on which the value lies, enlarged: the check is decided where it is at most 0.05."""
     reason: str = ""
     """Why there is no number, or how to read it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_before(cls, given: Any) -> Any:
+        """Audits of an earlier version call the threshold a mark."""
+        renamed = isinstance(given, dict) and "mark" in given
+        return {("threshold" if name == "mark" else name): given[name] for name in given} if renamed else given
 
 
 class Trial(_Frozen):
