@@ -60,7 +60,7 @@ class EvenSplit:
     """What splits of examples of one size have in common."""
 
     device: torch.device
-    labels: Tensor
+    labels: Any
     units: int
     """Of each example."""
     most, most_units = 1 << 30, 1 << 17
