@@ -1,6 +1,5 @@
 """Runs in which something fails, dies, is full or is damaged."""
 
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,13 +37,6 @@ def test_however_a_task_ends_it_is_a_failure_and_others_finish(store, local, nam
     assert [failure.task.type.name for failure in summary.failures] == [getattr(tasks, name).name]
     assert Path(summary.failures[0].log).read_text(encoding="utf-8")
     assert store.has(values(3).key)
-
-
-def test_a_broken_executor_is_a_failure_not_a_traceback(store, tmp_path):
-    with ProcessPoolExecutor(1) as executor:
-        summary = run([dies(flag=str(tmp_path / "flag"), times=1), values(5)], store, executor)
-    assert not summary.complete
-    assert all("broken" in failure.error or "died" in failure.error for failure in summary.failures)
 
 
 def test_a_worker_that_dies_costs_its_task_one_more_try(store, local, tmp_path):
