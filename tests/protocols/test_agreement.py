@@ -219,17 +219,6 @@ def test_saturated_flow_and_many_places_are_said_once():
     assert refused.where == flow.where
 
 
-def test_second_draws_are_the_ceiling_of_one_model():
-    again = {"gradient": SCORES["gradient"] + 0.3 * RNG.normal(size=MASK.shape)}
-    result = agreement(SCORES, MASK, again=again)
-    (score,) = [score for score in result.scores if score.method == "gradient and itself, other draws"]
-    taus = [
-        kendalltau(np.abs(SCORES["gradient"][row, :size]), np.abs(again["gradient"][row, :size])).statistic
-        for row, size in enumerate(LENGTHS)
-    ]
-    assert score.value == pytest.approx(np.mean(taus))
-
-
 def test_equal_numbers_of_other_rows_are_kept_apart():
     """As many rows, but of other texts: half of the texts twice, and all of them once."""
     some = cell(noise=1.0)

@@ -9,9 +9,8 @@ import numpy as np
 from torch import nn
 
 from trueness.data import arrays
-from trueness.data.arrays import ArrayExamples
-from trueness.data.check import check_splits
-from trueness.data.dataset import Dataset, looked_at
+from trueness.data.arrays import ArrayExamples, DataOfArrays
+from trueness.data.dataset import Dataset
 from trueness.data.rows import RowSplit
 from trueness.explainers.catalogue import add_common
 from trueness.explainers.contract import explainers_of
@@ -122,8 +121,8 @@ class NotesModels(ModelsOfFamilies):
         return found.load(Path(model), config, device)
 
 
-class NotesData:
-    datasets = DATASETS
+class NotesData(DataOfArrays):
+    datasets, payload = DATASETS, "melodies"
 
     def recognises(self, data):
         return isinstance(data, Melodies) or (isinstance(data, str) and data in DATASETS)
@@ -131,22 +130,8 @@ class NotesData:
     def read(self, data, *, model=None, columns=None, root=None, **options):
         return data if isinstance(data, MelodyDataset) else DATASETS[data](**options)
 
-    def look(self, data, model, *, split=None, columns=None, gold=True):
-        read = self.read(data)
-        splits, notes = looked_at(read, model.classes, split, gold=gold)
-        return MelodyDataset(read.name, model.classes, splits, notes)
-
-    def check(self, data, *, columns=None, root=None):
-        return check_splits(self.read(data))
-
-    def sources(self, data):
-        return []
-
     def pack(self, data):
         return arrays.pack(data, "melodies")
-
-    def holds(self, stored):
-        return stored.holds("melodies")
 
     def unpack(self, stored):
         about, splits = arrays.unpack(stored, "melodies", Melodies)

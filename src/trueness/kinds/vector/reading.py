@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.boundary import exists, is_file, short
+from trueness.data.arrays import DataOfArrays
 from trueness.data.check import check_splits
 from trueness.data.columns import columns_of, known_text, label_among
-from trueness.data.dataset import SPLITS, looked_at
+from trueness.data.dataset import SPLITS
 from trueness.data.table import open_table
 from trueness.errors import UserError
 from trueness.kinds.vector import stored
@@ -31,10 +32,10 @@ _Rows = tuple[Any, Sequence[str | None], tuple[str, ...], list[str]]
 """(rows, features) numbers, labels, names of the features, and notes."""
 
 
-class VectorData:
+class VectorData(DataOfArrays):
     """The data part of the kind `vector`."""
 
-    datasets = VECTOR_DATASETS
+    datasets, payload = VECTOR_DATASETS, "rows"
     pack = staticmethod(stored.pack)
 
     def recognises(self, data: Any) -> bool:
@@ -80,17 +81,8 @@ class VectorData:
         name = str(data) if isinstance(data, str | Path) else f"{sum(map(len, splits.values())):,} rows"
         return VectorDataset(name, classes, splits, names, notes=notes)
 
-    def look(
-        self,
-        data: Any,
-        model: Any,
-        *,
-        split: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        gold: bool = True,
-    ) -> VectorDataset:
+    def fitting(self, read: VectorDataset, model: Any) -> VectorDataset:
         """Rows of as many features as the model reads, in its order where both name them."""
-        read = self.read(data, model=model, columns=columns)
         width = int(model.network.shape["features"])
         if model.features and read.features != model.features and set(model.features) <= set(read.features):
             order = np.array([read.features.index(name) for name in model.features])
@@ -98,8 +90,7 @@ class VectorData:
             read = VectorDataset(read.name, read.classes, chosen, model.features, notes=read.notes)
         if read.width != width:
             raise UserError(f"{read.name} has {read.width} features, and the model reads {width}.")
-        splits, notes = looked_at(read, model.classes, split, gold=gold)
-        return VectorDataset(read.name, model.classes, splits, read.features, read.evidence, notes)
+        return read
 
     def check(
         self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
@@ -112,10 +103,6 @@ class VectorData:
     def sources(self, data: str) -> list[Path]:
         """The files; none of what is generated."""
         return [] if data in VECTOR_DATASETS else list(_files(Path(data)).values())
-
-    def holds(self, kept: Stored) -> bool:
-        """By the payload that `pack` gives."""
-        return kept.holds("rows")
 
     def unpack(self, kept: Stored) -> VectorDataset:
         """The dataset that `pack` gave."""
