@@ -35,8 +35,14 @@ class Family:
 
         Asked for are `recipe`, `device`; `views`, for each seed how its model sees the splits, for example with units
         hidden; `states`, folders in which an interrupted training can go on; what changes the shape of the model; and
-        of texts word `vectors`, and the folder `pretrained`.
+        of texts word `vectors`, and the folder `pretrained`. By default one is trained after the other.
         """
+        none = [None] * len(seeds)
+        each = zip(seeds, how.pop("views", None) or none, how.pop("states", None) or none, strict=True)
+        return [self.train_one(data, seed, view=view, state=state, **how) for seed, view, state in each]
+
+    def train_one(self, data: Any, seed: int, *, view: Any, state: Any, **how: Any) -> Any:
+        """The model of one seed, for families whose models are trained one by one."""
         raise NotImplementedError
 
     def check_shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> None:

@@ -90,11 +90,10 @@ class Listener:
 class EarFamily(Family):
     name, built_in, settings = "ear", True, ("size",)
 
-    def train(self, data, seeds, *, recipe=None, device="cpu", views=None, states=None, **shape):
+    def train_one(self, data, seed, *, view, state, recipe=None, device="cpu", **shape):
         how = recipe if isinstance(recipe, Recipe) else RECIPES[recipe or RECIPE]
-        fresh = [build(lambda: Ear(len(data.classes), **shape), seed).to(device) for seed in seeds]
-        each = zip(fresh, seeds, views or [None] * len(seeds), states or [None] * len(seeds), strict=True)
-        return [fitted(Listener(ear, data.classes), data, how, seed, view, state) for ear, seed, view, state in each]
+        fresh = build(lambda: Ear(len(data.classes), **shape), seed).to(device)
+        return fitted(Listener(fresh, data.classes), data, how, seed, view, state)
 
     def assemble(self, config, weights, device, source):
         return Listener(saved.filled(source, lambda: Ear(**config["network"]), weights, device), (*config["classes"],))
