@@ -212,7 +212,7 @@ def removed(
     return {"removal": asdict(removal(classifier.network, split, scores, kept["mask"], levels=hidden_shares))}
 
 
-@task("audit/reference", version=1)
+@task("audit/reference", version=2)
 def reference(
     inputs: Mapping[str, Stored],
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from trueness.audits.reading import attempted, audited_examples, opened, probabilities, unpacked
 from trueness.audits.trials import learned
@@ -13,8 +13,13 @@ from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.errors import UserError
 from trueness.kinds import KINDS
-from trueness.kinds.contract import Model, Purpose
+from trueness.kinds.contract import Kind, Model, Purpose
 from trueness.plugins import Reference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from trueness.explainers.contract import Explainer
 
 Labels = Literal["predicted", "random"]
 SEEDS: Mapping[Purpose, int] = {"companion": 0, "twin": 1, "stranger": 0}
@@ -65,12 +70,10 @@ def planted_found(
 
     Where evidence speaks for a class, methods with signs have to say so; only right predictions count for them.
     """
-    import numpy as np
     import pandas as pd
 
     from trueness.data.dataset import drawn
-    from trueness.protocols.ground_truth.trial import detect, needed
-    from trueness.stats import detection_auc
+    from trueness.protocols.ground_truth.trial import needed
 
     model = KINDS[kind].models.unpack(inputs["model"], "0", current_device())
     test, about = unpacked(kind, inputs["dataset"])["test"], inputs["dataset"].read("planted")
@@ -78,32 +81,44 @@ def planted_found(
     facts["evidence"] = about["evidence"]
     if not facts["proven"]:
         return {"facts": facts}
-    some, registry = test.pick(drawn(test.labels.tolist(), examples)), KINDS[kind].explainers
-    planter = KINDS[kind].planter
-    assert planter is not None
-    where, split, tables = planter.where(model, some, about["where"]), model.coded(some), []
+    some, registry, tables = test.pick(drawn(test.labels.tolist(), examples)), KINDS[kind].explainers, []
     ours = [name for name in explainers if not isinstance(name, Reference)]
     # What is somebody else's may fail by itself; ours share the copies that they hide units of.
     theirs: list[str] = [name for name in explainers if isinstance(name, Reference)]
-    groups = [ours, *([name] for name in theirs)]
-    for group in groups:
+    for group in [ours, *([name] for name in theirs)]:
         try:
-            records, found = detect(model.network, split, {name: registry[name] for name in group}, *where)
+            found = sought(KINDS[kind], model, some, about["where"], {name: registry[name] for name in group})
         except UserError as error:
             if group is ours:
                 raise
             facts["broken"][str(group[0])] = str(error)
             continue
-        for name, scores in found.scores.items():
-            if (
-                planter.speaks and registry[name].facts.signed
-            ):  # evidence of a class speaks for it, and so it has to be said
-                rows, found_by = records["method"] == name, detection_auc(scores, where[0], found.mask, signed=True)
-                right = records.loc[rows, "right"].to_numpy(dtype=bool)
-                records.loc[rows, "AUROC"] = np.where(right, found_by.values.filled(np.nan), np.nan)
-        tables += [records] if found.scores else []
+        tables += [found] if len(found) else []
     records = pd.concat(tables, ignore_index=True)[["instance", "method", "AUROC"]] if tables else pd.DataFrame()
     return {"facts": facts, "records": records} if len(records) else {"facts": facts}
+
+
+def sought(
+    kind: Kind, model: Model, examples: Any, about: Mapping[str, Any], methods: Mapping[str, Explainer]
+) -> pd.DataFrame:
+    """How well each method finds planted evidence: one row per method and example, with its AUROC."""
+    import numpy as np
+    import pandas as pd
+
+    from trueness.protocols.ground_truth.trial import detect
+    from trueness.stats import detection_auc
+
+    assert kind.planter is not None
+    where = kind.planter.where(model, examples, about)
+    records, found = detect(model.network, model.coded(examples), methods, *where)
+    if not found.scores:
+        return pd.DataFrame()
+    for name, scores in found.scores.items():
+        if kind.planter.speaks and methods[name].facts.signed:  # evidence of a class speaks for it, and has to say so
+            rows, found_by = records["method"] == name, detection_auc(scores, where[0], found.mask, signed=True)
+            right = records.loc[rows, "right"].to_numpy(dtype=bool)
+            records.loc[rows, "AUROC"] = np.where(right, found_by.values.filled(np.nan), np.nan)
+    return records
 
 
 @task("audit/labelled", version=2)
@@ -152,7 +167,7 @@ def _learned(trained: Model, examples: Any) -> bool:
     return learned(examples.labels, probabilities(trained, examples).argmax(axis=1))[0]
 
 
-@task("audit/companion-reference", version=1)
+@task("audit/companion-reference", version=2)
 def companion_reference(
     inputs: Mapping[str, Stored], *, kind: str, examples: int, hidden_shares: Sequence[float]
 ) -> dict[str, Any]:

@@ -5,12 +5,17 @@ Everything outside `kinds/` asks a `Kind`, and never which one it is. To add a k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from numpy.random import Generator as Draws
+    from torch import Generator
+
     from trueness.data.dataset import Dataset
     from trueness.data.inputs import Split
     from trueness.engine import Stored
@@ -215,6 +220,25 @@ class Planter(Protocol):
         """(examples, units) where the evidence is, and where what only looks like it is."""
 
 
+@dataclass(frozen=True)
+class Known:
+    """A classifier of which it is known why it decides as it does, and examples of it: what audits are tried on.
+
+    Its log odds add up over the units, or nearly: what hiding each alone does to them is the right explanation.
+    """
+
+    model: Any
+    examples: Any
+    wrong: Mapping[str, Explainer] = field(default_factory=dict)
+    """Explanations that are wrong in a way which only these examples allow, such as one that is blind to "not"."""
+    draws: Callable[[Any, int], Iterator[Generator]] | None = None
+    """Of a batch and a seed: draws for each example that the harmless edit leaves alone; `generators` where None."""
+    dataset: Any = None
+    """More such examples, under the model's classes, to train others on; None where that would teach nothing."""
+    like: Mapping[str, Any] = field(default_factory=dict)
+    """What `Relatives.train` has to know."""
+
+
 class Relatives(Protocol):
     """How models like the audited one are trained."""
 
@@ -303,6 +327,8 @@ class Kind:
     """What can be planted, by name."""
     outlines: Callable[..., Sequence[float]] | None = None
     """How well labels can be told from which units are hidden; if it is None, models of the same family are trained."""
+    known: Mapping[str, Callable[[Draws, int], Known]] = field(default_factory=dict)
+    """By name, made from random draws and a number of examples: models that audits are tried on."""
     explaining: Explaining | None = None
     """How examples are given to `tn.explain`, and how their scores are shown."""
     attacks: Attacks | None = None
@@ -312,3 +338,13 @@ class Kind:
     dry_run: str = ""
     """The study that plants evidence in one's own data, if this kind has its own. Otherwise its planter is asked, with
     no model."""
+
+
+def known_later(module: str, makers: Mapping[str, str]) -> Mapping[str, Callable[[Draws, int], Known]]:
+    """Makers of known models by name, from the names of functions of a module that is imported when one is asked."""
+
+    def asked(maker: str, draws: Draws, examples: int) -> Known:
+        found: Known = getattr(import_module(module), maker)(draws, examples)
+        return found
+
+    return {name: partial(asked, maker) for name, maker in makers.items()}
