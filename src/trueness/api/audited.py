@@ -21,6 +21,7 @@ _WORK = {
     "audit/asked": "asking the model",
     "audit/explained": "explaining",
     "audit/randomised": "random weights",
+    "audit/layers": "random weights",
     "audit/removed": "hiding {units}",
     "audit/own-trial": "trials of this kind alone",
     "audit/planted": "planting evidence",

@@ -73,6 +73,10 @@ class Models(Protocol):
     def open(self, model: Any, device: str = "cpu", family: Any = None) -> Model:
         """The model: from a folder, an address, or whatever object people have one in; UserError with what to do."""
 
+    def modules(self, model: Any) -> Sequence[str]:
+        """What takes long to import, of what opening a model imports: processes that will open it load it before."""
+        ...
+
     def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Model]:
         """One model a seed: `data` has the splits train and dev; asked for are recipe, device, states and more."""
 

@@ -94,6 +94,10 @@ class ModelsOfFamilies:
 
     families: Registry[Any]
 
+    def modules(self, model: Any) -> Sequence[str]:  # noqa: ARG002  # most need none but ours
+        """See `kinds.contract.Models`."""
+        return ()
+
     def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Any]:
         """See `Family.train`."""
         found: Sequence[Any] = self.families[family].train(data, seeds, **how)
