@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from trueness import engine
 from trueness.api.audited import QUESTION, AuditPlan, AuditRun, check_done, read_audit
+from trueness.api.bar import listening
 from trueness.api.executors import Here, open_executor
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
@@ -179,7 +180,8 @@ def audit(
             _open_everywhere(pool, request)
         read = _read(request, looked, place)
         stored = Store.open(store, create=True, durable=durable)
-        watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], listener))
+        hears = stack.enter_context(listening(listener))
+        watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], hears))
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
         check_done(engine.run([read], stored, Here()))
         LOOKED.clear()

@@ -102,6 +102,19 @@ class Judged(_Frozen):
         """The trial of that name, if there was one."""
         return next((one for one in self.trials if one.name == name), None)
 
+    def __repr__(self) -> str:
+        return f"<Judged {self.explainer}{' (foil)' if self.foil else ''}: {self.decision}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: a card."""
+        from trueness.report.cards import card, sign
+
+        shown = [(one, one.checks[0].value if one.checks else None) for one in self.trials if one.possible]
+        lines = [f"{sign(one.answer)} {one.name}{'' if value is None else f' {value:.2f}'}" for one, value in shown]
+        return card(
+            f"{self.explainer}{' (foil)' if self.foil else ''}", self.decision, lines, self.holds or self.settle
+        )
+
 
 class Broken(_Frozen):
     """An explainer whose own code failed: there is no verdict on it."""
@@ -222,6 +235,20 @@ class Audit(_Frozen):
     def __repr__(self) -> str:
         shown = ", ".join(self.may_be_shown) or "none"
         return f"<Audit of {self.model} on {self.data}, {self.size} {self.words.examples}; may be shown: {shown}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: a card for each explainer; foils in one line."""
+        from html import escape
+
+        from trueness.report.cards import notes
+
+        cards = "".join(one._repr_html_() for one in self.explainers if not one.foil)
+        foils = [one for one in self.explainers if one.foil]
+        failed = sum(one.decision == "must not be shown" for one in foils)
+        about = f"{self.model} on {self.data}: {self.size} {self.words.examples}"
+        told = f"{failed} of {len(foils)} foils failed, as they must. " if foils else ""
+        said = [*(f"{one.explainer}: {one.error}" for one in self.broken), *self.warnings]
+        return f"<div><b>{escape(about)}</b>. {told}</div><div>{cards}</div>{notes(said)}"
 
     @property
     def table(self) -> pd.DataFrame:

@@ -34,7 +34,7 @@ app = typer.Typer(
 data_app = typer.Typer(help="Look at datasets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-_TEXTS = {"--text", "--example", "--other"}
+_TEXTS = {"--text", "--example", "--text-b"}
 _SERVERS = {"serve", "rate"}
 """Commands that call no code of the user and end by a signal."""
 _LIBRARIES = {"typer", "click", "rich"}

@@ -13,8 +13,9 @@ import numpy as np
 from trueness.boundary import exists, is_file, short
 from trueness.data.arrays import DataOfArrays
 from trueness.data.check import check_splits
-from trueness.data.columns import columns_of, known_text, label_among
+from trueness.data.columns import Columns, columns_of, known_text, label_among
 from trueness.data.dataset import SPLITS
+from trueness.data.faults import Faults, Gap, refuse_row
 from trueness.data.table import open_table
 from trueness.errors import UserError
 from trueness.kinds.vector import stored
@@ -69,8 +70,8 @@ class VectorData(DataOfArrays):
             raise UserError(f"A table of numbers has no option {next(iter(options))}.")
         if isinstance(data, VectorDataset):
             return data
-        label = columns_of(columns or {}).label
-        parts = self._parts(data, label)
+        asked = columns_of(columns or {})
+        parts = self._parts(data, asked)
         names = _features(parts)
         classes = _classes(parts) or (() if model is None else model.classes)
         splits = {}
@@ -108,9 +109,10 @@ class VectorData(DataOfArrays):
         """The dataset that `pack` gave."""
         return stored.unpack(kept)
 
-    def _parts(self, data: Any, label: str | None) -> dict[str, _Rows]:
+    def _parts(self, data: Any, asked: Columns) -> dict[str, _Rows]:
+        label = asked.label
         if isinstance(data, str | Path):
-            return {split: _of_file(file, label) for split, file in _files(Path(data)).items()}
+            return {split: _of_file(file, label, drops=asked.drops) for split, file in _files(Path(data)).items()}
         if isinstance(data, Mapping):
             return {split: _of_memory(part, label) for split, part in data.items()}
         return {"all": _of_memory(data, label)}
@@ -170,19 +172,23 @@ def _is_matrix(data: Any) -> bool:
     return isinstance(row, list | tuple) and bool(row) and all(isinstance(one, int | float) for one in row)
 
 
-def _of_file(path: Path, label: str | None) -> _Rows:
+def _of_file(path: Path, label: str | None, *, drops: bool) -> _Rows:
     import pandas as pd
 
-    table, rows = open_table(path), []
+    table, rows, faults = open_table(path), [], Faults()
     for number, row in table.read():
-        if isinstance(row, str):
-            raise UserError(f"{path}, row {number}: {row}.")
-        rows.append(row)
+        if isinstance(row, Gap) or (isinstance(row, str) and drops):
+            faults.add(row, number)
+        elif isinstance(row, str):
+            raise refuse_row(str(path), number, row)
+        else:
+            rows.append(row)
     frame = pd.DataFrame(rows, columns=list(table.names))
     for name in frame.columns if table.written else ():
         with contextlib.suppress(ValueError):  # its cells are words
             frame[name] = pd.to_numeric(frame[name].replace("", None))
-    return _of_table(frame, str(path), label)
+    found = _of_table(frame, str(path), label)
+    return (*found[:3], [*found[3], *([f"{faults.count:,} rows left out: {faults}"] if faults else [])])
 
 
 def _of_table(table: pd.DataFrame, where: str, label: str | None) -> _Rows:
