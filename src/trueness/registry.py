@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
-from trueness import plugins
+from trueness import carried, plugins
 from trueness.boundary import calling
 from trueness.errors import UserError
 from trueness.plugins import Reference, Source
@@ -123,6 +123,21 @@ class Registry(Generic[T]):
         source = plugins.home(maker)
         return f"{maker.__module__}:{maker.__qualname__}" if source is None else self._keep(source)
 
+    def carry(self, thing: Any, name: str) -> Reference:
+        """The name of a thing that was made in this process, as a task may carry it; see `trueness.carried`.
+
+        What had that name before in this process gives way. UserError where something else has it.
+        """
+        before = self._filled().get(name)
+        if before is not None and (before.source is None or not before.source.carried):
+            raise UserError(f"There is already a {self.kind} named {name!r}: give yours another name.")
+        digest = carried.carry(thing)
+        source = Source(name, plugins.CARRIED, "", digest, str(getattr(thing, "version", "")))
+        reference = Reference(self._keep(source), (source,))
+        if before is not None and before.source is not None and before.source.digest != digest:
+            carried.forget(before.source.digest)
+        return reference
+
     def reference(self, name: str) -> str:
         """The name as a task may carry it: with the sources of all in it that lies outside the package.
 
@@ -138,6 +153,10 @@ class Registry(Generic[T]):
 
     def _canonical(self, name: str, sources: dict[Source, None]) -> str:
         """The same name without folders; the sources of what it contains are added to the others, each once."""
+        entry = self._filled().get(name)
+        if entry is not None and entry.source is not None and entry.source.carried:
+            sources[entry.source] = None
+            return name
         for family in self._families:
             if found := family.pattern.fullmatch(name):
                 for group in found.groups():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pydantic import ValidationError
 
-from trueness import engine
+from trueness import carried, engine
 from trueness.api.audited import QUESTION, AuditPlan, AuditRun, check_done, read_audit
 from trueness.api.executors import Here, open_executor
 from trueness.api.studies import DEFAULT_STORE
@@ -30,8 +30,10 @@ from trueness.boundary import because, quoted
 from trueness.engine import Listener, ProgressFile, Store, Task
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
+from trueness.explainers.contract import Explainer
 from trueness.kinds import kind_of
 from trueness.kinds.contract import Kind
+from trueness.plugins import importable, made_here
 from trueness.registry import nearest
 from trueness.stats.ties import LEVEL
 
@@ -138,7 +140,7 @@ def audit(
     seconds = None if budget is None else sizing.parse_budget(budget)
     asked = _named_now(sizes)
     place = Path(store)
-    where = kept_model(model, place)
+    where = kept_model(model, place, data)
     on_trial = subject(where)
     kind = kind_of(on_trial, data)
     family = family_of(on_trial, family, data)
@@ -159,7 +161,7 @@ def audit(
     request = _Request(kind, on_trial, common, chosen, _checked_sizes(common, chosen, asked), seconds, planned)
     read = _read(request, looked, place)
     with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(open_executor(executor, workers, devices))
+        pool = stack.enter_context(open_executor(executor, workers, devices, made_here([on_trial, *chosen])))
         stored = Store.open(store, create=True, durable=durable)
         watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], listener))
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
@@ -216,8 +218,22 @@ def _chosen(kind: Kind, model: Path | str, explainers: Any, family: str | None) 
     found: list[str] = []
     for one in given or ["default"]:
         some = kind.usual(model, family) if isinstance(one, str) and one == "default" else [one]
-        found += [kind.explainers.reference(kind.explainers.name_of(item)) for item in some]
-    return list(dict.fromkeys(found))
+        found += [_reference(kind, item) for item in some]
+    names = dict.fromkeys(found)
+    by_name = {str(name): name for name in names}
+    if len(by_name) < len({getattr(name, "sources", name) for name in names}):
+        twice = next(str(name) for name in found if by_name[name] is not name)
+        raise UserError(f"Two different explainers are called {twice}: give one of them another __name__.")
+    return list(names)
+
+
+def _reference(kind: Kind, item: Any) -> str:
+    """The name of an explainer, as tasks carry it; what only this process has is carried to its workers."""
+    known = kind.explainers
+    if isinstance(item, str) or importable(item):
+        return known.reference(known.name_of(item))
+    given = getattr(item, "__name__", "") if isinstance(item, Explainer) else ""
+    return known.carry(item, given or f"{carried.MODULE}:{carried.called(item)}")
 
 
 def _looked(kind: Kind, model: Path | str, family: str | None, data: Any, columns: Mapping[str, str]) -> Any:

@@ -14,7 +14,7 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker, util
@@ -23,6 +23,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import SemLock
 from typing import Any, TypeVar
 
+from trueness import carried
 from trueness.boundary import warning_line
 from trueness.engine.worker import DEVICE_VARIABLE
 
@@ -38,13 +39,16 @@ def cores() -> int:
 
 
 class LocalExecutor(Executor):
-    """A PEP 3148 executor over spawned processes; `devices` names one device per slot, e.g. two slots on cuda:0."""
+    """A PEP 3148 executor over spawned processes; `devices` names one device per slot, e.g. two slots on cuda:0.
 
-    def __init__(self, devices: Sequence[str] = ("cpu",)) -> None:
+    Each process is `sent` what only this one has when it starts; see `trueness.carried`.
+    """
+
+    def __init__(self, devices: Sequence[str] = ("cpu",), sent: Mapping[str, bytes] | None = None) -> None:
         if not devices:
             raise ValueError("a local executor needs at least one slot")
         self.slots = len(devices)
-        self._all = [_Slot(device) for device in devices]
+        self._all = [_Slot(device, sent or {}) for device in devices]
         self._free: queue.SimpleQueue[_Slot] = queue.SimpleQueue()
         for slot in self._all:
             self._free.put(slot)
@@ -88,8 +92,8 @@ class LocalExecutor(Executor):
 
 
 class _Slot:
-    def __init__(self, device: str) -> None:
-        self._device = device
+    def __init__(self, device: str, sent: Mapping[str, bytes]) -> None:
+        self._device, self._sent = device, sent
         self._pool: ProcessPoolExecutor | None = None
         self._killed = False
         self._changing = threading.Lock()
@@ -100,7 +104,7 @@ class _Slot:
                 raise BrokenProcessPool("the executor was shut down")
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(
-                    1, mp_context=multiprocessing.get_context("spawn"), initializer=_start, initargs=(self._device,)
+                    1, mp_context=multiprocessing.get_context("spawn"), initializer=_start, initargs=(self._device, self._sent)
                 )
             try:
                 with _starting, _main_not_imported():
@@ -167,9 +171,10 @@ def _main_not_imported() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _start(device: str) -> None:
+def _start(device: str, sent: Mapping[str, bytes]) -> None:
     """Prepare a fresh worker: its device, one thread (the same bytes on any machine), and an end with its parent."""
     os.environ[DEVICE_VARIABLE] = device
+    carried.receive(sent)
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"
     # Recorded steps of many shapes would leave most of what they reserve unused, and other workers share the device.
