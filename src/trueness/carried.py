@@ -6,7 +6,9 @@ is never written to a store or read from one: a store knows the digest alone.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import io
 import os
 import pickle
 from collections.abc import Iterable, Mapping
@@ -27,6 +29,7 @@ class _Carried:
 
 _things: dict[str, _Carried] = {}
 """By digest: what this process made."""
+_ADDRESS = "_stop_words_id"
 _received: dict[str, bytes] = {}
 """By digest: what the process that started this one sent along."""
 
@@ -92,10 +95,25 @@ def called(thing: Any) -> str:
 
 
 def _packed(thing: Any) -> bytes | None:
-    import cloudpickle
-
+    file = io.BytesIO()
     try:
-        content: bytes = cloudpickle.dumps(thing)
+        _packer()(file).dump(thing)
     except Exception:  # libraries raise anything where something cannot be packed: a lock, a connection
         return None
-    return content
+    return file.getvalue()
+
+
+@functools.cache
+def _packer() -> Any:
+    import cloudpickle
+
+    class Packer(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+        """Leaves out where scikit-learn's vectorisers saw their stop words in memory: it differs each time."""
+
+        def reducer_override(self, thing: Any) -> Any:
+            if _ADDRESS not in getattr(thing, "__dict__", ()) or isinstance(thing, type):
+                return super().reducer_override(thing)
+            made, given, state, *more = thing.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+            return (made, given, {name: value for name, value in state.items() if name != _ADDRESS}, *more)
+
+    return Packer

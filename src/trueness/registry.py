@@ -109,7 +109,7 @@ class Registry(Generic[T]):
         for family in self._families:
             if type(thing).__name__ == family.class_name and type(thing).__module__.startswith("trueness."):
                 return family.spell(thing)
-        if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
+        if not dataclasses.is_dataclass(thing) or isinstance(thing, type) or hasattr(thing, "__name__"):
             return self._address_of(thing)
         alike = {name: entry.thing for name, entry in self._entries.items() if type(entry.thing) is type(thing)}
         bases: dict[str, Any] = alike or {self._address_of(type(thing)): type(thing)}

@@ -71,10 +71,10 @@ def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def checked(self: Explainer, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
         import torch
 
-        name = type(self).__name__
+        name = str(getattr(self, "__name__", type(self).__name__))
         _check_needs(self.facts, model, name)
-        code = self.function if isinstance(self, _Function) else attribute
-        ours = code.__module__.startswith("trueness.")
+        code = getattr(self, "code", attribute)
+        ours = str(getattr(code, "__module__", "")).startswith("trueness.")
         with contextlib.nullcontext() if ours else _guarded(model, name, code):
             scores = attribute(self, model, batch, target)
         wanted = tuple(batch.mask.shape)
@@ -142,11 +142,11 @@ def as_explainer(thing: Any, name: str) -> Explainer:
             inspect.signature(thing).bind()
         except TypeError as error:
             raise UserError(f"{name} needs settings ({error}): write {name}[key=value].") from error
-        _check_seed(thing, name)
+        _check_seed(thing, name, thing.facts)
         with calling(name, thing):
             return thing()
     if isinstance(thing, Explainer):
-        _check_seed(type(thing), name)
+        _check_seed(type(thing), name, thing.facts)
         _check_takes(type(thing).attribute, f"{name}.attribute", "self", "model", "batch", "target")
         return thing
     if isinstance(thing, types.FunctionType | functools.partial):
@@ -157,12 +157,12 @@ def as_explainer(thing: Any, name: str) -> Explainer:
     raise UserError(f"{name} is no explainer: it must be a function of model, batch and target, or an Explainer.")
 
 
-def _check_seed(kind: type[Explainer], name: str) -> None:
+def _check_seed(kind: type[Explainer], name: str, facts: Facts) -> None:
     """Refuse what draws at random and cannot be made to draw anew."""
     settable: list[str] = (
         [one.name for one in dataclasses.fields(kind) if one.init] if dataclasses.is_dataclass(kind) else []
     )
-    if kind.facts.random and "seed" not in settable:
+    if facts.random and "seed" not in settable:
         raise UserError(
             f"{name} declares random=True: make it a dataclass with a field seed, as other draws are made by."
         )
@@ -182,6 +182,11 @@ class _Function(Explainer):
 
     function: Callable[..., Tensor]
     seed: int = 0
+
+    @property
+    def code(self) -> Callable[..., Tensor]:
+        """Whose code computes."""
+        return self.function
 
     def attribute(self, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
         """What the function says."""
