@@ -129,14 +129,25 @@ class Registry(Generic[T]):
         What had that name before in this process gives way. UserError where something else has it.
         """
         before = self._filled().get(name)
-        if before is not None and (before.source is None or not before.source.carried):
+        if before is not None and self.only_here(name) is not thing and not (before.source and before.source.carried):
             raise UserError(f"There is already a {self.kind} named {name!r}: give yours another name.")
         digest = carried.carry(thing)
         source = Source(name, plugins.CARRIED, "", digest, str(getattr(thing, "version", "")))
-        reference = Reference(self._keep(source), (source,))
-        if before is not None and before.source is not None and before.source.digest != digest:
-            carried.forget(before.source.digest)
-        return reference
+        if before is None or before.source != source:
+            if before is not None and before.source is not None:
+                carried.forget(before.source.digest)
+            assert self._adapt is not None
+            with calling(name, thing):
+                made = self._adapt(thing, name)
+            maker = None if before is None else before.maker
+            self._entries[name] = _Entry(made, "made in this process", maker, source)
+        return Reference(name, (source,))
+
+    def only_here(self, name: object) -> Any:
+        """What a decorator registered under a name in a notebook or a script, where no worker finds it; else None."""
+        entry = self._filled().get(name) if isinstance(name, str) else None
+        maker = None if entry is None else entry.maker
+        return None if maker is None or plugins.importable(maker) else maker
 
     def reference(self, name: str) -> str:
         """The name as a task may carry it: with the sources of all in it that lies outside the package.

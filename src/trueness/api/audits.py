@@ -219,17 +219,18 @@ def _chosen(kind: Kind, model: Path | str, explainers: Any, family: str | None) 
     for one in given or ["default"]:
         some = kind.usual(model, family) if isinstance(one, str) and one == "default" else [one]
         found += [_reference(kind, item) for item in some]
-    names = dict.fromkeys(found)
-    by_name = {str(name): name for name in names}
-    if len(by_name) < len({getattr(name, "sources", name) for name in names}):
-        twice = next(str(name) for name in found if by_name[name] is not name)
-        raise UserError(f"Two different explainers are called {twice}: give one of them another __name__.")
+    names: dict[str, str] = {}
+    for name in found:
+        if getattr(names.setdefault(name, name), "sources", ()) != getattr(name, "sources", ()):
+            raise UserError(f"Two different explainers are called {name}: give one of them another __name__.")
     return list(names)
 
 
 def _reference(kind: Kind, item: Any) -> str:
     """The name of an explainer, as tasks carry it; what only this process has is carried to its workers."""
     known = kind.explainers
+    if (maker := known.only_here(item)) is not None:
+        return known.carry(maker, item)
     if isinstance(item, str) or importable(item):
         return known.reference(known.name_of(item))
     given = getattr(item, "__name__", "") if isinstance(item, Explainer) else ""

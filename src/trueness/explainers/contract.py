@@ -9,12 +9,13 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from trueness.boundary import calling
 from trueness.errors import Unsupported, UserError
 from trueness.explainers.untouched import untouched
-from trueness.registry import Registry
+from trueness.registry import FILLED_BY, Registry, nearest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -120,6 +121,10 @@ def explainer(
     when its results change through something that is not in its own file. Studies find it in their workers if it is in
     a module or file that can be imported; see `docs/models.md`.
     """
+
+    known = [one for module in FILLED_BY.get("kinds", ()) for one in import_module(module).KINDS]
+    if known and kind not in {*known, *_OF_KIND}:
+        raise UserError(f"There is no kind of input {kind!r}; {nearest(kind, known)}")
 
     def register(thing: Thing) -> Thing:
         for key, value in (("facts", Facts(**facts)), ("version", version)):
