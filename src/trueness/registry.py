@@ -7,7 +7,7 @@ import difflib
 import re
 import tomllib
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
@@ -29,6 +29,25 @@ def nearest(name: str, known: list[str], otherwise: str = "") -> str:
     if otherwise:
         return otherwise
     return f"known are {', '.join(sorted(known))}." if known else "none is registered."
+
+
+def matching(name: str, known: Iterable[str], *, loosely: bool = False) -> str | None:
+    """The one that a name stands for among others: itself, or the only one that is it with settings.
+
+    `lime` stands for `lime[n_samples=200]`. `loosely`, two names with other settings stand for one another.
+    """
+    names = list(known)
+    if name in names:
+        return name
+    wanted = without_settings(name) if loosely else name
+    alike = [one for one in names if without_settings(one) == wanted]
+    return alike[0] if len(alike) == 1 else None
+
+
+def without_settings(name: str) -> str:
+    """`lime` of `lime[n_samples=200]`; `attention[3]` and `blurred[lime]` are other methods, and stay."""
+    found = _SETTINGS.fullmatch(name)
+    return name if found is None else found["base"]
 
 
 FILLED_BY: dict[str, tuple[str, ...]] = {}
