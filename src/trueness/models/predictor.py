@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,8 @@ class Predictor:
 
 def as_predictor(thing: Any, name: str) -> Predictor:
     """A function of a list of examples, or an object or class with `predict_proba`; UserError for anything else."""
+    if isinstance(thing, Predictor):
+        return replace(thing, name=name)
     made = thing
     if isinstance(thing, type):
         try:
