@@ -214,7 +214,10 @@ def _taken(cache: Any, row: int = 0, length: int | None = None) -> Kept:
     """Keys and values of one sequence."""
     several = cache.layers[0].keys.shape[0] > 1
     return [
-        tuple(some[row : row + 1, :, :length].clone() if several else some[:, :, :length] for some in (one.keys, one.values))
+        tuple(
+            some[row : row + 1, :, :length].clone() if several else some[:, :, :length]
+            for some in (one.keys, one.values)
+        )
         for one in cache.layers
     ]
 
