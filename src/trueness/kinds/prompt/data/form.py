@@ -37,9 +37,13 @@ class Form:
         named = {name for _, name, *_ in Formatter().parse(self.prompt) if name is not None}
         wrong = sorted(named - set(FIELDS))
         if wrong:
-            raise UserError(f"A prompt may name {', '.join(FIELDS)} in braces, not {wrong[0]!r}; write {{{{ for a brace.")
+            raise UserError(
+                f"A prompt may name {', '.join(FIELDS)} in braces, not {wrong[0]!r}; write {{{{ for a brace."
+            )
         if self.prompt and not named & {"question", "text", "contexts"}:
-            raise UserError("A prompt names {question}, {text} or {contexts}: without any it is the same for all examples.")
+            raise UserError(
+                "A prompt names {question}, {text} or {contexts}: without any it is the same for all examples."
+            )
 
 
 @dataclass(frozen=True)
