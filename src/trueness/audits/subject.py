@@ -43,14 +43,14 @@ def family_of(model: Path | str, family: str | None, data: Any = None) -> str | 
     return known if isinstance(known, plugins.Reference) else None
 
 
-def kept_model(model: Any, store: Path) -> str | Path:
+def kept_model(model: Any, store: Path, data: Any = None) -> str | Path:
     """Where workers find a model: its folder or address; a model at hand is saved beside the store's objects."""
     if isinstance(model, str | Path):
         return model if plugins.is_function(model) else Path(model)
-    found = open_model(model)
+    found = open_model(model, data=data)
     predictor = getattr(found.network, "predictor", None)
     if predictor is not None:
-        return _address_of(predictor, model if model is not found else predictor.function)
+        return _address_of(predictor, model if model is not found else predictor.function, data)
     Store.open(store, create=True)
     with tempfile.TemporaryDirectory(dir=make_inputs(store)) as folder:
         saved = found.save(Path(folder) / "model")
@@ -60,7 +60,7 @@ def kept_model(model: Any, store: Path) -> str | Path:
     return place
 
 
-def _address_of(predictor: Any, model: Any) -> str:
+def _address_of(predictor: Any, model: Any, data: Any) -> str:
     """Where workers find a function, or an object in a file; UserError where they cannot."""
     if predictor.name in list(BLACK_BOXES) and BLACK_BOXES[predictor.name].function == predictor.function:
         name = predictor.name  # by which it was loaded
@@ -72,7 +72,7 @@ def _address_of(predictor: Any, model: Any) -> str:
         )
     else:
         name = BLACK_BOXES.name_of(model)
-    there = open_model(name)
+    there = open_model(name, data=data)
     if predictor.classes is not None and tuple(predictor.classes) != there.classes:
         raise UserError(f"Set the attribute classes of {name} in its file: worker processes import it from there.")
     return BLACK_BOXES.reference(name)

@@ -85,6 +85,7 @@ class PromptData:
             asked = sum(one.answer is None for one in splits[first])
             splits = {first: model.answered(splits[first]), **{name: splits[name] for name in others}}
             told += [f"{asked:,} answers are the model's own"] if asked else []
+            told += _changing(model, splits[first])
         return PromptDataset(read.name, model.classes, splits, tuple(told))
 
     def check(
@@ -120,6 +121,18 @@ class PromptData:
             for name, some in kept["splits"].items()
         }
         return PromptDataset(kept["name"], tuple(kept["classes"]), splits, tuple(kept["notes"]))
+
+
+def _changing(model: Any, examples: PromptExamples) -> list[str]:
+    """What is to be said of a function that gives other answers when it is asked again; UserError where all differ."""
+    asking = getattr(model, "changing", None)
+    other, asked = (0, 0) if asking is None else asking(examples)
+    if asked > 1 and other == asked:
+        raise UserError(
+            f"{model!r} gave another answer to each of {asked} questions when it was asked again, so that no change can "
+            "be told from chance: set its temperature to 0, or its seed."
+        )
+    return [f"{other} of {asked} answers were other ones when the function was asked again"] if other else []
 
 
 def _frozen(value: Any) -> Any:

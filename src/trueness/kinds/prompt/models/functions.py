@@ -6,8 +6,6 @@ what the function says, of a longer one the shared words count; where the servic
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -18,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from trueness.errors import Unsupported, UserError
+from trueness.kinds.prompt.data.answers import kept_share, told_apart, words_of
 from trueness.kinds.prompt.data.batches import PromptBatch, PromptSplit
 from trueness.kinds.prompt.data.coding import OUTSIDE, Coded
 from trueness.kinds.prompt.data.prompts import ANSWER_CLASSES, PromptExample, PromptExamples
@@ -27,39 +26,8 @@ from trueness.models.predictor import Predictor, find_predictor
 
 SURE = 0.98
 """The probability of an answer that the function gives again word for word; of one that it does not, 1 less this."""
-_SHORT = 6
-"""Words up to which an answer has to come again as a whole."""
-_WORDS = re.compile(r"[^\W_]+(?:[.,]\d+)*")
 _ASKED_AGAIN = 5
 """Questions that are asked twice, to see whether the function repeats itself."""
-
-
-def words_of(text: str) -> tuple[str, ...]:
-    """The words of an answer, without capitals and punctuation."""
-    return tuple(_WORDS.findall(text.casefold()))
-
-
-def kept_share(answer: str, said: str) -> float:
-    """From 0 to 1: how much of an answer is in what is said now; of a short one all or nothing."""
-    wanted, given = words_of(answer), words_of(said)
-    if not wanted or not given:
-        return float(wanted == given)
-    if len(wanted) <= _SHORT:
-        spans = (given[begin : begin + len(wanted)] for begin in range(len(given) - len(wanted) + 1))
-        return float(wanted in spans)
-    shared = sum((Counter(wanted) & Counter(given)).values())
-    return 2 * shared / (len(wanted) + len(given))
-
-
-def told_apart(answer: str, alternatives: Sequence[str], said: str) -> float:
-    """From 0 to 1: which of several answers is said, by the words that only one of them has; 0.5 where none is."""
-    given = set(words_of(said))
-    each = [set(words_of(one)) for one in (answer, *alternatives)]
-    own = [words - set.union(*(other for other in each if other is not words)) for words in each]
-    hits = [bool(words & given) for words in own]
-    if hits[0] == any(hits[1:]):
-        return 0.5
-    return float(hits[0])
 
 
 class FunctionNetwork(Network):
@@ -120,7 +88,7 @@ class FunctionModel:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<FunctionModel {self.network.predictor.name}>"
+        return self.network.predictor.name
 
     @property
     def service(self) -> Service:
