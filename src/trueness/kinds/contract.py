@@ -152,7 +152,10 @@ class Data(Protocol):
 
 
 class Explaining(Protocol):
-    """What `tn.explain` and its neighbours ask of a kind."""
+    """What `tn.explain` and its neighbours ask of a kind.
+
+    `tn.explain` explains at the finest units, such as pixels, unless `finest` is there and false.
+    """
 
     def usual(self, model: Any) -> Sequence[str]:
         """Explainers that are worth comparing, the first one being the first to try."""

@@ -84,5 +84,7 @@ def write(example: PromptExample, form: Form) -> Written:
                 passages.append((len(text) - len(context), len(text)))
                 text += closing + (form.between if number + 1 < len(example.contexts) else "")
                 blocks.append((begin, len(text)))
+    if blocks and form.between and text.startswith(form.between, blocks[-1][1]):
+        blocks[-1] = (blocks[-1][0], blocks[-1][1] + len(form.between))  # as behind all others
     skipped = len(text) - len(text.lstrip("\n"))
     return Written(text, tuple(passages), tuple(blocks), question).moved(-skipped, text[skipped:])

@@ -32,6 +32,8 @@ class PromptExample:
     """What is said before the passages."""
     order: tuple[int, ...] | None = None
     """Of each passage its rank in the search that found it, 0 the best; None: as they stand."""
+    numbers: tuple[int, ...] | None = None
+    """Of each passage the number by which people know it; None: as they stand."""
     label: int = -1
     """The class: of the label words, or 0 where the answer is known to be right; -1 where it is not known."""
     part: tuple[int, int] | None = None
