@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from trueness.kinds.contract import Content, Words
-from trueness.kinds.prompt.data.prompts import PromptExample, PromptExamples
 from trueness.kinds.prompt.data.answers import words_of
+from trueness.kinds.prompt.data.prompts import PromptExample, PromptExamples
 from trueness.plugins import is_function
 from trueness.stats.undefined import Floats
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from trueness.errors import UserError
 from trueness.kinds.prompt.models.opening import open_model, recognises
-from trueness.models.families import Family, ModelsOfFamilies
+from trueness.models.families import LABEL_WORDS, Family, ModelsOfFamilies
 from trueness.plugins import is_function
 from trueness.registry import Registry
 
 if TYPE_CHECKING:
     from trueness.kinds.prompt.models.functions import FunctionModel
     from trueness.kinds.prompt.models.prompt_model import PromptModel
-
-LABEL_WORDS = "label-words"
 
 
 @dataclass(frozen=True)
@@ -43,21 +40,6 @@ class LabelWords(Family):
         raise UserError("Language models are not trained here: give a folder that holds one.")
 
 
-def label_words(labels: str | Sequence[str], prompt: str = "") -> str:
-    """The name of the family: what `trueness audit --labels positive,negative --prompt prompt.txt` stands for."""
-    words = labels.split(",") if isinstance(labels, str) else list(labels)
-    words = [word.strip() for word in words]
-    if len(words) < 2 or len(set(words)) < len(words) or not all(words):
-        raise UserError(f"Label words are two or more different words with commas between them, not {labels!r}.")
-    parts = {"labels": ",".join(words), **({"prompt": prompt} if prompt else {})}
-    return f"{LABEL_WORDS}[{', '.join(f'{name}={_written(value)}' for name, value in parts.items())}]"
-
-
-def _written(text: str) -> str:
-    """As TOML, without the signs that a name of settings is read by."""
-    return json.dumps(text).replace("=", "\\u003d").replace("[", "\\u005b").replace("]", "\\u005d")
-
-
 PROMPT_MODELS: Registry[Family] = Registry("model", group="trueness.prompt_models")
 PROMPT_MODELS.add(LABEL_WORDS, LabelWords(), "a language model as a classifier by label words: labels, prompt")
 
@@ -68,7 +50,7 @@ class PromptModels(ModelsOfFamilies):
     families = PROMPT_MODELS
 
     def recognises(self, model: Any) -> bool:
-        """A folder or file of a language model, (model, tokenizer), a pipeline, or a function of a question and passages."""
+        """A folder or file of a language model, (model, tokenizer), a pipeline; a function of a question, passages."""
         if isinstance(model, str | Path) and is_function(model):
             return True
         return recognises(model) or (callable(model) and _answers(model))

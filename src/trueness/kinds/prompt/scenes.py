@@ -124,25 +124,26 @@ def decided(model: Any, scenes: Sequence[Scene]) -> list[Scene]:
     """The scenes whose answer is known to come from the planted passages, with the answer that the model gives.
 
     Of a conflict that is either value. The answer has to follow when the value of its passage is edited; of two that
-    say the same, when both are.
+    say the same, when both are. A model that likes one value more, whatever it reads, follows nothing.
     """
-    first = _prefers(model, [one.prompt for one in scenes])
+    first = _leads(model, [one.prompt for one in scenes])
     settled = [
-        one if own else one.swapped() if one.name == "conflict" else None
-        for one, own in zip(scenes, first, strict=True)
+        one if lead > 0 else one.swapped() if one.name == "conflict" and lead < 0 else None
+        for one, lead in zip(scenes, first, strict=True)
     ]
     able = [one for one in settled if one is not None]
-    follows = _prefers(model, [one.edited(*_used(one)) for one in able])
-    return [one for one, after in zip(able, follows, strict=True) if after]
+    before = _leads(model, [replace(one.prompt, alternatives=(said(one.values[2]),)) for one in able])
+    after = _leads(model, [one.edited(*_used(one)) for one in able])
+    return [one for one, *leads in zip(able, before, after, strict=True) if min(leads) > 0]
 
 
 def followed(model: Any, scenes: Sequence[Scene]) -> list[tuple[int, ...]]:
-    """Of redundant scenes: the copies that the answer follows when they alone are edited."""
+    """Of redundant scenes that are decided: the copies that the answer follows when they alone are edited."""
     pairs = [(number, place) for number, one in enumerate(scenes) for place in one.planted]
-    answers = _prefers(model, [scenes[number].edited(place) for number, place in pairs])
+    leads = _leads(model, [scenes[number].edited(place) for number, place in pairs])
     found: list[list[int]] = [[] for _ in scenes]
-    for (number, place), follows in zip(pairs, answers, strict=True):
-        if follows:
+    for (number, place), lead in zip(pairs, leads, strict=True):
+        if lead > 0:
             found[number].append(place)
     return list(map(tuple, found))
 
@@ -151,14 +152,15 @@ def _used(scene: Scene) -> tuple[int, ...]:
     return scene.planted if scene.name == "redundant" else scene.planted[:1]
 
 
-def _prefers(model: Any, prompts: Sequence[PromptExample]) -> list[bool]:
-    """Whether the model finds the answer likelier than its alternative."""
+def _leads(model: Any, prompts: Sequence[PromptExample]) -> list[float]:
+    """By how much the model finds each answer likelier than its alternative."""
     from trueness.models.network import inspecting
 
-    found = np.zeros(len(prompts), dtype=bool)
+    found = np.zeros(len(prompts))
     if prompts:
         with inspecting(model.network):
             for rows, batch in model.coded(PromptExamples(prompts)).in_order():
-                found[rows] = (model.network.logits(batch).argmax(dim=-1) == 0).cpu().numpy()
-    answers: list[bool] = found.tolist()
-    return answers
+                logits = model.network.logits(batch).double()
+                found[rows] = (logits[:, 0] - logits[:, 1]).cpu().numpy()
+    leads: list[float] = found.tolist()
+    return leads

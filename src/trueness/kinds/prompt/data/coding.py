@@ -56,12 +56,16 @@ class Unit:
 class Coder:
     """A tokeniser, the wording around examples, and what is a unit."""
 
-    def __init__(self, tokenizer: Any, form: Form, longest: int, units: Units = "auto", *, decoder: bool = False) -> None:
+    def __init__(
+        self, tokenizer: Any, form: Form, longest: int, units: Units = "auto", *, decoder: bool = False
+    ) -> None:
         """`decoder`: whether the answer is read by a part of the model that does not read the prompt."""
         if units not in UNITS:
             raise UserError(f"units should be {', '.join(UNITS)}, not {units!r}.")
         if not getattr(tokenizer, "is_fast", False):
-            raise UserError(f"The tokeniser {type(tokenizer).__name__} does not tell which characters a token stands for.")
+            raise UserError(
+                f"The tokeniser {type(tokenizer).__name__} does not tell which characters a token stands for."
+            )
         self.tokenizer, self.form, self.longest, self.units, self._decoder = tokenizer, form, longest, units, decoder
         chat = bool(getattr(tokenizer, "chat_template", None))
         self.chat = chat if form.chat is None else form.chat
@@ -105,7 +109,9 @@ class Coder:
         unit[:1] = [OUTSIDE]  # the first token draws attention whatever it is
         if OUTSIDE not in block:
             block[:1] = [OUTSIDE]  # something has to be read
-        coded = [self._answer(answer, lead, example.part if not number else None) for number, answer in enumerate(answers)]
+        coded = [
+            self._answer(answer, lead, example.part if not number else None) for number, answer in enumerate(answers)
+        ]
         room = self.longest if self._decoder else self.longest - max((len(tokens) for tokens, _ in coded), default=0)
         kept, left_out = self._fitting(block, room)
         names = tuple(one.text for one in units)

@@ -83,9 +83,13 @@ class PromptData:
         told = list(notes)
         if not model.labels:
             asked = sum(one.answer is None for one in splits[first])
-            splits = {first: model.answered(splits[first]), **{name: splits[name] for name in others}}
+            answered = model.answered(splits[first])
+            given = PromptExamples(one for one in answered if one.answer)
+            splits = {first: given, **{name: splits[name] for name in others}}
             told += [f"{asked:,} answers are the model's own"] if asked else []
-            told += _changing(model, splits[first])
+            empty = len(answered) - len(given)
+            told += [f"{empty:,} of the model's own answers are empty: they were left out"] if empty else []
+            told += _changing(model, given)
         return PromptDataset(read.name, model.classes, splits, tuple(told))
 
     def check(
@@ -129,8 +133,8 @@ def _changing(model: Any, examples: PromptExamples) -> list[str]:
     other, asked = (0, 0) if asking is None else asking(examples)
     if asked > 1 and other == asked:
         raise UserError(
-            f"{model!r} gave another answer to each of {asked} questions when it was asked again, so that no change can "
-            "be told from chance: set its temperature to 0, or its seed."
+            f"{model!r} gave another answer to each of {asked} questions when it was asked again, so that no change "
+            "can be told from chance: set its temperature to 0, or its seed."
         )
     return [f"{other} of {asked} answers were other ones when the function was asked again"] if other else []
 

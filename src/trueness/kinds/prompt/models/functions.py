@@ -131,8 +131,6 @@ def open_function(model: Any) -> FunctionModel:
 
 
 def _with(example: PromptExample, reply: Reply) -> PromptExample:
-    if not words_of(reply.answer):
-        return replace(example, answer="(no answer)", citations=reply.citations)
     return replace(example, answer=reply.answer, citations=reply.citations)
 
 

@@ -266,5 +266,3 @@ def _prompts(batch: PromptBatch) -> list[Any]:
     """The tokens of each prompt that are read."""
     read, kept = batch.read.cpu().numpy(), batch.kept.cpu().numpy()
     return [some[which] for some, which in zip(read, kept, strict=True)]
-
-

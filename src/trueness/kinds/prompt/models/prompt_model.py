@@ -122,7 +122,9 @@ class PromptModel:
         end = getattr(self.tokenizer, "eos_token_id", None)
         filling = end if getattr(self.tokenizer, "pad_token_id", None) is None else self.tokenizer.pad_token_id
         ids = torch.tensor([coded.tokens], device=self.device)
-        begun = [model.config.decoder_start_token_id, *coded.answers[0][: coded.begun]] if self.network.reader.apart else []
+        begun = (
+            [model.config.decoder_start_token_id, *coded.answers[0][: coded.begun]] if self.network.reader.apart else []
+        )
         more = {"decoder_input_ids": torch.tensor([begun], device=self.device)} if begun else {}
         try:
             with quiet():

@@ -94,7 +94,7 @@ class Reader:
             whole = self._forward(tokens, None, None)[0][:, half:]
             cache = self._forward(tokens[:, :half], self._cache([], 0, 1), None)[1]
             parts = self._forward(tokens[:, half:], self._cache(_taken(cache), half, 1), None)[0]
-        except Exception:  # whatever models without keys and values say  # noqa: BLE001
+        except Exception:  # whatever models without keys and values say
             return False
         return bool(torch.allclose(whole, parts, atol=_CLOSE * float(whole.abs().max().clamp(min=1)), rtol=0))
 
@@ -214,7 +214,10 @@ def _taken(cache: Any, row: int = 0, length: int | None = None) -> Kept:
     """Keys and values of one sequence."""
     several = cache.layers[0].keys.shape[0] > 1
     return [
-        tuple(some[row : row + 1, :, :length].clone() if several else some[:, :, :length] for some in (one.keys, one.values))
+        tuple(
+            some[row : row + 1, :, :length].clone() if several else some[:, :, :length]
+            for some in (one.keys, one.values)
+        )
         for one in cache.layers
     ]
 

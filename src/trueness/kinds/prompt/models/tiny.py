@@ -46,10 +46,19 @@ def _made(family: str, words: int, layers: int, size: int, settings: Any) -> Any
         shape = {"num_hidden_layers": layers, "hidden_size": size, "intermediate_size": 2 * size}
         heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 2048}
         return transformers.LlamaForCausalLM(
-            transformers.LlamaConfig(vocab_size=words, **{**shape, **heads, **_NEVER, "initializer_range": 0.3, **settings})
+            transformers.LlamaConfig(
+                vocab_size=words, **{**shape, **heads, **_NEVER, "initializer_range": 0.3, **settings}
+            )
         )
     if family == "gpt2":
-        shape = {"n_layer": layers, "n_embd": size, "n_head": 4, "n_positions": 1024, "initializer_range": 0.3, **_NEVER}
+        shape = {
+            "n_layer": layers,
+            "n_embd": size,
+            "n_head": 4,
+            "n_positions": 1024,
+            "initializer_range": 0.3,
+            **_NEVER,
+        }
         return transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=words, **{**shape, **settings}))
     if family == "t5":
         shape = {"num_layers": layers, "d_model": size, "d_kv": size // 4, "d_ff": 2 * size, "num_heads": 4}
