@@ -10,9 +10,6 @@ _TASKS = {
     "ForTokenClassification": "labels every token, and an explanation is of one decision about a whole text",
     "ForQuestionAnswering": "marks a passage, and an explanation is of a choice between classes",
     "ForMaskedLM": "is a language model without a classification head",
-    "ForCausalLM": "is a language model without a classification head",
-    "ForSeq2SeqLM": "is a language model without a classification head",
-    "ForConditionalGeneration": "is a language model without a classification head",
 }
 
 

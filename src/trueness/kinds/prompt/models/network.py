@@ -90,7 +90,7 @@ class PromptNetwork(Network):
         keys = [(one.prompt.tobytes(), one.answer.tobytes()) for one in wanted]
         new = {key: number for number, key in enumerate(keys) if key not in self._memory}
         if new:
-            with quiet():
+            with torch.no_grad(), quiet():
                 asked = [wanted[number] for number in new.values()]
                 found = self.reader.likelihood(asked, memory_for_batches(self.device, self.cpu_bytes))
             if len(self._memory) + len(new) > _REMEMBERED:
