@@ -4,6 +4,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
+from tests.inline import Here
 from trueness.engine import Store, task
 from trueness.errors import UserError
 from trueness.kinds import kind_of_data
@@ -120,7 +121,7 @@ def test_a_dataset_comes_back_from_a_store(tmp_path):
 
     store = Store.open(tmp_path / "store", create=True)
     target = kept({})
-    engine.run([target], store)
+    engine.run([target], store, Here())
     stored = store.get(target.key)
     assert DATA.holds(stored)
     assert DATA.unpack(stored) == data

@@ -35,7 +35,7 @@ def test_another_format_is_refused_in_one_sentence(found):
 
 
 def test_a_probability_above_one_is_refused():
-    with pytest.raises(UserError, match="returned the log-probability 0.5"):
+    with pytest.raises(UserError, match=r"returned the log-probability 0\.5"):
         reply_of(("Ann", [], 0.5), 2, "f")
 
 

@@ -21,10 +21,10 @@ WORDS = Words("answer", "answers", "passage", "passages", "the passages are put 
 FOILS = ("random", "overlap-question", "overlap-answer", "position", "retriever-order")
 """What sees no model: all must fail."""
 _STOPS = (".", "!", "?")
-_FEW = {"hidden_shares": [0.2, 0.5], "alone_examples": 5, "shuffled_examples": 40, "shuffles": 3}
+_FEW = {"hidden_shares": [0.2, 0.5], "alone_examples": 30, "shuffled_examples": 40, "shuffles": 3}
 SIZES: Mapping[str, Any] = {"examples": 100, "repeat_examples": 60, "edit_examples": 60, **_FEW}
 """Language models take seconds for what other models take a thousandth of."""
-CALLED_SIZES: Mapping[str, Any] = {**SIZES, "examples": 60, "repeat_examples": 30, "edit_examples": 40}
+CALLED_SIZES: Mapping[str, Any] = {**SIZES, "examples": 80, "repeat_examples": 30, "edit_examples": 60}
 """Of a function, whose calls may cost money."""
 
 

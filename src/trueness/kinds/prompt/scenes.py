@@ -42,6 +42,11 @@ class Scene:
     alike: int = -1
     """The passage that has the values of a conflict as those of other things; -1: none."""
 
+    @property
+    def used(self) -> tuple[int, ...]:
+        """The passages that the answer comes from: of two that say the same, either."""
+        return self.planted if self.name == "redundant" else self.planted[:1]
+
     def edited(self, *passages: int) -> PromptExample:
         """The same where these passages have another value, which is the answer then."""
         here = dict.fromkeys(self.planted, self.values[0])
@@ -133,7 +138,7 @@ def decided(model: Any, scenes: Sequence[Scene]) -> list[Scene]:
     ]
     able = [one for one in settled if one is not None]
     before = _leads(model, [replace(one.prompt, alternatives=(said(one.values[2]),)) for one in able])
-    after = _leads(model, [one.edited(*_used(one)) for one in able])
+    after = _leads(model, [one.edited(*one.used) for one in able])
     return [one for one, *leads in zip(able, before, after, strict=True) if min(leads) > 0]
 
 
@@ -146,10 +151,6 @@ def followed(model: Any, scenes: Sequence[Scene]) -> list[tuple[int, ...]]:
         if lead > 0:
             found[number].append(place)
     return list(map(tuple, found))
-
-
-def _used(scene: Scene) -> tuple[int, ...]:
-    return scene.planted if scene.name == "redundant" else scene.planted[:1]
 
 
 def _leads(model: Any, prompts: Sequence[PromptExample]) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,20 @@ import numpy as np
 from trueness.explainers.contract import Explainer
 from trueness.kinds.contract import Finding, KindTrial
 from trueness.kinds.prompt.data.prompts import PromptExamples
+from trueness.kinds.prompt.data.rows import cited_in
 from trueness.kinds.prompt.scenes import Scene, SceneName, decided, followed, scenes_of
 from trueness.stats.undefined import Floats
 
 FOUND = 0.75
-"""Of the used passage: above three of four others; in a conflict at the top in three of four scenes."""
+"""Of the scenes: those in which the passage that it ranks first is one that the answer comes from."""
 LOST = 0.25
 """By how much more dropping the cited passages lowers the probability of the answer than dropping as many others."""
 TRIED: tuple[SceneName, ...] = ("unique", "conflict", "redundant")
-_MEASURES = {
-    "unique": "chance that the one passage with the planted fact outranks another one (AUROC)",
-    "conflict": "share of the scenes in which, of two passages that contradict one another and one that repeats their "
-    "values, the used one is at the top",
-    "redundant": "chance that a passage with the planted fact, which two have, outranks one without it (AUROC)",
+_WHERE = {
+    "unique": "one passage has the planted fact",
+    "conflict": "two passages contradict one another, and a third has their values of other things",
+    "redundant": "two passages have the same fact, and either will do",
 }
-_NULL = {"unique": 0.5, "conflict": 1 / 3, "redundant": 0.5}
 _DECIDED: weakref.WeakKeyDictionary[Any, dict[Any, list[Scene]]] = weakref.WeakKeyDictionary()
 """Of each network the scenes that are decided: every explainer is asked about the same ones."""
 
@@ -41,7 +41,9 @@ def finds_used(model: Any, examples: PromptExamples, explainer: Explainer) -> tu
         values = np.full(len(examples), np.nan)
         if scenes:
             values[[one.row for one in scenes]] = found_in(model, scenes, explainer)
-        findings.append(Finding(name, _MEASURES[name], values, FOUND, null=_NULL[name]))
+        measure = f"share of the scenes in which it ranks a passage first that the answer comes from: {_WHERE[name]}"
+        chance = [len(one.used) / len(one.prompt.contexts) for one in planted]
+        findings.append(Finding(name, measure, values, FOUND, null=float(np.mean(chance)) if chance else 0.0))
         notes.append(f"{name}: in {len(scenes)} of {len(planted)} scenes the answer followed the planted value.")
     scenes = _decided(model, examples, "redundant")
     if scenes:
@@ -51,26 +53,30 @@ def finds_used(model: Any, examples: PromptExamples, explainer: Explainer) -> tu
 
 
 def found_in(model: Any, scenes: Sequence[Scene], explainer: Explainer) -> Floats:
-    """(scenes,) From 0 to 1: where the used passages rank by an explainer, among those that can be confused with them.
-
-    In a conflict 1 for the used one at the top, shared with what has the same score; else the AUROC among all passages.
-    """
+    """(scenes,) 1 where a used passage has the highest score, 0 where another one has; those of one score share it."""
     from trueness.protocols.randomisation import explained
 
-    split = model.coded(PromptExamples([one.prompt for one in scenes]), units="passages")
+    from trueness.kinds.prompt.explainers.told import Citations
+
+    prompts = PromptExamples([one.prompt for one in scenes])
+    if isinstance(explainer, Citations):
+        prompts = _with_citations(model, prompts)
+    split = model.coded(prompts, units="passages")
     scores, mask = explained(model.network, split.labelled(np.zeros(len(scenes), dtype=int)), explainer)
-    return np.array([_rank(one, each[inside]) for one, each, inside in zip(scenes, scores, mask, strict=True)])
+    return np.array([_first(one, each[inside]) for one, each, inside in zip(scenes, scores, mask, strict=True)])
 
 
-def _rank(scene: Scene, scores: Floats) -> float:
-    if scene.name == "conflict":
-        among = np.array([*scene.planted, *([scene.alike] if scene.alike >= 0 else [])])
-        top = np.isclose(scores[among], scores[among].max(), rtol=1e-9, atol=0.0)
-        return float(top[0] / top.sum())
-    used = np.zeros(len(scores), dtype=bool)
-    used[list(scene.planted)] = True
-    above = scores[used][:, None] - scores[~used][None, :]
-    return float((above > 0).mean() + (above == 0).mean() / 2)
+def _with_citations(model: Any, prompts: PromptExamples) -> PromptExamples:
+    """The same with what the model cites when it answers these questions itself."""
+    own = model.answered(PromptExamples(replace(one, answer=None) for one in prompts))
+    cited = [one.citations if one.citations is not None else cited_in(str(one.answer)) for one in own]
+    there = [tuple(n for n in some if n < len(one.contexts)) for some, one in zip(cited, prompts, strict=True)]
+    return PromptExamples(replace(one, citations=some) for one, some in zip(prompts, there, strict=True))
+
+
+def _first(scene: Scene, scores: Floats) -> float:
+    top = np.isclose(scores, scores.max(), rtol=1e-9, atol=0.0)
+    return float(top[list(scene.used)].sum() / top.sum())
 
 
 def _decided(model: Any, examples: PromptExamples, name: SceneName) -> list[Scene]:
@@ -85,7 +91,7 @@ def cited_are_used(
     model: Any, examples: PromptExamples, explainer: Explainer
 ) -> tuple[Sequence[Finding], Sequence[str]]:
     """Of what an answer cites: whether the answer falls more without it than without as many others."""
-    from trueness.kinds.prompt.explainers.citations import Citations
+    from trueness.kinds.prompt.explainers.told import Citations
 
     if not isinstance(explainer, Citations):
         return (), ()

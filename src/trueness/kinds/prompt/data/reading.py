@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,6 +193,8 @@ def _table(data: Any, model: Any, columns: Mapping[str, str]) -> PromptDataset:
     else:
         found, more = _texts(where, names, rows, sample, labels, columns, faults)
         told += more
+    if any(one.citations is not None for one in found):  # what cites nothing where others cite
+        found = PromptExamples(one if one.citations is not None else replace(one, citations=()) for one in found)
     if not found:
         raise UserError(f"{where} has no question that can be used{f': {faults}' if faults else ''}.")
     told += [f"{faults.count:,} rows were left out: {faults}"] if faults else []

@@ -58,6 +58,10 @@ class FunctionNetwork(Network):
         """A function has no vectors: Unsupported."""
         self._refuse()
 
+    def to_units(self, per_value: Tensor, batch: PromptBatch) -> Tensor:
+        """The sum over what stands for each unit."""
+        return batch.summed(per_value)
+
     def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # the same for all
         """A word."""
         return 16

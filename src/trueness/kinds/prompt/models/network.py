@@ -159,12 +159,7 @@ class PromptNetwork(Network):
 
     def to_units(self, per_value: Tensor, batch: PromptBatch) -> Tensor:
         """The sum over the tokens of each unit."""
-        unit = batch.unit[:, : per_value.shape[1]]
-        inside = per_value * (unit >= 0)
-        if batch.by_token:
-            return inside
-        found = torch.zeros(batch.there.shape, dtype=per_value.dtype, device=per_value.device)
-        return found.scatter_add_(1, unit.clamp(min=0), inside)
+        return batch.summed(per_value)
 
     def spread(self, values: Tensor, batch: PromptBatch) -> Tensor:
         """(prompts,) the standard deviation of the explained embeddings."""
