@@ -32,7 +32,7 @@ def usual(model: Path | str, family: Any = None) -> list[str]:  # noqa: ARG001  
     """Attention and gradients where the model has them, methods that hide passages, and what the answer cites."""
     if is_function(model):
         return ["citations", "leave-one-out"]
-    return ["attention", "gradient-norm", "input-x-gradient", "leave-one-out", "context-cite", "citations"]
+    return ["attention", "gradient", "input-x-gradient", "leave-one-out", "context-cite", "citations"]
 
 
 def sizes(model: Path | str) -> Mapping[str, Any]:

@@ -26,7 +26,7 @@ class PromptExplaining:
         """What hides passages first; attention and gradients where the model has them."""
         if not model.network.differentiable:
             return ["leave-one-out", "citations"]
-        return ["leave-one-out", "context-cite", "attention", "gradient-norm"]
+        return ["leave-one-out", "context-cite", "attention", "gradient"]
 
     def is_data(self, examples: Any) -> bool:
         """A dataset or the path of a file; a string is always a question."""

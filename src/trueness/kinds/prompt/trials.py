@@ -54,9 +54,8 @@ def finds_used(model: Any, examples: PromptExamples, explainer: Explainer) -> tu
 
 def found_in(model: Any, scenes: Sequence[Scene], explainer: Explainer) -> Floats:
     """(scenes,) 1 where a used passage has the highest score, 0 where another one has; those of one score share it."""
-    from trueness.protocols.randomisation import explained
-
     from trueness.kinds.prompt.explainers.told import Citations
+    from trueness.protocols.randomisation import explained
 
     prompts = PromptExamples([one.prompt for one in scenes])
     if isinstance(explainer, Citations):
