@@ -204,7 +204,7 @@ class PromptSplit:
         other._units_gone = self._units_gone | where.to(self.device)
         return other
 
-    def outline(self, where: Tensor) -> NoReturn:
+    def outline(self, where: Tensor) -> NoReturn:  # noqa: ARG002
         """Prompts have no outline that a model of theirs could be trained on: Unsupported."""
         raise Unsupported("Language models are not trained on which units are hidden.")
 

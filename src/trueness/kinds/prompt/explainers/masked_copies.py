@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -13,6 +14,8 @@ from trueness.explainers import masked_copies
 from trueness.explainers.contract import Facts
 from trueness.explainers.masking import MaskingExplainer
 from trueness.explainers.outputs import Output
+
+Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,8 @@ class ContextCite(MaskingExplainer):
         return torch.from_numpy(scores).to(said)
 
 
-def sparse(keep: np.ndarray, said: np.ndarray, alpha: float) -> np.ndarray:  # type: ignore[type-arg]
-    """(units,) coefficients of a lasso of outputs (ablations,) on what is kept (ablations, units), both standardised."""
+def sparse(keep: Doubles, said: Doubles, alpha: float) -> Doubles:
+    """(units,) coefficients of a lasso of outputs (ablations,) on what is kept (ablations, units), standardised."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import Lasso
 

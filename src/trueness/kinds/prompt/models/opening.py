@@ -1,4 +1,4 @@
-"""How language models are opened: a folder of safetensors or with one GGUF file, a pair with the tokeniser, a pipeline."""
+"""How language models are opened: a folder of safetensors, a GGUF file, a pair with the tokeniser, a pipeline."""
 
 from __future__ import annotations
 

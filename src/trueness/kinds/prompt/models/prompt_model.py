@@ -30,7 +30,7 @@ class PromptModel:
     kind = "prompt"
     network: PromptNetwork = field(repr=False)
     tokenizer: Any = field(repr=False)
-    form: Form = Form()
+    form: Form = field(default_factory=Form)
     labels: tuple[str, ...] = ()
     """The label words; none where it answers freely."""
     units: Units = "auto"

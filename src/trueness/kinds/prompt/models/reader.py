@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from trueness.kinds.prompt.models.sequences import Call, Tokens, Wanted, calls, distinct
+from trueness.models.packing import out_of_memory
 
 _OVERHEAD = {"cpu": 32}
 """How many tokens a call is worth: below that a device waits for the weights, not for the tokens."""
@@ -94,7 +95,9 @@ class Reader:
             whole = self._forward(tokens, None, None)[0][:, half:]
             cache = self._forward(tokens[:, :half], self._cache([], 0, 1), None)[1]
             parts = self._forward(tokens[:, half:], self._cache(_taken(cache), half, 1), None)[0]
-        except Exception:  # whatever models without keys and values say
+        except Exception as error:  # whatever models without keys and values say
+            if out_of_memory(error):
+                raise
             return False
         return bool(torch.allclose(whole, parts, atol=_CLOSE * float(whole.abs().max().clamp(min=1)), rtol=0))
 
