@@ -39,6 +39,9 @@ class Scene:
     """The passages that hold the fact: of a conflict that which the answer is of first, then its rival."""
     values: tuple[str, str, str]
     """Of the answer, of its alternative, and one that no passage has."""
+    rival: int = -1
+    """The passage that contradicts the used one, or is about a like thing, or says the same and is known not to be
+    followed; -1: none."""
     alike: int = -1
     """The passage that has the values of a conflict as those of other things; -1: none."""
 
@@ -64,7 +67,7 @@ class Scene:
         """A conflict of which the answer is the rival's."""
         prompt = replace(self.prompt, answer=said(self.values[1]), alternatives=(said(self.values[0]),))
         values = (self.values[1], self.values[0], self.values[2])
-        return replace(self, prompt=prompt, planted=self.planted[::-1], values=values)
+        return replace(self, prompt=prompt, planted=self.planted[::-1], values=values, rival=self.planted[0])
 
 
 def said(value: str) -> str:
@@ -104,7 +107,8 @@ def planted_scene(example: PromptExample, name: SceneName, row: int, seed: int =
         order=example.order,
     )
     planted = tuple(places[: 1 + (name in ("conflict", "redundant"))])
-    return Scene(name, row, prompt, planted, (answer, other, third), places[2] if confusing else -1)
+    rival = places[1] if name in ("decoy", "conflict") else -1
+    return Scene(name, row, prompt, planted, (answer, other, third), rival, places[2] if confusing else -1)
 
 
 def _fact(colour: str, thing: str, value: str) -> str:
