@@ -351,6 +351,8 @@ class Kind:
     """Writes one file as train, dev and test."""
     sizes: Callable[[Any], Mapping[str, Any]] | None = None
     """Of a model's folder or address: how much of everything an audit does, where neither sizes nor a budget say."""
+    demos: Mapping[str, Callable[..., Mapping[str, Any]]] = field(default_factory=dict)
+    """Demonstrations that need nothing of one's own, by name: of a store, an executor and a listener, a table."""
     dry_run: str = ""
     """The study that plants evidence in one's own data, if this kind has its own. Otherwise its planter is asked, with
     no model."""

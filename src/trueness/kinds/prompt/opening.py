@@ -57,6 +57,7 @@ class PromptModels(ModelsOfFamilies):
 
     def open(self, model: Any, device: str = "cpu", family: Any = None) -> PromptModel | FunctionModel:
         """A model on a device."""
+        from trueness.kinds.prompt.calibration import calibrate
         from trueness.kinds.prompt.data.form import Form
 
         if (isinstance(model, str) and is_function(model)) or (callable(model) and _answers(model)):
@@ -70,7 +71,10 @@ class PromptModels(ModelsOfFamilies):
         words = self.families[family] if isinstance(family, str) else family
         if not isinstance(words, LabelWords):
             raise UserError(f"{family} is no family of language models: known is {LABEL_WORDS}.")
-        return open_model(model, device, labels=tuple(words.labels.split(",")), form=Form(prompt=words.prompt))
+        form = Form(prompt=words.prompt)
+        found = open_model(model, device, labels=tuple(words.labels.split(",")), form=form)
+        calibrate(found)
+        return found
 
 
 def _answers(function: Any) -> bool:

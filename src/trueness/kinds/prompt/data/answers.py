@@ -32,7 +32,7 @@ def told_apart(answer: str, alternatives: Sequence[str], said: str) -> float:
     """From 0 to 1: which of several answers is said, by the words that only one of them has; 0.5 where none is."""
     given = set(words_of(said))
     each = [set(words_of(one)) for one in (answer, *alternatives)]
-    own = [words - set.union(*(other for other in each if other is not words)) for words in each]
+    own = [words.difference(*(other for other in each if other is not words)) for words in each]
     hits = [bool(words & given) for words in own]
     if hits[0] == any(hits[1:]):
         return 0.5

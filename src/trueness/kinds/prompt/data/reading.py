@@ -16,6 +16,7 @@ from trueness.data.dataset import looked_at
 from trueness.data.faults import Faults
 from trueness.data.table import open_table
 from trueness.errors import UserError
+from trueness.kinds.prompt.calibration import check_bias
 from trueness.kinds.prompt.data.prompts import ANSWER_CLASSES, PromptDataset, PromptExample, PromptExamples
 from trueness.kinds.prompt.data.rows import QUESTIONS, example_of, is_question
 from trueness.registry import Registry
@@ -81,7 +82,9 @@ class PromptData:
         splits, notes = looked_at(read, model.classes, split, gold=gold and read.classes == model.classes)
         first, *others = splits
         told = list(notes)
-        if not model.labels:
+        if model.labels:
+            told += check_bias(model, splits[first])
+        else:
             asked = sum(one.answer is None for one in splits[first])
             answered = model.answered(splits[first])
             given = PromptExamples(one for one in answered if one.answer)
@@ -178,7 +181,7 @@ def _table(data: Any, model: Any, columns: Mapping[str, str]) -> PromptDataset:
             )
         where, rows = f"{len(listed):,} questions", list(enumerate(listed, start=1))
         names = list(dict.fromkeys(str(name) for _, row in rows for name in row))
-        told, sample = [], [row for _, row in rows[:100]]
+        told, sample = [], list(listed[:100])
     labels = tuple(getattr(model, "labels", ()))
     faults, found = Faults(), PromptExamples()
     if is_question(names):
