@@ -335,7 +335,10 @@ def _sized(
     costs["trains"] = like is not None
     costs["retrains"] = like is not None and kind.relatives is not None and kind.relatives.retraining(like) is not None
     costs["passes"] = (0.0, 0.0) if kind.relatives is None else kind.relatives.passes
-    asked: dict[str, Any] = {"budget": request.budget, "asked": request.sizes, "words": kind.words}
+    usual = {} if kind.sizes is None or request.budget is not None else dict(kind.sizes(model))
+    if "examples" in usual:
+        usual["examples"] = min(usual["examples"], about["rows"])
+    asked: dict[str, Any] = {"budget": request.budget, "asked": {**usual, **request.sizes}, "words": kind.words}
     found = sizing.choose(costs, about["rows"], about["pool"], slots, **asked)
     if request.planned is not None:
         request.planned(
