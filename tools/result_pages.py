@@ -86,7 +86,7 @@ def totals() -> str:
     found, perfect = _found(rows), expected(rows)
     alike = len({(row["study"], row["dataset"], row["model"], row["method"]) for row in rows})
     left = sum(row["published"] is None for row in rows)
-    unknown = sum(cause == UNKNOWN for study in STUDIES for row, cause, _ in differing(study) if not row["stand_in"])
+    unknown = sum(cause == UNKNOWN for study in STUDIES for _, cause, _ in differing(study))
     half, twice = (judged_by(factor) for factor in (0.5, 2.0))
     apart = sum(counts(study)["stand-ins"]["compared"] for study in STUDIES)
     text = (
@@ -312,7 +312,8 @@ def agreement(file: str) -> str:
         tau = part["rank correlation"]
         name = part["group"] + _bracketed(part["stand-in"])
         far = [f"{part['mean absolute error']:.3g}", "–" if tau is None else f"{tau:.2f}"]
-        rows.append([name, f"{part['margin']:.3g}", *(str(part[one]) for one in OUTCOMES), *far, part["from"]])
+        found = ["–", "–", "–"] if part["stand-in"] else [str(part[one]) for one in OUTCOMES]
+        rows.append([name, f"{part['margin']:.3g}", *found, *far, part["from"]])
     header = ["quantity", "margin", "agree", "differ", "cannot tell", "mean absolute error", "rank correlation"]
     return f"{first}\n" + (f"\n{table([*header, 'margin from'], rows)}" if rows else "")
 
@@ -322,11 +323,11 @@ def _bracketed(stand_in: str) -> str:
 
 
 def differing(study: str) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Each published cell that differs, with its tested cause or the word unknown, and how it was tested."""
+    """Each published cell of the paper's own models that differs, with its tested cause or the word unknown."""
     known = RESULTS / study / "causes.csv"
     causes = list(csv.DictReader(known.read_text(encoding="utf-8").splitlines())) if known.exists() else []
     for row in (row for file in files(study) for row in read(file)["rows"]):
-        if row["outcome"] == "differs":
+        if row["outcome"] == "differs" and not row["stand_in"]:
             fits = (
                 one
                 for one in causes
@@ -351,12 +352,12 @@ def between_runs(row: dict[str, Any]) -> bool:
 
 def causes(study: str) -> str:
     """Why cells differ: a row for each cause that was tested, or that was tried or suspected and not shown."""
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row, cause, about in differing(study):
-        found.setdefault((row["stand_in"], cause, about), []).append(row)
+        found.setdefault((cause, about), []).append(row)
     rows = []
-    for (instead, cause, about), some in sorted(found.items(), key=lambda item: (bool(item[0][0]), -len(item[1]))):
-        where = ", ".join(dict.fromkeys(row["dataset"] for row in some)) + _bracketed(instead)
+    for (cause, about), some in sorted(found.items(), key=lambda item: -len(item[1])):
+        where = ", ".join(dict.fromkeys(row["dataset"] for row in some))
         rows.append([str(len(some)), where, f"**{cause}**", about or "–"])
     if not rows:
         return "No published value surely differs.\n"
@@ -381,7 +382,8 @@ def cells(study: str) -> str:
             str(row["n"]),
             f"{row['margin']:.3g}",
         ]
-        rows.append([*place, *numbers, row["outcome"] + _bracketed(row["stand_in"]), named.get(_key(row), "")])
+        outcome = f"not judged ({row['stand_in']})" if row["stand_in"] else row["outcome"]
+        rows.append([*place, *numbers, outcome, named.get(_key(row), "")])
     header = ["quantity", "dataset", "model", "method", "published", "ours", "95 % interval", "n", "margin", "outcome"]
     made = f"Made by `tools/update_docs.py` from `results/{study}/`. [Back]({study}.md)"
     text = f"# All evidence: {STUDIES[study]}\n\n{made}\n\n## Claims\n\n{evidence(study)}\n"

@@ -6,8 +6,8 @@ In README.md, docs/results.md and docs/results/*.md it fills what is between `<!
 `<!-- sums -->`, `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`,
 `<!-- causes: STUDY -->`, `<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`,
 `<!-- base models: STUDY -->`, `<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`,
-`<!-- decays: FILE, QUANTITY -->`, `<!-- epochs: FILE -->` and `<!-- vectors: STUDY -->`.
-It also writes docs/results/STUDY-cells.md and docs/images/published-STUDY.png. Files are named as within results/.
+`<!-- decays: FILE, QUANTITY -->`, `<!-- epochs: FILE -->`, `<!-- vector lengths: FILE -->`
+and `<!-- vectors: STUDY -->`. It also writes docs/results/STUDY-cells.md and docs/images/published-STUDY.png. Files are named as within results/.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import pandas as pd
 from result_pages import (
     DOCS,
     RESULTS,
@@ -177,7 +178,6 @@ _DECAY = "with", "without"
 
 def leads(*files: str) -> str:
     """A row for each corpus and model: attention's faithfulness less gradients'; bold: surely not 0."""
-    import pandas as pd
     from benchmarks.experiments.shown import leads as by_arm
 
     return _arms(by_arm(pd.concat([_experiment(file) for file in files])), ["dataset", "model"])
@@ -213,6 +213,26 @@ def trained(file: str) -> str:
     return table(["corpus", "model", "published", "the study", *(f"{number} epochs" for number in numbers)], lines)
 
 
+def vector_lengths(file: str) -> str:
+    """A row for each pair of methods: published, and ours with GloVe's vectors and with vectors of length 1."""
+    from trueness.stats.equivalence import equivalence
+
+    every = _experiment(file)
+    every = every[(every["quantity"] == "Kendall tau") & (every["variant"] == "as-published")]
+    lines = []
+    for row in read("agreement/compare.json")["rows"]:
+        about = {name: row[name] for name in ("dataset", "model", "method", "quantity", "variant")}
+        some = every[(every[list(about)] == pd.Series(about)).all(axis=1)]
+        if row["outcome"] is None or not len(some):
+            continue
+        shown = []
+        for arm in some.to_dict(orient="records"):
+            outcome = equivalence(arm["low"], arm["high"], row["compared_with"], row["margin"])
+            shown.append(f"{_value(arm)} {outcome}")
+        lines.append([row["dataset"].partition("@")[0], row["method"], f"{row['compared_with']:.2f}", *shown])
+    return table(["corpus", "methods", "published", *(f"vectors: {arm}" for arm in every["arm"].unique())], lines)
+
+
 _WITH_GRADIENTS = "Kendall tau", "attention, gradient@jw2019"
 
 
@@ -221,8 +241,6 @@ def _cell(row: dict[str, Any], number: Any) -> tuple[Any, ...]:
 
 
 def _experiment(file: str) -> Any:
-    import pandas as pd
-
     return pd.DataFrame(json.loads(gzip.decompress((RESULTS / file).read_bytes()))["rows"])
 
 
@@ -254,6 +272,7 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "vectors": vectors,
     "decays": decays,
     "epochs": trained,
+    "vector lengths": vector_lengths,
 }
 
 
