@@ -2,12 +2,12 @@
 
     python tools/update_docs.py
 
-In README.md, docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
-`<!-- sums -->`, `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`,
-`<!-- causes: STUDY -->`, `<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`,
-`<!-- base models: STUDY -->`, `<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`,
-`<!-- decays: FILE, QUANTITY -->`, `<!-- epochs: FILE -->`, `<!-- vector lengths: FILE -->`
-and `<!-- vectors: STUDY -->`. It also writes docs/results/STUDY-cells.md and docs/images/published-STUDY.png. Files are named as within results/.
+In README.md, docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these
+comments: `<!-- sums -->`, `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE
+-->`, `<!-- causes: STUDY -->`, `<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`, `<!-- base
+models: STUDY -->`, `<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`, `<!-- decays: FILE, QUANTITY
+-->`, `<!-- epochs: FILE -->`, `<!-- vector lengths: FILE -->` and `<!-- vectors: STUDY -->`. It also writes
+docs/results/STUDY-cells.md and docs/images/published-STUDY.png. Files are named as within results/.
 """
 
 from __future__ import annotations

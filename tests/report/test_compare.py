@@ -91,8 +91,8 @@ def test_what_stands_in_for_the_papers_own_is_counted_apart():
     first, second, *_ = sentences(found)
     assert first == "Of 1 published values 1 agree with ours, 0 differ, and of 0 it cannot be told."
     assert second == (
-        "For 2 more something else stands in (MiniLM for DistilBERT): they show whether a finding carries over, and are "
-        "not judged."
+        "For 2 more something else stands in (MiniLM for DistilBERT): they show whether a finding carries over, and "
+        "are not judged."
     )
     (only,) = (one for one in sentences(summary(rows[1:], published, MARGINS)) if one.startswith("For "))
     assert only.startswith("For 2 something else")
