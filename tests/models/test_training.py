@@ -203,6 +203,10 @@ def test_selection_may_skip_the_first_epoch_stop_early_or_look_at_the_test_split
         loop.look({"accuracy": accuracy, "loss": loss})
     assert loop.finished
     assert loop.progress.best_epoch == 1, "the epoch that is the aim is kept, whatever its loss"
+    loop = Fake(Recipe(epochs=3, select="last"))
+    for accuracy in (0.9, 0.7, 0.8):
+        loop.look({"accuracy": accuracy})
+    assert loop.progress.best_epoch == 2, "the last epoch is kept, whatever it reached"
     noted = train("average-additive", DATA, recipe=replace(QUICK, epochs=1, select_on="test"), **SMALL)
     assert any("chosen on the test split" in note for note in noted.notes)
 

@@ -34,7 +34,7 @@ def made_up(seeds=4, instances=40, models=MODELS, exact=True, **changes):
                         "classes": changes.get("classes", 2),
                         "gold": instance % 2,
                         "predicted": instance % 2,
-                        "max_attention": 0.7,
+                        "max_attention": changes.get("formed", {}).get(model, 140) / 200,
                         "permutation": changes.get("permutation", 0.01),
                         "permutation_closed": 0.01,
                         "exact": exact,
@@ -96,6 +96,16 @@ CLAIMS = {
 def test_a_conclusion_is_supported_by_records_that_show_it_and_not_by_others(start):
     assert verdict(made_up(), start) == "supported"
     assert verdict(made_up(**CLAIMS[start]), start) != "supported"
+
+
+def test_attention_that_has_not_formed_is_not_compared():
+    unformed = made_up(taus={"bilstm-dot": 0.0}, formed={"bilstm-dot": 1.5})
+    assert verdict(unformed, "scaled dot-product") == "cannot tell"
+    (score,) = [
+        one for one in unformed.scores if (one.quantity, one.model) == ("largest weight times length", "bilstm-dot")
+    ]
+    assert score.value == pytest.approx(1.5)
+    assert score.null == 1.0
 
 
 def test_what_the_search_misses():

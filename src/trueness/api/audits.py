@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pydantic import ValidationError
 
-from trueness import engine
+from trueness import carried, engine
 from trueness.api.audited import QUESTION, AuditPlan, AuditRun, check_done, read_audit
 from trueness.api.bar import listening
 from trueness.api.executors import Here, open_executor
@@ -32,9 +32,10 @@ from trueness.boundary import because, quoted
 from trueness.engine import Listener, ProgressFile, Store, Task
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
+from trueness.explainers.contract import Explainer
 from trueness.kinds import KINDS, kind_of
 from trueness.kinds.contract import Kind
-from trueness.plugins import Reference
+from trueness.plugins import Reference, importable, made_here
 from trueness.registry import nearest
 from trueness.stats.ties import LEVEL
 
@@ -152,7 +153,7 @@ def audit(
     seconds = None if budget is None else sizing.parse_budget(budget)
     asked = _named_now(sizes)
     place = Path(store)
-    where = kept_model(model, place)
+    where = kept_model(model, place, data)
     on_trial = subject(where)
     kind = kind_of(on_trial, data)
     modules = (*_LOADED, *kind.models.modules(on_trial))
@@ -175,7 +176,8 @@ def audit(
     }
     request = _Request(kind, on_trial, common, chosen, _checked_sizes(common, chosen, asked), seconds, planned)
     with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(open_executor(executor, workers, devices, modules))
+        made = made_here([on_trial, *chosen])
+        pool = stack.enter_context(open_executor(executor, workers, devices, modules, made))
         if executor is None:
             _open_everywhere(pool, request)
         read = _read(request, looked, place)
@@ -244,8 +246,23 @@ def _chosen(kind: Kind, model: Path | str, explainers: Any, family: str | None) 
     found: list[str] = []
     for one in given or ["default"]:
         some = kind.usual(model, family) if isinstance(one, str) and one == "default" else [one]
-        found += [kind.explainers.reference(kind.explainers.name_of(item)) for item in some]
-    return list(dict.fromkeys(found))
+        found += [_reference(kind, item) for item in some]
+    names: dict[str, str] = {}
+    for name in found:
+        if getattr(names.setdefault(name, name), "sources", ()) != getattr(name, "sources", ()):
+            raise UserError(f"Two different explainers are called {name}: give one of them another __name__.")
+    return list(names)
+
+
+def _reference(kind: Kind, item: Any) -> str:
+    """The name of an explainer, as tasks carry it; what only this process has is carried to its workers."""
+    known = kind.explainers
+    if (maker := known.only_here(item)) is not None:
+        return known.carry(maker, item)
+    if isinstance(item, str) or importable(item):
+        return known.reference(known.name_of(item))
+    given = getattr(item, "__name__", "") if isinstance(item, Explainer) else ""
+    return known.carry(item, given or f"{carried.MODULE}:{carried.called(item)}")
 
 
 def _looked(kind: Kind, model: Path | str, family: str | None, data: Any, columns: Mapping[str, str]) -> Any:
@@ -318,7 +335,10 @@ def _sized(
     costs["trains"] = like is not None
     costs["retrains"] = like is not None and kind.relatives is not None and kind.relatives.retraining(like) is not None
     costs["passes"] = (0.0, 0.0) if kind.relatives is None else kind.relatives.passes
-    asked: dict[str, Any] = {"budget": request.budget, "asked": request.sizes, "words": kind.words}
+    usual = {} if kind.sizes is None or request.budget is not None else dict(kind.sizes(model))
+    if "examples" in usual:
+        usual["examples"] = min(usual["examples"], about["rows"])
+    asked: dict[str, Any] = {"budget": request.budget, "asked": {**usual, **request.sizes}, "words": kind.words}
     found = sizing.choose(costs, about["rows"], about["pool"], slots, **asked)
     if request.planned is not None:
         request.planned(

@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from trueness.audits import tasks, trained_tasks
 from trueness.audits.sizes import LEAST_POOL, PLANTED_ON, RETRAINED, by_new_names
-from trueness.audits.subject import MEMORY, family_of, subject
+from trueness.audits.subject import MEMORY, family_of, kind_on, subject
 from trueness.engine import Stored, Task, task
-from trueness.kinds import KINDS, kind_of
+from trueness.kinds import KINDS
 from trueness.kinds.contract import Kind
 from trueness.papers.recursive_roar.study import retraining
 from trueness.protocols.levels import LEVELS
@@ -104,7 +104,8 @@ class AuditStudy(Study):
         if info.context is RECORDED or names is None or "models" not in info.data:
             return names
         with refused():
-            registry = kind_of(info.data["models"][0], *info.data.get("datasets", [])[:1]).explainers
+            data = info.data.get("datasets", [""])[0]
+            registry = kind_on(info.data["models"][0], data).explainers
             return [registry.reference(registry.name_of(name)) for name in names]
 
 
@@ -131,7 +132,7 @@ def read_task(study: AuditStudy, model: Path | str, dataset: str) -> Task:
 
 
 def _kind(model: Path | str, dataset: str) -> str:
-    return KINDS.reference(kind_of(model, None if dataset.startswith(MEMORY) else dataset).name)
+    return KINDS.reference(kind_on(model, dataset).name)
 
 
 class _Plan:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from trueness.errors import UserError
 from trueness.kinds.contract import Words
+from trueness.registry import matching
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,9 +215,23 @@ class Audit(_Frozen):
         """Names, best first; may be empty."""
         return [one.explainer for one in self.explainers if one.decision == "may be shown" and not one.foil]
 
+    @property
+    def possible_trials(self) -> str:
+        """How many of the trials could be held on this model, as a sentence; empty where all could."""
+        trials: dict[str, bool] = {}
+        for trial in (trial for one in self.explainers if not one.foil for trial in one.trials):
+            trials[trial.name] = trials.get(trial.name, False) or trial.possible
+        missing = [f"“{name}”" for name, possible in trials.items() if not possible]
+        if not missing:
+            return ""
+        number = len(trials) - len(missing)
+        return f"{number} of {len(trials)} trials were possible on this model; not possible: {', '.join(missing)}."
+
     def __getitem__(self, explainer: str) -> Judged:
+        """One explainer by its name, also without the settings: `lime` for `lime[n_samples=200]`."""
+        name = matching(explainer, (one.explainer for one in self.explainers))
         for one in self.explainers:
-            if one.explainer == explainer:
+            if one.explainer == name:
                 return one
         raise UserError(
             f"{explainer} was not audited; there are {', '.join(one.explainer for one in self.explainers)}."

@@ -115,6 +115,26 @@ def columns_of(
     return {name: value for name, value in named.items() if value is not None}
 
 
+def asked_family(family: str | None, labels: str | None, prompt: Path | None) -> str | None:
+    """The family that is named, or that of language models which choose between label words."""
+    from trueness.models.families import label_words
+
+    if labels is None:
+        if prompt is not None:
+            raise UserError("--prompt belongs to --labels: name the label words too.")
+        return family
+    if family is not None:
+        raise UserError("--labels says what the model is: leave out --family.")
+    return label_words(labels, "" if prompt is None else _prompt(prompt))
+
+
+def _prompt(file: Path) -> str:
+    from trueness.boundary import read_ordinary, reading
+
+    with reading(file, "is not UTF-8 text"):
+        return read_ordinary(file, 1 << 20).decode("utf-8").rstrip("\n")
+
+
 def as_flags(said: str, known: Collection[str] = _FLAGS) -> str:
     """What is said of the arguments of functions, of those options of a command that are known."""
 

@@ -23,6 +23,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import SemLock
 from typing import Any, TypeVar
 
+from trueness import carried
 from trueness.boundary import warning_line
 from trueness.engine import warm
 from trueness.engine.worker import DEVICE_VARIABLE
@@ -41,14 +42,20 @@ def cores() -> int:
 class LocalExecutor(Executor):
     """A PEP 3148 executor over processes; `devices` names one device per slot, e.g. two slots on cuda:0.
 
-    Its processes begin with `modules` loaded, which are imported once for all (see `engine.warm`).
+    Its processes begin with `modules` loaded, which are imported once for all (see `engine.warm`). Each is `sent` what
+    only this process has when it starts (see `trueness.carried`).
     """
 
-    def __init__(self, devices: Sequence[str] = ("cpu",), modules: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        devices: Sequence[str] = ("cpu",),
+        modules: Sequence[str] = (),
+        sent: Mapping[str, bytes] | None = None,
+    ) -> None:
         if not devices:
             raise ValueError("a local executor needs at least one slot")
         self.slots = len(devices)
-        self._all = [_Slot(device, tuple(modules)) for device in devices]
+        self._all = [_Slot(device, tuple(modules), sent) for device in devices]
         self._free: queue.SimpleQueue[_Slot] = queue.SimpleQueue()
         for slot in self._all:
             self._free.put(slot)
@@ -92,8 +99,8 @@ class LocalExecutor(Executor):
 
 
 class _Slot:
-    def __init__(self, device: str, modules: tuple[str, ...] = ()) -> None:
-        self._device, self._modules = device, modules
+    def __init__(self, device: str, modules: tuple[str, ...] = (), sent: Mapping[str, bytes] | None = None) -> None:
+        self._device, self._modules, self._sent = device, modules, sent or {}
         self._pool: ProcessPoolExecutor | None = None
         self._killed = False
         self._changing = threading.Lock()
@@ -130,7 +137,7 @@ class _Slot:
         with _starting, _main_not_imported(), warm.starting(self._modules) as context:
             _mend_tracker()
             if self._pool is None:
-                given = (self._device, dict(os.environ)) if self._modules else (self._device,)
+                given = (self._device, self._sent, dict(os.environ) if self._modules else None)
                 self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_start, initargs=given)
             return self._pool.submit(fn, *args, **kwargs)
 
@@ -186,7 +193,7 @@ def _main_not_imported() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _start(device: str, environment: Mapping[str, str] | None = None) -> None:
+def _start(device: str, sent: Mapping[str, bytes], environment: Mapping[str, str] | None = None) -> None:
     """Prepare a fresh worker: its device, one thread (the same bytes on any machine), and an end with its parent.
 
     One that was forked has the environment of its server, which began with that of another time.
@@ -195,6 +202,7 @@ def _start(device: str, environment: Mapping[str, str] | None = None) -> None:
         os.environ.clear()
         os.environ.update(environment)
     os.environ.update({**warm.UNLESS_SAID, **os.environ, **warm.ONE_THREAD, DEVICE_VARIABLE: device})
+    carried.receive(sent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):  # standard output is the command's alone
         os.dup2(2, 1)

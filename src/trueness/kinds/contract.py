@@ -141,7 +141,10 @@ class Data(Protocol):
 
 
 class Explaining(Protocol):
-    """What `tn.explain` and its neighbours ask of a kind."""
+    """What `tn.explain` and its neighbours ask of a kind.
+
+    `tn.explain` explains at the finest units, such as pixels, unless `finest` is there and false.
+    """
 
     def usual(self, model: Any) -> Sequence[str]:
         """Explainers that are worth comparing, the first one being the first to try."""
@@ -174,10 +177,12 @@ class Finding:
     measure: str
     """What the number is, in plain words."""
     values: Floats
-    """(examples,) from 0 to 1; an explanation that knows nothing gets 0. Not a number where nothing was measured."""
+    """(examples,) from 0 to 1. Not a number where nothing was measured."""
     threshold: float
     shares: bool = False
     """Whether the share of examples with a value above 0 is judged, whatever these are, and not the mean."""
+    null: float = 0.0
+    """What an explanation that knows nothing gets."""
 
 
 @dataclass(frozen=True)
@@ -339,6 +344,10 @@ class Kind:
     """What can be asked of attention, where models of this kind have some."""
     write_splits: Callable[..., dict[str, Any]] | None = None
     """Writes one file as train, dev and test."""
+    sizes: Callable[[Any], Mapping[str, Any]] | None = None
+    """Of a model's folder or address: how much of everything an audit does, where neither sizes nor a budget say."""
+    demos: Mapping[str, Callable[..., Mapping[str, Any]]] = field(default_factory=dict)
+    """Demonstrations that need nothing of one's own, by name: of a store, an executor and a listener, a table."""
     dry_run: str = ""
     """The study that plants evidence in one's own data, if this kind has its own. Otherwise its planter is asked, with
     no model."""
