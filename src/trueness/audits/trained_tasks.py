@@ -167,7 +167,7 @@ def _learned(model: Model, examples: Any) -> bool:
     return learned(examples.labels, probabilities(model, examples).argmax(axis=1))[0]
 
 
-@task("audit/companion-reference", version=2)
+@task("audit/companion-reference", version=3)
 def companion_reference(
     inputs: Mapping[str, Stored], *, kind: str, examples: int, hidden_shares: Sequence[float]
 ) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def companion_reference(
     return {"best": {"cost": searched(classifier.network, split, levels=hidden_shares, shares=()).cost}}
 
 
-@task("audit/companion-removed", version=8)
+@task("audit/companion-removed", version=9)
 def companion_removed(
     inputs: Mapping[str, Stored],
     *,
