@@ -99,7 +99,7 @@ def asked(
     return {"about": about, "said": {"probability": before.astype(np.float32), "harmless": harmless}}
 
 
-@task("audit/explained", version=8)
+@task("audit/explained", version=9)
 def explained(
     inputs: Mapping[str, Stored],
     *,
