@@ -122,6 +122,7 @@ __all__ = [
     "agreement",
     "attefa",
     "audit",
+    "bench_audit",
     "catalogue",
     "compare",
     "dry_run",
