@@ -83,6 +83,15 @@ class PromptBatch:
         hit = torch.zeros(self.gone.shape, dtype=torch.int32, device=where.device)
         return hit.scatter_add_(1, self.unit.clamp(min=0), (where & (self.unit >= 0)).int()) > 0
 
+    def summed(self, per_token: Tensor) -> Tensor:
+        """(prompts, units) the sum over the tokens of each unit; `finest`: what tokens of units have."""
+        unit = self.unit[:, : per_token.shape[1]]
+        inside = per_token * (unit >= 0)
+        if self.by_token:
+            return inside
+        found = torch.zeros(self.there.shape, dtype=per_token.dtype, device=per_token.device)
+        return found.scatter_add_(1, unit.clamp(min=0), inside)
+
     def finest(self) -> PromptBatch:
         """The same token by token."""
         return replace(self, by_token=True)

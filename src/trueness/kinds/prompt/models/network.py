@@ -44,6 +44,8 @@ class PromptNetwork(Network):
         if score not in SCORES:
             raise UserError(f"score should be {', '.join(SCORES)}, not {score!r}.")
         self.model, self.score, self.labelled = model, score, labelled
+        self.offset: Tensor | None = None
+        """(classes,) what is taken off the logits of label words: what they are after a text that says nothing."""
         self.shape = {"classes": classes}
         self.reader = Reader(model)
         self._memory: dict[tuple[bytes, bytes], tuple[Tensor, Tensor]] = {}
@@ -149,7 +151,7 @@ class PromptNetwork(Network):
     def _of_example(self, own: Tensor, other: Tensor, weight: Tensor) -> Tensor:
         several = self.labelled or len(own) > 1
         if self.labelled:
-            logits = own
+            logits = own if self.offset is None else own - self.offset.to(own)
         elif several:
             logits = torch.stack([own[0], own[1:].logsumexp(dim=0)])
         else:
@@ -159,12 +161,7 @@ class PromptNetwork(Network):
 
     def to_units(self, per_value: Tensor, batch: PromptBatch) -> Tensor:
         """The sum over the tokens of each unit."""
-        unit = batch.unit[:, : per_value.shape[1]]
-        inside = per_value * (unit >= 0)
-        if batch.by_token:
-            return inside
-        found = torch.zeros(batch.there.shape, dtype=per_value.dtype, device=per_value.device)
-        return found.scatter_add_(1, unit.clamp(min=0), inside)
+        return batch.summed(per_value)
 
     def spread(self, values: Tensor, batch: PromptBatch) -> Tensor:
         """(prompts,) the standard deviation of the explained embeddings."""
