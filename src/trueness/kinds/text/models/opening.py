@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +42,10 @@ class TextModels(ModelsOfFamilies):
             if is_function(model):
                 return True
             config = read_json(Path(model) / "config.json") if is_file(Path(model) / "config.json") else None
-            return isinstance(config, dict) and any(TEXT_MODELS[name].recognises(config) for name in TEXT_MODELS)
-        if _with_tokenizer(model) is not None:
-            return True
+            known = isinstance(config, dict) and any(TEXT_MODELS[name].recognises(config) for name in TEXT_MODELS)
+            return known and not _generates(config)
+        if (pair := _with_tokenizer(model)) is not None:
+            return not _generates({"architectures": [type(pair[0]).__name__]})
         # Estimators of scikit-learn that know a number of features read rows of numbers.
         return callable(getattr(model, "predict_proba", model)) and not hasattr(model, "n_features_in_")
 
@@ -78,6 +79,13 @@ class TextModels(ModelsOfFamilies):
         """One of them again."""
         found: Classifier = family_of(stored).read(stored, name, device)
         return found
+
+
+def _generates(config: Mapping[str, Any]) -> bool:
+    """Whether a transformer was saved with a head that says the next word: it is no classifier."""
+    names = config.get("architectures")
+    heads = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForSeq2SeqLM")
+    return isinstance(names, list) and any(str(name).endswith(heads) for name in names)
 
 
 def _with_tokenizer(model: Any) -> tuple[Any, Any] | None:
