@@ -135,7 +135,9 @@ def test_remembered_until_weights_change():
         assert not torch.equal(network.logits(batch), first)
 
 
-SEQUENCES = st.lists(st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=8), st.integers(1, 3)), min_size=1, max_size=9)
+SEQUENCES = st.lists(
+    st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=8), st.integers(1, 3)), min_size=1, max_size=9
+)
 
 
 @settings(max_examples=200, deadline=None)

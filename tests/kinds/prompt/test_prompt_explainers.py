@@ -96,7 +96,9 @@ def test_attention_is_that_of_a_plain_pass():
     def summed(per_token):
         return torch.stack([per_token[: len(unit)][unit == number].sum() for number in range(3)])
 
-    found = {name: PROMPT_EXPLAINERS[name].attribute(model.network, batch)[0] for name in ("attention", "attention-last")}
+    found = {
+        name: PROMPT_EXPLAINERS[name].attribute(model.network, batch)[0] for name in ("attention", "attention-last")
+    }
     assert torch.allclose(found["attention"], summed(rows.mean(dim=(0, 1, 2))), atol=1e-5)
     assert torch.allclose(found["attention-last"], summed(rows[-1].mean(dim=(0, 1))), atol=1e-5)
     one = PROMPT_EXPLAINERS["attention[1,2]"].attribute(model.network, batch)[0]
