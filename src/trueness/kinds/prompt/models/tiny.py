@@ -32,7 +32,7 @@ def tiny_model(
 ) -> tuple[Any, Any]:
     """(model, tokenizer) of a family of transformers; its words are those of `texts` and a few more."""
     tokenizer = tiny_tokenizer(texts, chat=chat)
-    words = len(tokenizer)
+    words = settings.pop("vocab_size", len(tokenizer))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = _made(family, words, layers, size, settings)
