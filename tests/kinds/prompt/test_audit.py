@@ -73,7 +73,7 @@ def test_a_language_model_with_label_words_is_audited_on_a_table_of_texts(tmp_pa
     words = ["good", "bad", "film", "no", "yes", "town", "small", "red", "blue", "boat"]
     texts = [" ".join(rng.choice(words, 8)) for _ in range(40)]
     pd.DataFrame({"text": texts}).to_csv("reviews.csv", index=False)
-    network, tokenizer = tiny_model(1, texts=["Review Mood"])
+    network, tokenizer = tiny_model(3, texts=["Review Mood"])
     for part in (network, tokenizer):
         part.save_pretrained(tmp_path / "model")
     family = label_words("negative,positive", "Review: {text}\nMood:")
