@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +42,11 @@ class TextModels(ModelsOfFamilies):
             if is_function(model):
                 return True
             config = read_json(Path(model) / "config.json") if is_file(Path(model) / "config.json") else None
-            known = isinstance(config, dict) and any(TEXT_MODELS[name].recognises(config) for name in TEXT_MODELS)
-            return known and not _generates(config)
+            if not isinstance(config, dict) or _generates(config.get("architectures")):
+                return False
+            return any(TEXT_MODELS[name].recognises(config) for name in TEXT_MODELS)
         if (pair := _with_tokenizer(model)) is not None:
-            return not _generates({"architectures": [type(pair[0]).__name__]})
+            return not _generates([type(pair[0]).__name__])
         # Estimators of scikit-learn that know a number of features read rows of numbers.
         return callable(getattr(model, "predict_proba", model)) and not hasattr(model, "n_features_in_")
 
@@ -81,11 +82,10 @@ class TextModels(ModelsOfFamilies):
         return found
 
 
-def _generates(config: Mapping[str, Any]) -> bool:
-    """Whether a transformer was saved with a head that says the next word: it is no classifier."""
-    names = config.get("architectures")
-    heads = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForSeq2SeqLM")
-    return isinstance(names, list) and any(str(name).endswith(heads) for name in names)
+def _generates(architectures: Any) -> bool:
+    """Whether it is a language model, which writes texts and gives none a class."""
+    ends = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForSeq2SeqLM")
+    return isinstance(architectures, list) and any(str(name).endswith(ends) for name in architectures)
 
 
 def _with_tokenizer(model: Any) -> tuple[Any, Any] | None:
