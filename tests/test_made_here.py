@@ -21,7 +21,11 @@ from trueness.models.predictor import BLACK_BOXES
 from trueness.registry import Registry
 
 SMALL = {"examples": 30, "repeat_examples": 30, "edit_examples": 2, "alone_examples": 2, "shown_examples": 1}
-GOOD, BAD, OTHER = "fine great warm".split(), "dull poor cold".split(), "the a film story with plot scene of".split()
+GOOD, BAD, OTHER = (
+    ["fine", "great", "warm"],
+    ["dull", "poor", "cold"],
+    ["the", "a", "film", "story", "with", "plot", "scene", "of"],
+)
 
 
 def table(number=60):

@@ -21,9 +21,7 @@ def run(folder, code):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "trueness.api.pytest_plugin", "-p", "no:cacheprovider"]
     # Where the package is installed, the plug-in is known by its entry point as well.
     named = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    return subprocess.run(
-        [*command, "test_it.py"], cwd=folder, capture_output=True, text=True, check=False, env=named
-    )
+    return subprocess.run([*command, "test_it.py"], cwd=folder, capture_output=True, text=True, check=False, env=named)
 
 
 @pytest.mark.parametrize(

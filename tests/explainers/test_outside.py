@@ -152,3 +152,33 @@ def test_names_and_digests(name, called):
     assert carried.carry(MADE[name]()) == digest, "the same thing is known again"
     carried.receive({"sent": carried.packed([digest])[digest]})
     assert carried.find(called, "sent").__name__ == called
+
+
+def test_words_of_a_batch_are_there_for_maskers():
+    model = tn.load_model(lambda texts: [[0.9, 0.1] if "bad" in text else [0.2, 0.8] for text in texts])
+    batch = model.batch(model.read(["a bad film", "fine"]))
+    assert model.network.words(batch) == [
+        ["[BEGIN]", "a", "bad", "film", "[END]"],
+        ["[BEGIN]", "fine", "[END]", "[PAD]", "[PAD]"],
+    ]
+    hidden = model.network.words(batch.hide(batch.mask & (torch.arange(5) == 2)))
+    assert hidden[0] == ["[BEGIN]", "a", "[MASK]", "film", "[END]"]
+
+
+def test_explanations_are_what_captum_and_shap_take():
+    shap = pytest.importorskip("shap")
+    model = tn.load_model(lambda texts: [[0.9, 0.1] if "bad" in text else [0.2, 0.8] for text in texts])
+    found = tn.explain(model, ["a bad film", "fine"], "leave-one-out")
+    tensor = found.to_tensor()
+    assert tensor.shape == (2, 3)
+    assert tensor[1, 1:].tolist() == [0, 0]
+    assert tensor[0].tolist() == list(found[0].scores)
+    given = found.to_shap()
+    assert isinstance(given, shap.Explanation)
+    assert given[0].data.tolist() == ["a", "bad", "film"]
+    assert given[0].values.tolist() == list(found[0].scores)
+    assert "bad" in shap.plots.text(given[0], display=False)
+    same = tn.explain(model, ["a bad film", "a fine film"], "leave-one-out").to_shap()
+    assert same.values.shape == (2, 3)
+    empty = found[:0]
+    assert empty.to_tensor().shape == (0, 0)

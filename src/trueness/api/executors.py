@@ -26,8 +26,8 @@ def open_executor(
     """
     if made_here and executor is not None and not isinstance(executor, Here):
         raise UserError(
-            f"{made_here[0].name} was made in this process, and goes to no other machine: leave out executor, or put it "
-            "into a file of its own, such as mine.py, and name it mine.py:NAME."
+            f"{made_here[0].name} was made in this process, and goes to no other machine: leave out executor, or put "
+            "it into a file of its own, such as mine.py, and name it mine.py:NAME."
         )
     if isinstance(executor, str):
         if workers is not None or tuple(devices) != ("cpu",):
@@ -48,9 +48,7 @@ def open_executor(
     return local_executor(workers, devices, sent)
 
 
-def local_executor(
-    workers: int | None, devices: Sequence[str], sent: dict[str, bytes] | None = None
-) -> LocalExecutor:
+def local_executor(workers: int | None, devices: Sequence[str], sent: dict[str, bytes] | None = None) -> LocalExecutor:
     """Processes of this machine, one per core unless it is said, that share the devices in turn."""
     if workers is not None and not isinstance(workers, int):
         raise UserError(f"The number of workers must be a whole number, not {workers!r}.")

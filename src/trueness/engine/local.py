@@ -104,7 +104,10 @@ class _Slot:
                 raise BrokenProcessPool("the executor was shut down")
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(
-                    1, mp_context=multiprocessing.get_context("spawn"), initializer=_start, initargs=(self._device, self._sent)
+                    1,
+                    mp_context=multiprocessing.get_context("spawn"),
+                    initializer=_start,
+                    initargs=(self._device, self._sent),
                 )
             try:
                 with _starting, _main_not_imported():

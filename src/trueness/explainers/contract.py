@@ -121,7 +121,6 @@ def explainer(
     when its results change through something that is not in its own file. Studies find it in their workers if it is in
     a module or file that can be imported; see `docs/models.md`.
     """
-
     known = [one for module in FILLED_BY.get("kinds", ()) for one in import_module(module).KINDS]
     if known and kind not in {*known, *_OF_KIND}:
         raise UserError(f"There is no kind of input {kind!r}; {nearest(kind, known)}")

@@ -21,7 +21,15 @@ from trueness.explainers.outside import Outside, imported
 from trueness.models.network import Network, inspecting
 from trueness.registry import nearest
 
-_DRAWING = ("GradientShap", "LayerGradientShap", "NoiseTunnel", "ShapleyValueSampling", "Lime", "KernelShap", "LimeBase")
+_DRAWING = (
+    "GradientShap",
+    "LayerGradientShap",
+    "NoiseTunnel",
+    "ShapleyValueSampling",
+    "Lime",
+    "KernelShap",
+    "LimeBase",
+)
 _WITHOUT_SIGN = ("Saliency",)
 _GIVEN = ("inputs", "target", "additional_forward_args", "feature_mask", "return_convergence_delta")
 """Arguments of `attribute` that are ours to give."""
@@ -31,8 +39,8 @@ _GIVEN = ("inputs", "target", "additional_forward_args", "feature_mask", "return
 class FromCaptum(Outside):
     """What Captum computes of a model's values (by default), of the output of one of its layers, or by hiding units."""
 
-    make: Callable[[Any], Any]
-    """From a forward function to an object of Captum."""
+    make: Callable[..., Any]
+    """From a forward function, and a layer where there is one, to an object of Captum."""
     layer: str = ""
     """Of the network, whose output is explained."""
     hides: bool = False
@@ -57,19 +65,22 @@ class FromCaptum(Outside):
             if self.layer:
                 return self._of_layer(forward, target)
             values, blank = (part.detach() for part in ends(model, one, "zero"))
-            found = self._attributed(self.make(forward), values, blank, target)
+            found = self._attributed(self._made_of(forward), values, blank, target)
             return model.to_units(found.sum(dim=-1), one)
+
+    def _made_of(self, *parts: Any) -> Any:
+        return self.make(*parts)
 
     def _of_layer(self, forward: _Forward, target: int) -> Tensor:
         """The example goes by a number, 1 for the whole and 0 for the wholly hidden one: the layer has the values."""
         layer = _layer(forward.network, self.layer)
         whole = torch.ones(1, 1, device=forward.network.device)
-        found = self._attributed(self.make(forward, layer), whole, torch.zeros_like(whole), target)
+        found = self._attributed(self._made_of(forward, layer), whole, torch.zeros_like(whole), target)
         one = forward.batch
         if found.shape[:2] != (1, one.width):
             raise Unsupported(
-                f"{self.__name__}: the layer {self.layer} gives {tuple(found.shape[1:])} numbers of an example, not a row "
-                f"for each of its {one.width} values."
+                f"{self.__name__}: the layer {self.layer} gives {tuple(found.shape[1:])} numbers of an example, not a "
+                f"row for each of its {one.width} values."
             )
         return forward.network.to_units(found.flatten(2).sum(dim=-1), one)
 
@@ -95,7 +106,7 @@ class FromCaptum(Outside):
         def forward(kept: Tensor) -> Tensor:
             return torch.from_numpy(ask(kept.detach().cpu().numpy()))
 
-        method = self.make(forward)
+        method = self._made_of(forward)
         given = dict(self.settings)
         if "baselines" in inspect.signature(method.attribute).parameters:
             given.setdefault("baselines", 0)
@@ -121,7 +132,7 @@ class _Forward(nn.Module):
 
 def _layer(network: Network, name: str) -> nn.Module:
     """The part of a network of that name, or whose name ends so; UserError where there is none, or several."""
-    parts = dict(network.named_modules())
+    parts: dict[str, nn.Module] = dict(network.named_modules())
     ending = [part for part in parts if part == name or part.endswith(f".{name}")]
     if name in parts:
         return parts[name]
@@ -150,6 +161,7 @@ def captum(method: Any, *, layer: Any = None, signed: bool | None = None, **sett
     for name in _GIVEN:
         if name in settings:
             raise UserError(f"{name} is given where an explanation is asked for: leave it out.")
+    make: Callable[..., Any]
     if isinstance(method, type):
         chosen, make = method, functools.partial(_made, method, {})
     elif hasattr(method, "attribute"):
@@ -217,7 +229,9 @@ def _path(method: Any) -> str:
     """The name of the layer that an object of Captum explains."""
     forward = getattr(method, "forward_func", getattr(method, "model", None))
     whole = getattr(forward, "__self__", forward)
-    names = [name for name, part in whole.named_modules() if part is method.layer] if isinstance(whole, nn.Module) else []
+    names = (
+        [name for name, part in whole.named_modules() if part is method.layer] if isinstance(whole, nn.Module) else []
+    )
     if not names:
         raise UserError(f'{type(method).__name__}: which layer it explains cannot be told: name it, layer="embedding".')
     return str(names[0])

@@ -41,7 +41,7 @@ class FromLime(Outside):
 
 
 def lime(explainer: Any = None, **settings: Any) -> FromLime:
-    """lime's `LimeTextExplainer`, one's own or a new one; `settings` are those of its `explain_instance`.
+    """Lime's `LimeTextExplainer`, one's own or a new one; `settings` are those of its `explain_instance`.
 
     The words are those that the model reads. Of the explainer its kernel and its way to choose features count; how it
     splits and hides words does not: shuffled and retrained models hide words in their own way.

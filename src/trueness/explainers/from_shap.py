@@ -57,14 +57,16 @@ def _tree(where: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def shap(method: Any = "partition", **settings: Any) -> FromShap:
     """An explainer of SHAP: partition, permutation, kernel, sampling or exact, a class of these, or an object of one.
 
-    `settings` are those of the class and of its call, such as `max_evals=500`. The words are those that the model reads,
-    and it hides them in its own way: the masker of an object is not asked, so that shuffled and retrained models can be.
+    `settings` are those of the class and of its call, such as `max_evals=500`. The words are those that the model
+    reads, hidden in its own way: the masker of an object is not asked, so that shuffled and retrained models can be.
     """
     library = imported("shap", "shap")
     classes = {name: getattr(library, f"{name.capitalize()}Explainer") for name in _ASKING}
     if isinstance(method, str):
         if method not in classes:
-            raise UserError(f"SHAP has no explainer {method!r} that only asks a model; {nearest(method, list(classes))}")
+            raise UserError(
+                f"SHAP has no explainer {method!r} that only asks a model; {nearest(method, list(classes))}"
+            )
         chosen = classes[method]
     elif isinstance(method, type):
         chosen = method
@@ -75,7 +77,5 @@ def shap(method: Any = "partition", **settings: Any) -> FromShap:
             settings = {"link": link, **settings}
     name = next((name for name, known in classes.items() if chosen is known), None)
     if name is None:
-        raise UserError(
-            f"{chosen.__name__} reads more of a model than what it says: give one of {', '.join(classes)}."
-        )
+        raise UserError(f"{chosen.__name__} reads more of a model than what it says: give one of {', '.join(classes)}.")
     return FromShap(library="shap", method=chosen, settings=settings, random=name in _DRAWING)

@@ -45,8 +45,7 @@ class Outside(Explainer):
     @property
     def facts(self) -> Facts:  # type: ignore[override]  # of this object
         """As it was said where it was made."""
-        how = {"signed": self.signed, "random": self.random, "needs": self.needs, "machinery": self.machinery}
-        return Facts(slow=True, **how)
+        return Facts(self.signed, self.random, slow=True, needs=self.needs, machinery=self.machinery)
 
     @property
     def machinery(self) -> tuple[str, ...]:
@@ -67,7 +66,9 @@ class Outside(Explainer):
     def __name__(self) -> str:
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", str(getattr(self.method, "__name__", type(self.method).__name__)))
         shown = {key: value for key, value in self.settings.items() if isinstance(value, _PLAIN)}
-        settings = ", ".join(f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in shown.items())
+        settings = ", ".join(
+            f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in shown.items()
+        )
         plain = re.sub(r"\W+", "-", name).strip("-").lower().removesuffix("-explainer")
         return f"{self.library}-{plain.removeprefix(f'{self.library}-')}" + (f"[{settings}]" if settings else "")
 

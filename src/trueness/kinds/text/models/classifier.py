@@ -31,6 +31,9 @@ class Classifier:
     history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        self.network.coder = self.coder
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.network.family}: classes {', '.join(self.classes)}>"
 
