@@ -8,9 +8,11 @@ import torch
 
 import trueness as tn
 from tests.explainers.subjects import subject
+from tests.models import transformers
 from trueness import carried
 from trueness.errors import Unsupported, UserError
 from trueness.explainers.contract import Explainer, as_explainer
+from trueness.protocols.randomisation import layers_of, randomised
 from trueness.registry import Registry
 
 captum = pytest.importorskip("captum.attr")
@@ -182,3 +184,57 @@ def test_explanations_are_what_captum_and_shap_take():
     assert same.values.shape == (2, 3)
     empty = found[:0]
     assert empty.to_tensor().shape == (0, 0)
+
+
+@pytest.fixture(scope="module")
+def transformer():
+    """A tiny one as a pipeline of transformers."""
+    library = pytest.importorskip("transformers")
+    return library.pipeline("text-classification", model=transformers.model("bert"), tokenizer=transformers.tokenizer())
+
+
+TEXTS = ["a dull film", "the scene good plot"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_pipeline_of_transformers_is_explained_by_all_of_them(transformer):
+    found = tn.explain(
+        transformer,
+        TEXTS,
+        [
+            tn.explainers.captum(captum.IntegratedGradients, n_steps=150),
+            tn.explainers.IntegratedGradients(n_steps=150),
+            tn.explainers.captum(captum.LayerIntegratedGradients, layer="word_embeddings", n_steps=20),
+            tn.explainers.shap("exact"),
+            tn.explainers.KernelShap(n_samples=5000),
+            tn.explainers.lime(num_samples=200),
+        ],
+    )
+    theirs, ours, _, exact, kernel, _ = (found[name] for name in found.explainers)
+    for one, other, close in ((theirs, ours, 1e-2), (exact, kernel, 1e-6)):
+        for first, second in zip(one, other, strict=True):
+            np.testing.assert_allclose(first.scores, second.scores, atol=close * np.abs(second.scores).max())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_module_of_the_users_own_model_is_found_in_any_other(transformer):
+    own = transformer.model
+    made = captum.LayerIntegratedGradients(own, own.bert.embeddings.word_embeddings)
+    by_module = tn.explain(transformer, TEXTS, tn.explainers.captum(made, n_steps=10))
+    by_name = tn.explain(
+        transformer, TEXTS, tn.explainers.captum(type(made), layer="bert.embeddings.word_embeddings", n_steps=10)
+    )
+    assert [one.scores for one in by_module] == [one.scores for one in by_name]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["captum integrated gradients", "shap partition", "lime"])
+def test_a_shuffled_model_is_asked_and_not_the_first_one(transformer, name):
+    """An explainer that was bound to one model would say the same of a shuffled one, and fail an audit for it."""
+    model = tn.load_model(transformer)
+    batch, explainer = model.batch(model.read(TEXTS)), MADE[name]()
+    before = explainer.attribute(model.network, batch)
+    with randomised(layers_of(model.network), 0):
+        shuffled = explainer.attribute(model.network, batch)
+    assert not torch.allclose(before, shuffled, rtol=0.05)
+    assert torch.equal(explainer.attribute(model.network, batch), before)
