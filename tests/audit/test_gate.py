@@ -403,6 +403,8 @@ def test_an_audit_comes_back_from_its_file(tmp_path):
     write_audit(made, path)
     assert path.read_bytes() == first
     assert [file.name for file in path.parent.iterdir()] == ["audit.json"]
+    path.write_bytes(first.replace(b'"threshold"', b'"mark"'))
+    assert read_audit(path) == made, "as it was called before"
 
 
 def test_odd_numbers_and_half_characters_are_written_as_json_can_hold_them(tmp_path):

@@ -107,13 +107,6 @@ def test_what_is_kept_beside_a_result(store, clock, monkeypatch):
     }
 
 
-def test_parts_are_those_of_the_task_itself(store, clock):
-    execute(Request.of(in_parts(), store))
-    target = double(value=1)
-    execute(Request.of(target, store))
-    assert "parts" not in store.get(target.key).meta
-
-
 def test_seconds_are_kept_to_a_millionth(store, clock, monkeypatch):
     @contextlib.contextmanager
     def slow():
@@ -224,12 +217,6 @@ def test_a_task_finds_what_was_named_outside_where_it_was_found(store):
     with ThreadPoolExecutor(1) as thread:  # what is remembered is a thread's own
         found, source = thread.submit(asked).result()
     assert found == {"before.py:f": source, "mine.py:size": source}
-
-
-def test_parameters_reach_the_task_as_they_are(store):
-    target = echo(value={"a": [1, "ü"]})
-    execute(Request.of(target, store))
-    assert store.get(target.key).read("value") == {"a": [1, "ü"]}
 
 
 def test_a_durable_store_is_durable_in_the_worker_too(store, monkeypatch):

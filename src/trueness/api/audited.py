@@ -21,6 +21,7 @@ _WORK = {
     "audit/asked": "asking the model",
     "audit/explained": "explaining",
     "audit/randomised": "random weights",
+    "audit/layers": "random weights",
     "audit/removed": "hiding {units}",
     "audit/own-trial": "trials of this kind alone",
     "audit/planted": "planting evidence",
@@ -58,6 +59,21 @@ class AuditPlan:
     """Explainers that the model cannot have, and why."""
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        end = "no estimate yet" if self.seconds is None else f"about {self.seconds:.0f} s"
+        return f"<AuditPlan of {self.model} on {self.data}: {len(self.explainers)} explainers; {end}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what is done, and how long each part takes."""
+        from html import escape
+
+        from trueness.report.cards import notes, table
+
+        refused = [f"not possible: {name}: {why}" for name, why in self.refused.items()]
+        said = [*refused, *(f"left out: {one}" for one in self.left_out), *self.notes]
+        parts = [{"work": what, "seconds": f"{seconds:.0f}"} for what, seconds in self.parts.items() if seconds >= 1]
+        return f"<b>{escape(repr(self)[1:-1])}</b>{table(parts)}{notes(said)}"
+
 
 _KEPT = "The results of the other explainers are kept: correct this one, or leave it out, and run again."
 
@@ -85,6 +101,12 @@ class AuditRun(Audit):
         from trueness.audits.report import write_report
 
         return write_report(self, path, no_text=no_text)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: cards of the verdicts, and how the model's answer falls when units are hidden."""
+        from trueness.audits.drawing import drawn_curves
+
+        return f"{super()._repr_html_()}{drawn_curves(self.curves, self.words.units)}"
 
     def export(self, form: Literal["csv", "junit", "latex", "markdown", "model_card"]) -> str:
         """The audit as other programs take it."""

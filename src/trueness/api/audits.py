@@ -15,11 +15,13 @@ from pydantic import ValidationError
 
 from trueness import carried, engine
 from trueness.api.audited import QUESTION, AuditPlan, AuditRun, check_done, read_audit
+from trueness.api.bar import listening
 from trueness.api.executors import Here, open_executor
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
 from trueness.audits import tasks
 from trueness.audits.probe import probe
+from trueness.audits.reading import opened
 from trueness.audits.rule import FEWEST
 from trueness.audits.study import AuditStudy, plan, read_task
 from trueness.audits.subject import family_of, kept_model, named, subject
@@ -31,9 +33,9 @@ from trueness.engine import Listener, ProgressFile, Store, Task
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
 from trueness.explainers.contract import Explainer
-from trueness.kinds import kind_of
+from trueness.kinds import KINDS, kind_of
 from trueness.kinds.contract import Kind
-from trueness.plugins import importable, made_here
+from trueness.plugins import Reference, importable, made_here
 from trueness.registry import nearest
 from trueness.stats.ties import LEVEL
 
@@ -44,6 +46,17 @@ _TO_COME = 4
 """Checks of an explainer for which models have to be trained."""
 _PROBED = 6
 """Examples that costs are measured on."""
+_LOADED = (
+    *("torch", "pandas", "pyarrow.parquet", "scipy.stats", "safetensors.torch"),
+    *(
+        "trueness.audits.assemble",
+        "trueness.audits.examples",
+        "trueness.audits.repeats",
+        "trueness.audits.trained_tasks",
+    ),
+    *("trueness.protocols.best_order", "trueness.protocols.ground_truth.trial", "trueness.protocols.randomisation"),
+)
+"""What the tasks of every audit import."""
 
 
 class AuditSizes(TypedDict, total=False):
@@ -144,6 +157,9 @@ def audit(
     where = kept_model(model, place, data)
     on_trial = subject(where)
     kind = kind_of(on_trial, data)
+    modules = (*_LOADED, *kind.models.modules(on_trial))
+    if executor is None:
+        engine.begin(modules)  # processes need not wait for what is done here meanwhile
     family = family_of(on_trial, family, data)
     chosen = _chosen(kind, on_trial, explainers, family)
     looked = None if isinstance(data, str | Path) else _looked(kind, on_trial, family, data, columns or {})
@@ -160,11 +176,15 @@ def audit(
         "columns": dict(columns or {}),
     }
     request = _Request(kind, on_trial, common, chosen, _checked_sizes(common, chosen, asked), seconds, planned)
-    read = _read(request, looked, place)
     with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(open_executor(executor, workers, devices, made_here([on_trial, *chosen])))
+        made = made_here([on_trial, *chosen])
+        pool = stack.enter_context(open_executor(executor, workers, devices, modules, made))
+        if executor is None:
+            _open_everywhere(pool, request)
+        read = _read(request, looked, place)
         stored = Store.open(store, create=True, durable=durable)
-        watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], listener))
+        hears = stack.enter_context(listening(listener))
+        watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], hears))
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
         check_done(engine.run([read], stored, Here()))
         LOOKED.clear()
@@ -177,6 +197,14 @@ def audit(
     shown = {name: getattr(study, name) for name in _TOLD}
     took = {"seconds": time.monotonic() - begin, "settings": shown}
     return read_audit(stored, target, left_out).model_copy(update=took)
+
+
+def _open_everywhere(pool: Executor, request: _Request) -> None:
+    """Let every process begin by opening the model, while the plan is made; what fails is told by who needs it."""
+    kind, family = KINDS.reference(request.kind.name), request.common["family"]
+    if isinstance(request.model, Path) and not any(isinstance(one, Reference) for one in (kind, family)):
+        for _ in range(getattr(pool, "slots", 0)):
+            pool.submit(opened, kind, request.model, family)
 
 
 def explainers_of(
@@ -240,17 +268,17 @@ def _reference(kind: Kind, item: Any) -> str:
 
 def _looked(kind: Kind, model: Path | str, family: str | None, data: Any, columns: Mapping[str, str]) -> Any:
     """The data as the model reads them; UserError where no audit could be made of them."""
-    opened = kind.models.open(model, "cpu", family)
-    found, words = tasks.looked(kind, data, opened, columns), kind.words
+    classifier = kind.models.open(model, "cpu", family)
+    found, words = tasks.looked(kind, data, classifier, columns), kind.words
     first, *_ = found.splits.values()
     if len(first) < FEWEST:
         few = f"{found.name} has {len(first)} {words.examples}: an audit needs {FEWEST} at least"
         raise UserError(f"{few}{because(found.notes)}.")
-    if len(opened.classes) < 2:
+    if len(classifier.classes) < 2:
         raise UserError(f"{model} has one class: there is nothing to explain between classes.")
     labels = set(first.labels.tolist())
     if len(labels) == 1 and min(labels) >= 0:
-        same = f"All {words.examples} of {found.name} have the label {opened.classes[labels.pop()]!r}"
+        same = f"All {words.examples} of {found.name} have the label {classifier.classes[labels.pop()]!r}"
         raise UserError(f'{same}: give {words.examples} of two classes, or leave the labels out (label_column="").')
     return found
 
@@ -308,7 +336,10 @@ def _sized(
     costs["trains"] = like is not None
     costs["retrains"] = like is not None and kind.relatives is not None and kind.relatives.retraining(like) is not None
     costs["passes"] = (0.0, 0.0) if kind.relatives is None else kind.relatives.passes
-    asked: dict[str, Any] = {"budget": request.budget, "asked": request.sizes, "words": kind.words}
+    usual = {} if kind.sizes is None or request.budget is not None else dict(kind.sizes(model))
+    if "examples" in usual:
+        usual["examples"] = min(usual["examples"], about["rows"])
+    asked: dict[str, Any] = {"budget": request.budget, "asked": {**usual, **request.sizes}, "words": kind.words}
     found = sizing.choose(costs, about["rows"], about["pool"], slots, **asked)
     if request.planned is not None:
         request.planned(

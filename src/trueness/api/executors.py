@@ -16,13 +16,20 @@ from trueness.engine.worker import DEVICE_VARIABLE
 from trueness.errors import UserError
 from trueness.plugins import Source
 
+PER_GPU = 4
+"""Processes that share a GPU, unless it is said: more of them wait for one another."""
+
 
 def open_executor(
-    executor: Executor | str | None, workers: int | None, devices: Sequence[str], made_here: Sequence[Source] = ()
+    executor: Executor | str | None,
+    workers: int | None,
+    devices: Sequence[str],
+    modules: Sequence[str] = (),
+    made_here: Sequence[Source] = (),
 ) -> contextlib.AbstractContextManager[Executor]:
-    """What computes the tasks; a given executor stays open. Things `made_here` are sent to workers of this machine.
+    """What computes the tasks; a given executor stays open. Processes of this machine begin with `modules` loaded.
 
-    Where they cannot be packed, this process computes.
+    Things `made_here` are sent to them. Where they cannot be packed, this process computes.
     """
     if made_here and executor is not None and not isinstance(executor, Here):
         raise UserError(
@@ -45,21 +52,27 @@ def open_executor(
             "What was made in this process cannot be sent to another one, as it holds an open file, a connection, or "
             "the like: compute in this process, workers=0."
         )
-    return local_executor(workers, devices, sent)
+    return local_executor(workers, devices, modules, sent)
 
 
-def local_executor(workers: int | None, devices: Sequence[str], sent: dict[str, bytes] | None = None) -> LocalExecutor:
-    """Processes of this machine, one per core unless it is said, that share the devices in turn."""
+def local_executor(
+    workers: int | None, devices: Sequence[str], modules: Sequence[str] = (), sent: dict[str, bytes] | None = None
+) -> LocalExecutor:
+    """Processes of this machine that share the devices in turn: one per core, of a GPU a few, unless it is said."""
     if workers is not None and not isinstance(workers, int):
         raise UserError(f"The number of workers must be a whole number, not {workers!r}.")
-    number = workers if workers is not None else engine.cores()
+    number = workers if workers is not None else _usual(devices)
     if number < 1:
         raise UserError(f"The number of workers must be at least 0, not {number}.")
     if not devices:
         raise UserError("At least one device must be named, such as cpu or cuda:0.")
     for device in devices:
         check_device(device)
-    return LocalExecutor([devices[index % len(devices)] for index in range(number)], sent)
+    return LocalExecutor([devices[index % len(devices)] for index in range(number)], modules, sent)
+
+
+def _usual(devices: Sequence[str]) -> int:
+    return engine.cores() if "cpu" in devices else min(engine.cores(), PER_GPU * len(devices))
 
 
 class Here(Executor):

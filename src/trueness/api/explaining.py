@@ -77,7 +77,7 @@ def explain(
         return Explanations()
     chosen: Any = opened.classes.index(target) if isinstance(target, str) and target in opened.classes else target
     found: dict[tuple[int, int], Explanation] = {}
-    for rows, batch in _batches(opened.coded(some), whole=precision == "auto"):
+    for rows, batch in _batches(opened.coded(some), asked, whole=precision == "auto"):
         with inspecting(opened.network):
             logits = check_outputs(opened.network, opened.network(batch).logits)
             probability = logits.softmax(dim=-1).double().cpu().numpy()
@@ -310,7 +310,8 @@ def given(
     return chosen, bool((chosen.labels < 0).any())
 
 
-def _batches(coded: Split, *, whole: bool) -> Any:
-    """Batches with the numbers of their examples, explained at the finest units."""
+def _batches(coded: Split, asked: Any, *, whole: bool) -> Any:
+    """Batches with the numbers of their examples, explained at the finest units, unless the kind explains its own."""
     parts = [(np.arange(len(coded)), coded.batch(np.arange(len(coded))))] if whole else coded.to_explain()
-    return ((rows, batch.finest()) for rows, batch in parts)
+    finest = getattr(asked, "finest", True)
+    return ((rows, batch.finest() if finest else batch) for rows, batch in parts)

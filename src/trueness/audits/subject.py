@@ -53,7 +53,7 @@ def kept_model(model: Any, store: Path, data: Any = None) -> str | Path:
     found = open_model(model, data=data)
     predictor = getattr(found.network, "predictor", None)
     if predictor is not None:
-        return _address_of(predictor, model if model is not found else predictor)
+        return _address_of(predictor, model if model is not found else predictor, data)
     Store.open(store, create=True)
     with tempfile.TemporaryDirectory(dir=make_inputs(store)) as folder:
         saved = found.save(Path(folder) / "model")
@@ -63,7 +63,7 @@ def kept_model(model: Any, store: Path, data: Any = None) -> str | Path:
     return place
 
 
-def _address_of(predictor: Any, model: Any) -> str:
+def _address_of(predictor: Any, model: Any, data: Any) -> str:
     """Where workers find a function, or an object in a file; one that has no file is carried to them."""
     code = model.function if isinstance(model, Predictor) else model
     if predictor.name in list(BLACK_BOXES) and BLACK_BOXES[predictor.name].function == predictor.function:
@@ -72,7 +72,7 @@ def _address_of(predictor: Any, model: Any) -> str:
         return BLACK_BOXES.carry(model, f"{carried.MODULE}:{carried.called(getattr(code, '__self__', code))}")
     else:
         name = BLACK_BOXES.name_of(code)
-    there = open_model(name)
+    there = open_model(name, data=data)
     if predictor.classes is not None and tuple(predictor.classes) != there.classes:
         raise UserError(f"Set the attribute classes of {name} in its file: worker processes import it from there.")
     return BLACK_BOXES.reference(name)

@@ -82,12 +82,13 @@ def agreement_command(
     text_column: options.TextColumn = None,
     second_column: options.SecondColumn = None,
     label_column: options.LabelColumn = None,
+    drop_bad_rows: options.DropBadRows = False,
     no_labels: options.NoLabels = False,
     family: options.Family = None,
     as_json: options.Json = False,
 ) -> None:
     """Do explanation methods agree about a model? Every pair, by several measures, against chance."""
-    columns = columns_of(text_column, second_column, label_column, no_labels=no_labels)
+    columns = columns_of(text_column, second_column, label_column, no_labels=no_labels, drop_bad_rows=drop_bad_rows)
     given: Any = data if root is None else tn.load_dataset(data, root=root, columns=columns)
     found = tn.agreement(
         tn.load_model(str(model), family=family),
@@ -110,10 +111,13 @@ def attefa_command(
     text_column: options.TextColumn = None,
     second_column: options.SecondColumn = None,
     label_column: options.LabelColumn = None,
+    drop_bad_rows: options.DropBadRows = False,
     as_json: options.Json = False,
 ) -> None:
     """Do two models predict the same while attending elsewhere? The AtteFa score that they show."""
-    read = tn.load_dataset(data, root=root, columns=columns_of(text_column, second_column, label_column))
+    read = tn.load_dataset(
+        data, root=root, columns=columns_of(text_column, second_column, label_column, drop_bad_rows=drop_bad_rows)
+    )
     found = tn.attefa(tn.load_model(base), tn.load_model(other), read, split)
     put(as_json, found, "measured", lambda result: result.to_json())
 

@@ -216,8 +216,8 @@ def explanation_page(explanations: Iterable[Explanation]) -> str:
             examples.append((f"Target {first.target}", about, None, _inside(some)))
     signed = [any(one.signed is signed for one in explanations) for signed in (True, False)]
     return page_of(
-        "What the methods say",
-        "What made the model decide, as each method says? Every row shows the same example.",
+        "Explanations of a model",
+        "What made the model decide? Each row is one method's answer about the same example.",
         examples,
         signed,
         "An explanation is a claim about the model, not a fact: trueness audit puts it on trial.",

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import short
-from trueness.data.check import check_splits
-from trueness.data.dataset import looked_at
+from trueness.data.arrays import DataOfArrays
 from trueness.errors import UserError
 from trueness.kinds.image.data import stored
 from trueness.kinds.image.data.datasets import IMAGE_DATASETS, file_of, is_images, load_images
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
     from trueness.engine import Stored
 
 
-class ImageData:
+class ImageData(DataOfArrays):
     """The data part of the kind `image`."""
 
-    datasets = IMAGE_DATASETS
+    datasets, payload = IMAGE_DATASETS, "pixels"
     pack = staticmethod(stored.pack)
 
     def recognises(self, data: Any) -> bool:
@@ -61,34 +60,10 @@ class ImageData:
             "(pixels, labels)."
         )
 
-    def look(
-        self,
-        data: Any,
-        model: Any,
-        *,
-        split: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        gold: bool = True,
-    ) -> ImageDataset:
-        """In the size that the model takes."""
-        read = self.read(data, model=model, columns=columns)
-        splits, notes = looked_at(read, model.classes, split, gold=gold)
-        return ImageDataset(read.name, model.classes, splits, notes)
-
-    def check(
-        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
-    ) -> dict[str, Any]:
-        """Sizes, classes, duplicates, leakage; what cannot be read is an error."""
-        return check_splits(self.read(data, columns=columns, root=root))
-
     def sources(self, data: str) -> list[Path]:
         """The file or folder, and the pictures that a table lists; none of what is generated."""
         source = file_of(data)
         return [] if source is None else [source, *listed_pictures(source)]
-
-    def holds(self, kept: Stored) -> bool:
-        """By the payload that `pack` gives."""
-        return kept.holds("pixels")
 
     def unpack(self, kept: Stored) -> ImageDataset:
         """The dataset that `pack` gave."""

@@ -6,7 +6,7 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.data.dataset import SPLITS
+from trueness.data import arrays
 from trueness.engine import Store
 from trueness.kinds.image.data.images import ImageDataset, Images
 
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 def pack(data: ImageDataset) -> dict[str, Any]:
     """The payloads that hold a dataset."""
-    arrays = {f"{split}.{part}": value for split, some in data.splits.items() for part, value in vars(some).items()}
-    about = {"name": data.name, "classes": list(data.classes), "notes": list(data.notes), "splits": list(data.splits)}
-    return {"pixels": arrays, "about": about}
+    return arrays.pack(data, "pixels")
 
 
 def unpack(stored: Stored) -> ImageDataset:
@@ -29,9 +27,5 @@ def unpack(stored: Stored) -> ImageDataset:
 @functools.lru_cache(maxsize=1)
 def _read(path: Path, key: str) -> ImageDataset:
     """A worker reads the images of a store once for all its tasks."""
-    stored = Store.open(path).get(key)
-    about, arrays = stored.read("about"), stored.read("pixels")
-    # An earlier version kept no order.
-    names = about.get("splits") or [name for name in SPLITS if f"{name}.labels" in arrays]
-    splits = {name: Images(arrays[f"{name}.pixels"], arrays[f"{name}.labels"]) for name in names}
-    return ImageDataset(about["name"], tuple(about["classes"]), splits, tuple(about["notes"]))
+    about, splits = arrays.unpack(Store.open(path).get(key), "pixels", Images)
+    return ImageDataset(splits=splits, **about)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +47,17 @@ class TextModels(ModelsOfFamilies):
             return True
         # Estimators of scikit-learn that know a number of features read rows of numbers.
         return callable(getattr(model, "predict_proba", model)) and not hasattr(model, "n_features_in_")
+
+    def modules(self, model: Any) -> Sequence[str]:
+        """Of a folder of transformers also the module of its architecture."""
+        if not isinstance(model, str | Path) or is_function(model) or not is_file(Path(model) / "config.json"):
+            return ()
+        config = read_json(Path(model) / "config.json")
+        told = config.get("model_type") if isinstance(config, dict) else None
+        if not (isinstance(told, str) and re.fullmatch(r"[a-z][a-z0-9_-]*", told)):
+            return ("trueness.kinds.text.models.classifier",)
+        name = told.replace("-", "_")
+        return ("trueness.kinds.text.models.transformer_files", f"transformers.models.{name}.modeling_{name}")
 
     def open(self, model: Any, device: str = "cpu", family: Any = None) -> Classifier:
         """A classifier on a device."""
