@@ -235,6 +235,10 @@ class Subwords:
         # Tokenisers of models that do not tell two texts apart give no types.
         return Coded(coded["input_ids"], None, coded.get("token_type_ids"), words, explained)
 
+    def spelled(self, numbers: Sequence[int]) -> list[str]:
+        """The parts of words as the tokeniser spells them."""
+        return list(map(str, self.tokenizer.convert_ids_to_tokens(list(numbers))))
+
 
 def by_word(
     scores: npt.NDArray[np.float64], words: npt.ArrayLike, count: int, rule: WordRule = "sum"
