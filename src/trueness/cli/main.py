@@ -19,7 +19,7 @@ import typer
 
 import trueness as tn
 from trueness.boundary import first_line, printable, quoted, warning_line, whole
-from trueness.cli import audit, browse, data, explaining, guard, studies, training
+from trueness.cli import audit, browse, data, explaining, first, guard, studies, training
 from trueness.cli.options import Json, as_flags, put
 from trueness.errors import NO_MEMORY, UserError, no_room
 from trueness.version import __version__
@@ -63,6 +63,8 @@ def _root(
 
 
 app.command("audit")(audit.audit_command)
+app.command("doctor")(first.doctor_command)
+app.command("demo")(first.demo_command)
 app.command("run")(studies.run_command)
 app.command("plan")(studies.plan_command)
 app.command("dry-run")(studies.dry_run_command)
