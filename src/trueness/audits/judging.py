@@ -117,7 +117,7 @@ def _decided(check: Measured, levels: rule.Levels, words: Words) -> Check:
         low=_finite(max(low, min(check.least, test.value))),
         high=_finite(min(high, most)),
         level=levels.coverage,
-        mark=test.threshold,
+        threshold=test.threshold,
         n=test.n,
         p_value=levels.corrected(test),
         reason=_few(test, words) if answer == "cannot tell" else "",
@@ -176,14 +176,14 @@ def _sentence(text: str) -> str:
 
 def _reason(check: Check, others: Sequence[Check]) -> str:
     """What the check that decides says; and what others of the same trial say that did not come out like it."""
-    if check.value is None or check.mark is None:
+    if check.value is None or check.threshold is None:
         return _sentence(f"{check.name}: {check.reason}")
     against = [f"{one.name} {one.value:.2f} ({one.answer})" for one in others if one.value is not None]
     beside = f" But {', '.join(against)}." if against else ""
     side = {"pass": "above", "fail": "below", "cannot tell": "not clearly on one side of"}[check.answer]
     more = f" ({check.reason})" if check.reason else ""
     interval = f" ({check.low:.2f} to {check.high:.2f})" if check.low is not None and check.high is not None else ""
-    said = _sentence(f"{check.measure}: {check.value:.2f}{interval}, {side} the threshold {check.mark:.2f}{more}")
+    said = _sentence(f"{check.measure}: {check.value:.2f}{interval}, {side} the threshold {check.threshold:.2f}{more}")
     return said + beside
 
 

