@@ -68,16 +68,6 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def sums() -> str:
-    """How many published cells agree, differ and cannot be told, in one sentence."""
-    every = {name: sum(counts(study)["own"][name] for study in STUDIES) for name in _COUNTS}
-    told = (
-        f"{every['agrees']} agree with ours, {every['differs']} differ, and of {every['cannot tell']} it cannot be told"
-    )
-    whose = "values of the papers or of the files that their authors left"
-    return f"Of {every['compared']} {whose} {told} ([which, and why](docs/results.md)).\n"
-
-
 def totals() -> str:
     """How many published cells agree, differ and cannot be told: in all, and of each study."""
     found = {study: counts(study) for study in STUDIES}

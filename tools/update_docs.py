@@ -2,8 +2,8 @@
 
     python tools/update_docs.py
 
-In README.md, docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
-`<!-- sums -->`, `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`,
+In docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
+`<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`,
 `<!-- causes: STUDY -->`, `<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`,
 `<!-- base models: STUDY -->`, `<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`,
 `<!-- decays: FILE, QUANTITY -->` and `<!-- vectors: STUDY -->`. It also writes docs/results/STUDY-cells.md and
@@ -35,7 +35,6 @@ from result_pages import (
     draw_lengths,
     draw_pairs,
     read,
-    sums,
     table,
     totals,
     vectors,
@@ -46,7 +45,6 @@ from result_pages import (
 def main() -> int:
     """Fill every page; draw every figure."""
     pages = [
-        DOCS.parent / "README.md",
         DOCS / "results.md",
         *(page for page in sorted((DOCS / "results").glob("*.md")) if not _made(page)),
     ]
@@ -203,7 +201,6 @@ def _arms(rows: Any, by: list[str]) -> str:
 
 
 BLOCKS: dict[str, Callable[..., str]] = {
-    "sums": sums,
     "totals": totals,
     "verdicts": verdicts,
     "claims": claims,
