@@ -360,8 +360,3 @@ def test_gold_labels_are_named_as_the_model_names_them(tmp_path):
 def test_what_cannot_be_used_is_named(model, call, said):
     with pytest.raises(UserError, match=said):
         call(model)
-
-
-def test_one_text_is_one_text(model):
-    assert len(tn.adversarial_attention(model, "good film").records) == 1
-    assert tn.explain(model, "good film") == tn.explain(model, ["good film"])

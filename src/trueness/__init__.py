@@ -16,6 +16,7 @@ _FILLED_BY.update(
     {
         "trueness.studies": (*(f"trueness.papers.{name}.study" for name in _PAPERS), "trueness.audits"),
         "trueness.explainers": ("trueness.papers.explainers",),
+        "kinds": ("trueness.kinds",),
         "explainers of a kind": ("trueness.kinds.text.explainers.catalogue",),
         "trueness.vector_datasets": (
             "trueness.kinds.vector.roar_synthetic",
@@ -122,6 +123,7 @@ __all__ = [
     "agreement",
     "attefa",
     "audit",
+    "bench_audit",
     "catalogue",
     "compare",
     "doctor",

@@ -245,7 +245,7 @@ def test_missing_numbers_are_a_dash_and_a_reason():
             name="removal costs",
             answer="pass",
             reason="It holds.",
-            checks=(Check(name="c", measure="m", answer="pass", value=0.5, high=math.nan, mark=0.1),),
+            checks=(Check(name="c", measure="m", answer="pass", value=0.5, high=math.nan, threshold=0.1),),
         ),
         Trial(
             name="removal costs",
@@ -272,8 +272,8 @@ def test_missing_numbers_are_a_dash_and_a_reason():
 
 def test_a_cell_names_the_check_that_decided_where_it_is_not_the_one_drawn():
     checks = (
-        Check(name="all at once", measure="m", answer="pass", value=0.5, low=0.4, high=0.6, mark=0.1),
-        Check(name="bottom up", measure="m", answer="fail", value=0.0, low=0.0, high=0.05, mark=0.1),
+        Check(name="all at once", measure="m", answer="pass", value=0.5, low=0.4, high=0.6, threshold=0.1),
+        Check(name="bottom up", measure="m", answer="fail", value=0.0, low=0.0, high=0.05, threshold=0.1),
     )
     trial = Trial(name="own trial", answer="fail", reason="r", checks=checks)
     judged = Judged(explainer="e", decision="must not be shown", decided_by="own trial", trials=(trial,))

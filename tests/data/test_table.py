@@ -171,15 +171,6 @@ def test_lines_that_are_rows_are_not_taken_for_texts(tmp_path):
     assert len(read_texts(write(tmp_path / "mine.txt", "\n".join(texts))).texts) == 20
 
 
-def test_a_first_row_is_not_taken_for_names(tmp_path):
-    """Long names that are no questions are texts: a user and a review."""
-    rows = "".join(
-        f'u{number},"a film that took {number} hours of my life and gave nothing back"\n' for number in range(50)
-    )
-    with pytest.raises(UserError):
-        read_texts(write(tmp_path / "mine.csv", rows))
-
-
 def test_a_txt_file_with_names_of_columns_or_tabs_is_a_table(tmp_path):
     assert pairs(read_texts(write(tmp_path / "a.txt", "Review;Stars\nfine;1\n"))) == [("fine", 1)]
     assert pairs(read_texts(write(tmp_path / "b.txt", "text\nfine, really\n"))) == [("fine, really", None)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trueness.cli.first import demo_command
+from trueness.cli.demo import demo_command
 from trueness.errors import install
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -21,6 +21,7 @@ _WORK = {
     "audit/asked": "asking the model",
     "audit/explained": "explaining",
     "audit/randomised": "random weights",
+    "audit/layers": "random weights",
     "audit/removed": "hiding {units}",
     "audit/own-trial": "trials of this kind alone",
     "audit/planted": "planting evidence",
@@ -113,6 +114,22 @@ class AuditRun(Audit):
 
         made: str = getattr(exports, form)(self)
         return made
+
+    def to_model_card(self) -> str:
+        """A block for the card of the model on the Hugging Face hub, with its metadata (`model-index`) first."""
+        return self.export("model_card")
+
+    def log_to(
+        self, tracker: Literal["mlflow", "tensorboard", "wandb"], *, step: int | None = None, **where: Any
+    ) -> str:
+        """Log verdicts, numbers and the table where experiments are tracked; says where it is.
+
+        The run that is open is taken, or a new one with what `where` says: of MLflow `run_name` or `run_id`, of wandb
+        `project` or `mode="offline"`, of TensorBoard `log_dir`. No example of the data goes there.
+        """
+        from trueness.audits.trackers import log_to
+
+        return log_to(self, tracker, step=step, **where)
 
 
 def read_audit(store: Store, target: Task, left_out: Sequence[str] = ()) -> AuditRun:

@@ -80,14 +80,14 @@ class Bar:
     low: float | None
     high: float | None
     null: float | None
-    mark: float | None
+    threshold: float | None
     label: str
     """What it shows, in words."""
 
 
 def numbers_of(check: Check) -> list[float]:
     """All that must find room on a check's axis."""
-    return known(check.value, check.low, check.high, check.null, check.mark)
+    return known(check.value, check.low, check.high, check.null, check.threshold)
 
 
 def bar(check: Check, scale: Scale, decimals: int) -> Bar | None:
@@ -101,10 +101,10 @@ def bar(check: Check, scale: Scale, decimals: int) -> Bar | None:
     said = [f"value {number(check.value, decimals)}"]
     if known(check.low, check.high) == [check.low, check.high]:
         said.append(f"interval {number(check.low, decimals)} to {number(check.high, decimals)}")
-    said += [f"threshold {number(value, decimals)}" for value in known(check.mark)]
+    said += [f"threshold {number(value, decimals)}" for value in known(check.threshold)]
     said += [f"without knowledge {number(value, decimals)}" for value in known(check.null)]
     at = scale.at(check.value, _EDGE, BAR - _EDGE)
-    return Bar(at, place(check.low), place(check.high), place(check.null), place(check.mark), ", ".join(said))
+    return Bar(at, place(check.low), place(check.high), place(check.null), place(check.threshold), ", ".join(said))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import typer
 
 import trueness as tn
 from trueness.cli import options
-from trueness.cli.options import as_flags, columns_of, put, settings_of
+from trueness.cli.options import as_flags, asked_family, columns_of, put, settings_of
 from trueness.cli.stopping import resumable
 from trueness.errors import UserError
 
@@ -83,6 +83,15 @@ def audit_command(
     device: options.Devices = None,
     engine: options.Engine = None,
     family: options.Family = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels", metavar="WORDS", help="Of a language model: the words for classes, negative,positive."
+        ),
+    ] = None,
+    prompt: Annotated[
+        Path | None, typer.Option("--prompt", help="Beside --labels: the prompt, with {text} in it.", **_FILE)
+    ] = None,
     no_text: options.NoText = False,
     as_json: options.Json = False,
 ) -> None:
@@ -97,6 +106,7 @@ def audit_command(
     from trueness.audits.saved import read_audit, read_back
 
     check_page(out)
+    family = asked_family(family, labels, prompt)
     wanted = None if gate is None else read_gate(gate)
     earlier = None if baseline is None else read_audit(baseline)
     if wanted is not None:

@@ -65,7 +65,9 @@ Engine = Annotated[
     str | None,
     typer.Option("--engine", metavar="NAME", help="Instead of this machine: parsl:FILE or dask:ADDRESS."),
 ]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes to use; default: one per core.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=0, help="Processes to use; default: one per core; 0: this one.")
+]
 Data = Annotated[str, typer.Option("--data", metavar="DATASET", help="A dataset's name, file or folder.")]
 Root = Annotated[Path | None, typer.Option("--root", help="Where the papers' corpora lie.")]
 TextColumn = Annotated[str | None, typer.Option("--text-column", help="Where the texts are.")]
@@ -83,12 +85,11 @@ Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="The folder of a trained model, or a function, mine.py:predict.")
 ]
 Explainers = Annotated[list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")]
-Examples = Annotated[
-    list[str],
-    typer.Option(
-        "--text", "--example", help="A text, the file of a picture, or a row of numbers, 5.1,3.5,1.4; repeatable."
-    ),
-]
+_EXAMPLE = typer.Option(
+    "--text", "--example", help="A text, the file of a picture, or a row of numbers, 5.1,3.5,1.4; repeatable."
+)
+Examples = Annotated[list[str], _EXAMPLE]
+SomeExamples = Annotated[list[str] | None, _EXAMPLE]
 Others = Annotated[list[str] | None, typer.Option("--text-b", help="The second text of a pair, one per --text.")]
 ModelPlace = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model is kept.")]
 Seed = Annotated[int, typer.Option("--seed", min=0)]
@@ -113,6 +114,26 @@ def columns_of(
     named = {"text_column": text, "text_b_column": second, "label_column": "" if no_labels else label}
     named["bad_rows"] = "drop" if drop_bad_rows else None
     return {name: value for name, value in named.items() if value is not None}
+
+
+def asked_family(family: str | None, labels: str | None, prompt: Path | None) -> str | None:
+    """The family that is named, or that of language models which choose between label words."""
+    from trueness.models.families import label_words
+
+    if labels is None:
+        if prompt is not None:
+            raise UserError("--prompt belongs to --labels: name the label words too.")
+        return family
+    if family is not None:
+        raise UserError("--labels says what the model is: leave out --family.")
+    return label_words(labels, "" if prompt is None else _prompt(prompt))
+
+
+def _prompt(file: Path) -> str:
+    from trueness.boundary import read_ordinary, reading
+
+    with reading(file, "is not UTF-8 text"):
+        return read_ordinary(file, 1 << 20).decode("utf-8").rstrip("\n")
 
 
 def as_flags(said: str, known: Collection[str] = _FLAGS) -> str:

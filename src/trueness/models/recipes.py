@@ -29,8 +29,8 @@ class Recipe:
     """Over the batch."""
     weigh_positive: bool = False
     """Weigh class 1 of two by N / N1 - 1."""
-    select: Literal["auc", "accuracy", "macro-f1", "loss"] = "accuracy"
-    """The metric by which the best epoch is kept; auc is that of class 1 of two."""
+    select: Literal["auc", "accuracy", "macro-f1", "loss", "last"] = "accuracy"
+    """The metric by which the best epoch is kept; auc is that of class 1 of two; with "last" the last epoch is kept."""
     select_on: Literal["dev", "test"] = "dev"
     skip_first: bool = False
     """The first epoch cannot be the best one."""

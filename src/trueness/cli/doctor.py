@@ -1,18 +1,14 @@
-"""The commands for the first minutes: doctor and demo."""
+"""The command doctor: what is installed, and what an audit would take."""
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import trueness as tn
 from trueness.cli import options
-from trueness.cli.audit import audit_command
 from trueness.cli.options import columns_of, put
-from trueness.cli.stopping import resumable
 
 
 def doctor_command(
@@ -38,21 +34,3 @@ def doctor_command(
     how = {} if budget is None else {"budgets": tuple(budget)}
     found = tn.doctor(model, data, columns=columns, family=family, devices=device or ["cpu"], **how)
     put(as_json, found, "checkup", lambda one: one.to_json(), "show_first")
-
-
-@resumable()
-def demo_command(
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Where the model and the report are kept.")
-    ] = Path("demo"),
-    store: options.StorePath = Path("runs"),
-    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="How long the audit may take.")] = "3m",
-) -> None:
-    """Train a small classifier of movie sentences and audit it: under five minutes on two cores."""
-    model = out / "model"
-    if not (model / "config.json").is_file() or (model / "training").exists():  # which is there until it is complete
-        shape = {"hidden": 32, "embedding": 50}
-        tn.train("bilstm-additive", "movie-sentences", recipe="demo", state=model / "training", **shape).save(model)
-        shutil.rmtree(model / "training", ignore_errors=True)
-    audit_command(str(model), "movie-sentences", budget=budget, out=out / "audit.html", store=store)
-    print("Next, with your own model and data: trueness audit my_classifier/ reviews.csv --budget 10m")

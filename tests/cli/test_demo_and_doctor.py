@@ -7,7 +7,7 @@ import pytest
 import trueness as tn
 from tests.command import trueness
 from trueness.api import checkup
-from trueness.cli import first
+from trueness.cli import demo
 from trueness.errors import UserError
 
 
@@ -82,10 +82,10 @@ def test_the_demo_ends_with_the_report_and_what_to_do_next(tmp_path, monkeypatch
             folder.mkdir(parents=True)
             (folder / "config.json").write_text("{}")
 
-    monkeypatch.setattr(first.tn, "train", lambda *given, **_: done.append(given) or Trained())
-    monkeypatch.setattr(first, "audit_command", lambda *given, out, **_: print(f"Report: {out}"))
-    first.demo_command()
-    first.demo_command()
+    monkeypatch.setattr(demo.tn, "train", lambda *given, **_: done.append(given) or Trained())
+    monkeypatch.setattr(demo, "audit_command", lambda *given, out, **_: print(f"Report: {out}"))
+    demo.demo_command()
+    demo.demo_command()
     assert done == [("bilstm-additive", "movie-sentences")], "the model is trained once"
     assert capsys.readouterr().out.splitlines()[:2] == [
         "Report: demo/audit.html",
