@@ -202,10 +202,8 @@ class PromptNetwork(Network):
                     use_cache=False,
                 ).cross_attentions
             else:
-                cache = None
-                if self.reader.shares and wanted.first:
-                    cache = self.model(input_ids=self._row(wanted.read[: wanted.first]), use_cache=True).past_key_values
-                begin = wanted.first if cache is not None else 0
+                cache = self.reader.beginning(wanted.read[: wanted.first]) if wanted.first else None
+                begin = 0 if cache is None else wanted.first
                 found = self.model(
                     input_ids=self._row(wanted.read[begin:]), past_key_values=cache, output_attentions=True
                 ).attentions
@@ -222,7 +220,8 @@ class PromptNetwork(Network):
         config = self.model.config.get_text_config(decoder=True)
         if config.num_hidden_layers * config.num_attention_heads * len(read) ** 2 * self.dtype.itemsize > _LARGEST:
             raise Unsupported(f"The attention between all {len(read)} tokens takes too much memory.")
-        with quiet(), self._with_weights():
+        nowhere = torch.zeros((1, 0), dtype=torch.long, device=self.device)
+        with quiet(), self._with_weights(), self.reader.only_at(nowhere):
             found = self.model(input_ids=self._row(read), output_attentions=True, use_cache=False).attentions
         return torch.stack([layer[0].mean(dim=0) for layer in found])
 

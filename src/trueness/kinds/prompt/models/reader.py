@@ -101,6 +101,13 @@ class Reader:
             return False
         return bool(torch.allclose(whole, parts, atol=_CLOSE * float(whole.abs().max().clamp(min=1)), rtol=0))
 
+    def beginning(self, tokens: Tokens) -> Any:
+        """Keys and values of some tokens, of all layers whole, for what follows them; None where none can be kept."""
+        if not self.shares:
+            return None
+        nowhere = torch.zeros((1, 0), dtype=torch.long, device=self.device)
+        return self._forward(torch.from_numpy(tokens).to(self.device)[None], self._cache([], 0, 1), nowhere)[1]
+
     def _call(self, call: Call, kept: Kept, wanted: Sequence[Wanted]) -> tuple[Tensor, Kept]:
         """The logits (readings, positions, vocabulary) from the first position that is asked, and what is kept."""
         self.computed += call.tokens
