@@ -182,7 +182,7 @@ class Reader:
             ).logits.float()
             for row, number in enumerate(some):
                 answer = torch.from_numpy(wanted[number].answer).to(self.device)
-                own, other = _of_tokens(logits[row, : len(answer)], answer)
+                own, other = of_tokens(logits[row, : len(answer)], answer)
                 found.own[number, : len(answer)], found.runner_up[number, : len(answer)] = own, other
 
 
@@ -209,12 +209,12 @@ def _fill(found: Likelihood, logits: Tensor, call: Call, wanted: Sequence[Wanted
         for number in reading.asked:
             answer = torch.from_numpy(wanted[number].answer).to(logits.device)
             at = wanted[number].first - begin
-            own, other = _of_tokens(logits[row, at : at + len(answer)].float(), answer)
+            own, other = of_tokens(logits[row, at : at + len(answer)].float(), answer)
             found.own[number, : len(answer)], found.runner_up[number, : len(answer)] = own, other
 
 
-def _of_tokens(logits: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
-    """The logarithms of the probabilities of the answer's tokens, and of the likeliest others."""
+def of_tokens(logits: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
+    """The logarithms of the probabilities of the tokens of answers, and of the likeliest others."""
     said = logits.log_softmax(dim=-1)
     best, which = said.topk(2, dim=-1)
     other = torch.where(which[..., 0] == answer, best[..., 1], best[..., 0])
