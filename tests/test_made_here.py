@@ -98,12 +98,12 @@ def test_what_cannot_be_packed_is_computed_here():
     assert carried.packed([first.sources[0].digest]) is None
     again = BLACK_BOXES.carry(predict, "memory:locked")
     assert again.sources[0].digest != first.sources[0].digest, "nobody can say that it is the same"
-    with open_executor(None, None, ("cpu",), again.sources) as chosen:
+    with open_executor(None, None, ("cpu",), made_here=again.sources) as chosen:
         assert isinstance(chosen, Here)
     with pytest.raises(UserError, match="workers=0"):
-        open_executor(None, 2, ("cpu",), again.sources)
+        open_executor(None, 2, ("cpu",), made_here=again.sources)
     with pytest.raises(UserError, match="goes to no other machine"):
-        open_executor("dask:tcp://localhost:1", None, ("cpu",), again.sources)
+        open_executor("dask:tcp://localhost:1", None, ("cpu",), made_here=again.sources)
 
 
 def test_workers_are_sent_it_and_no_task_is(tmp_path):
@@ -112,7 +112,7 @@ def test_workers_are_sent_it_and_no_task_is(tmp_path):
     reference = known.carry(lambda value: value + 40, name)
     (source,) = reference.sources
     assert len(pickle.dumps(reference)) < 300, "a name and a digest"
-    with LocalExecutor(["cpu"], carried.packed([source.digest])) as pool:
+    with LocalExecutor(["cpu"], sent=carried.packed([source.digest])) as pool:
         assert pool.submit(loaded, source, 2).result() == 42
     with LocalExecutor(["cpu"]) as pool, pytest.raises(UserError, match="made in another process"):
         pool.submit(loaded, source, 2).result()

@@ -174,7 +174,7 @@ def home(maker: Any) -> Source | None:
         return None
     if module in _loaded:
         return find(f"{_loaded[module]}:{name}")[1]
-    if module == "__main__" or "<" in name:
+    if module == "__main__" or module not in sys.modules or "<" in name:
         raise UserError(
             f"{maker.__name__} is defined in a script, a notebook or another function, from where no worker can import "
             f"it: put it into a file of its own, such as mine.py, and name it mine.py:{maker.__name__}."

@@ -8,9 +8,11 @@ import torch
 
 import trueness as tn
 from tests.explainers.subjects import subject
+from tests.models import transformers
 from trueness import carried
 from trueness.errors import Unsupported, UserError
 from trueness.explainers.contract import Explainer, as_explainer
+from trueness.protocols.randomisation import layers_of, randomised
 from trueness.registry import Registry
 
 captum = pytest.importorskip("captum.attr")
@@ -152,3 +154,87 @@ def test_names_and_digests(name, called):
     assert carried.carry(MADE[name]()) == digest, "the same thing is known again"
     carried.receive({"sent": carried.packed([digest])[digest]})
     assert carried.find(called, "sent").__name__ == called
+
+
+def test_words_of_a_batch_are_there_for_maskers():
+    model = tn.load_model(lambda texts: [[0.9, 0.1] if "bad" in text else [0.2, 0.8] for text in texts])
+    batch = model.batch(model.read(["a bad film", "fine"]))
+    assert model.network.words(batch) == [
+        ["[BEGIN]", "a", "bad", "film", "[END]"],
+        ["[BEGIN]", "fine", "[END]", "[PAD]", "[PAD]"],
+    ]
+    hidden = model.network.words(batch.hide(batch.mask & (torch.arange(5) == 2)))
+    assert hidden[0] == ["[BEGIN]", "a", "[MASK]", "film", "[END]"]
+
+
+def test_explanations_are_what_captum_and_shap_take():
+    shap = pytest.importorskip("shap")
+    model = tn.load_model(lambda texts: [[0.9, 0.1] if "bad" in text else [0.2, 0.8] for text in texts])
+    found = tn.explain(model, ["a bad film", "fine"], "leave-one-out")
+    tensor = found.to_tensor()
+    assert tensor.shape == (2, 3)
+    assert tensor[1, 1:].tolist() == [0, 0]
+    assert tensor[0].tolist() == list(found[0].scores)
+    given = found.to_shap()
+    assert isinstance(given, shap.Explanation)
+    assert given[0].data.tolist() == ["a", "bad", "film"]
+    assert given[0].values.tolist() == list(found[0].scores)
+    assert "bad" in shap.plots.text(given[0], display=False)
+    same = tn.explain(model, ["a bad film", "a fine film"], "leave-one-out").to_shap()
+    assert same.values.shape == (2, 3)
+    empty = found[:0]
+    assert empty.to_tensor().shape == (0, 0)
+
+
+@pytest.fixture(scope="module")
+def transformer():
+    """A tiny one as a pipeline of transformers."""
+    library = pytest.importorskip("transformers")
+    return library.pipeline("text-classification", model=transformers.model("bert"), tokenizer=transformers.tokenizer())
+
+
+TEXTS = ["a dull film", "the scene good plot"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_pipeline_of_transformers_is_explained_by_all_of_them(transformer):
+    found = tn.explain(
+        transformer,
+        TEXTS,
+        [
+            tn.explainers.captum(captum.IntegratedGradients, n_steps=150),
+            tn.explainers.IntegratedGradients(n_steps=150),
+            tn.explainers.captum(captum.LayerIntegratedGradients, layer="word_embeddings", n_steps=20),
+            tn.explainers.shap("exact"),
+            tn.explainers.KernelShap(n_samples=5000),
+            tn.explainers.lime(num_samples=200),
+        ],
+    )
+    theirs, ours, _, exact, kernel, _ = (found[name] for name in found.explainers)
+    for one, other, close in ((theirs, ours, 1e-2), (exact, kernel, 1e-6)):
+        for first, second in zip(one, other, strict=True):
+            np.testing.assert_allclose(first.scores, second.scores, atol=close * np.abs(second.scores).max())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_module_of_the_users_own_model_is_found_in_any_other(transformer):
+    own = transformer.model
+    made = captum.LayerIntegratedGradients(own, own.bert.embeddings.word_embeddings)
+    by_module = tn.explain(transformer, TEXTS, tn.explainers.captum(made, n_steps=10))
+    by_name = tn.explain(
+        transformer, TEXTS, tn.explainers.captum(type(made), layer="bert.embeddings.word_embeddings", n_steps=10)
+    )
+    assert [one.scores for one in by_module] == [one.scores for one in by_name]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["captum integrated gradients", "shap partition", "lime"])
+def test_a_shuffled_model_is_asked_and_not_the_first_one(transformer, name):
+    """An explainer that was bound to one model would say the same of a shuffled one, and fail an audit for it."""
+    model = tn.load_model(transformer)
+    batch, explainer = model.batch(model.read(TEXTS)), MADE[name]()
+    before = explainer.attribute(model.network, batch)
+    with randomised(layers_of(model.network), 0):
+        shuffled = explainer.attribute(model.network, batch)
+    assert not torch.allclose(before, shuffled, rtol=0.05)
+    assert torch.equal(explainer.attribute(model.network, batch), before)

@@ -141,8 +141,9 @@ def audit(
 ) -> AuditRun:
     """Put a classifier's explanations on trial, and say which may be shown: `tn.audit("my_model/", "reviews.csv")`.
 
-    `model` is a folder (Hugging Face or ours), a classifier in any form that `tn.load_model` takes, or a function that
-    workers can import, `mine.py:predict`. Among `explainers`, "default" is the usual set. `data` is whatever
+    `model` is a folder (Hugging Face or ours), a classifier in any form that `tn.load_model` takes, or the address of a
+    function, `mine.py:predict`. What was made in a notebook is sent to `workers` of this machine; with 0 of them this
+    process computes. Among `explainers`, "default" is the usual set. `data` is whatever
     `tn.load_dataset` takes; labels are optional; `columns` names text_column, label_column, text_b_column, split where
     they cannot be guessed. `budget` (`"10m"`) chooses how much is done; `planned` hears of it before the work starts.
     `sizes` are those of `AuditSizes`, such as `examples=300`. Running again continues.

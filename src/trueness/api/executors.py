@@ -63,7 +63,7 @@ def local_executor(
         raise UserError(f"The number of workers must be a whole number, not {workers!r}.")
     number = workers if workers is not None else _usual(devices)
     if number < 1:
-        raise UserError(f"The number of workers must be at least 1, not {number}.")
+        raise UserError(f"The number of workers must be at least 0, not {number}.")
     if not devices:
         raise UserError("At least one device must be named, such as cpu or cuda:0.")
     for device in devices:

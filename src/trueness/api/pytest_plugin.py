@@ -17,8 +17,8 @@ def trueness_gate(request: pytest.FixtureRequest) -> Callable[..., Audit]:
     """Audit a model, or take an audit, and fail the test unless a gate holds: `trueness_gate(model, data, gate=...)`.
 
     The first argument is a model, with the data as the second one; or an audit, or the path of an audit.json. `gate` is
-    the path of a gate.toml, or TOML text such as `require_any = 1`; `baseline` an earlier audit.json. Other settings are
-    those of `tn.audit`. What was computed is kept in pytest's cache, so that the next run continues.
+    the path of a gate.toml, or TOML text such as `require_any = 1`; `baseline` is an earlier audit.json. Other settings
+    are those of `tn.audit`. What was computed is kept in pytest's cache, so that the next run continues.
     """
 
     def check(

@@ -95,10 +95,10 @@ def _tensorboard(audit: Audit, step: int | None, where: Mapping[str, Any]) -> st
     _imported("tensorboard", "tensorboard")
     from torch.utils.tensorboard import SummaryWriter
 
-    with SummaryWriter(**where) as writer:  # type: ignore[no-untyped-call]
+    with SummaryWriter(**where) as writer:
         for name, value in numbers(audit).items():
-            writer.add_scalar(name, value, step)  # type: ignore[no-untyped-call]
-        writer.add_text("trueness/audit", markdown(audit), step)  # type: ignore[no-untyped-call]
+            writer.add_scalar(name, value, step)
+        writer.add_text("trueness/audit", markdown(audit), step)
         return str(writer.log_dir)
 
 

@@ -65,7 +65,9 @@ Engine = Annotated[
     str | None,
     typer.Option("--engine", metavar="NAME", help="Instead of this machine: parsl:FILE or dask:ADDRESS."),
 ]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes to use; default: one per core.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=0, help="Processes to use; default: one per core; 0: this one.")
+]
 Data = Annotated[str, typer.Option("--data", metavar="DATASET", help="A dataset's name, file or folder.")]
 Root = Annotated[Path | None, typer.Option("--root", help="Where the papers' corpora lie.")]
 TextColumn = Annotated[str | None, typer.Option("--text-column", help="Where the texts are.")]

@@ -39,8 +39,8 @@ _GIVEN = ("inputs", "target", "additional_forward_args", "feature_mask", "return
 class FromCaptum(Outside):
     """What Captum computes of a model's values (by default), of the output of one of its layers, or by hiding units."""
 
-    make: Callable[[Any], Any]
-    """From a forward function to an object of Captum."""
+    make: Callable[..., Any]
+    """From a forward function, and a layer where there is one, to an object of Captum."""
     layer: str = ""
     """Of the network, whose output is explained."""
     hides: bool = False
@@ -65,19 +65,22 @@ class FromCaptum(Outside):
             if self.layer:
                 return self._of_layer(forward, target)
             values, blank = (part.detach() for part in ends(model, one, "zero"))
-            found = self._attributed(self.make(forward), values, blank, target)
+            found = self._attributed(self._made_of(forward), values, blank, target)
             return model.to_units(found.sum(dim=-1), one)
+
+    def _made_of(self, *parts: Any) -> Any:
+        return self.make(*parts)
 
     def _of_layer(self, forward: _Forward, target: int) -> Tensor:
         """The example goes by a number, 1 for the whole and 0 for the wholly hidden one: the layer has the values."""
         layer = _layer(forward.network, self.layer)
         whole = torch.ones(1, 1, device=forward.network.device)
-        found = self._attributed(self.make(forward, layer), whole, torch.zeros_like(whole), target)
+        found = self._attributed(self._made_of(forward, layer), whole, torch.zeros_like(whole), target)
         one = forward.batch
         if found.shape[:2] != (1, one.width):
             raise Unsupported(
-                f"{self.__name__}: the layer {self.layer} gives {tuple(found.shape[1:])} numbers of an example, not a row "
-                f"for each of its {one.width} values."
+                f"{self.__name__}: the layer {self.layer} gives {tuple(found.shape[1:])} numbers of an example, not a "
+                f"row for each of its {one.width} values."
             )
         return forward.network.to_units(found.flatten(2).sum(dim=-1), one)
 
@@ -103,7 +106,7 @@ class FromCaptum(Outside):
         def forward(kept: Tensor) -> Tensor:
             return torch.from_numpy(ask(kept.detach().cpu().numpy()))
 
-        method = self.make(forward)
+        method = self._made_of(forward)
         given = dict(self.settings)
         if "baselines" in inspect.signature(method.attribute).parameters:
             given.setdefault("baselines", 0)
@@ -129,7 +132,7 @@ class _Forward(nn.Module):
 
 def _layer(network: Network, name: str) -> nn.Module:
     """The part of a network of that name, or whose name ends so; UserError where there is none, or several."""
-    parts = dict(network.named_modules())
+    parts: dict[str, nn.Module] = dict(network.named_modules())
     ending = [part for part in parts if part == name or part.endswith(f".{name}")]
     if name in parts:
         return parts[name]
@@ -158,6 +161,7 @@ def captum(method: Any, *, layer: Any = None, signed: bool | None = None, **sett
     for name in _GIVEN:
         if name in settings:
             raise UserError(f"{name} is given where an explanation is asked for: leave it out.")
+    make: Callable[..., Any]
     if isinstance(method, type):
         chosen, make = method, functools.partial(_made, method, {})
     elif hasattr(method, "attribute"):

@@ -57,8 +57,8 @@ def _tree(where: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def shap(method: Any = "partition", **settings: Any) -> FromShap:
     """An explainer of SHAP: partition, permutation, kernel, sampling or exact, a class of these, or an object of one.
 
-    `settings` are those of the class and of its call, such as `max_evals=500`. The words are those that the model reads,
-    and it hides them in its own way: the masker of an object is not asked, so that shuffled and retrained models can be.
+    `settings` are those of the class and of its call, such as `max_evals=500`. The words are those that the model
+    reads, hidden in its own way: the masker of an object is not asked, so that shuffled and retrained models can be.
     """
     library = imported("shap", "shap")
     classes = {name: getattr(library, f"{name.capitalize()}Explainer") for name in _ASKING}

@@ -45,8 +45,7 @@ class Outside(Explainer):
     @property
     def facts(self) -> Facts:  # type: ignore[override]  # of this object
         """As it was said where it was made."""
-        how = {"signed": self.signed, "random": self.random, "needs": self.needs, "machinery": self.machinery}
-        return Facts(slow=True, **how)
+        return Facts(self.signed, self.random, slow=True, needs=self.needs, machinery=self.machinery)
 
     @property
     def machinery(self) -> tuple[str, ...]:

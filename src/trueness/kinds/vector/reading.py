@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.boundary import exists, is_file, short
+from trueness.data import arrays
 from trueness.data.arrays import DataOfArrays
 from trueness.data.check import check_splits
 from trueness.data.columns import Columns, columns_of, known_text, label_among
@@ -18,7 +19,6 @@ from trueness.data.dataset import SPLITS
 from trueness.data.faults import Faults, Gap, refuse_row
 from trueness.data.table import open_table
 from trueness.errors import UserError
-from trueness.kinds.vector import stored
 from trueness.kinds.vector.vectors import VECTOR_DATASETS, VectorDataset, Vectors
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class VectorData(DataOfArrays):
     """The data part of the kind `vector`."""
 
     datasets, payload = VECTOR_DATASETS, "rows"
-    pack = staticmethod(stored.pack)
 
     def recognises(self, data: Any) -> bool:
         """A dataset's name, a table whose columns but the label are numbers, or arrays (rows, features)."""
@@ -105,9 +104,18 @@ class VectorData(DataOfArrays):
         """The files; none of what is generated."""
         return [] if data in VECTOR_DATASETS else list(_files(Path(data)).values())
 
+    def pack(self, data: VectorDataset) -> dict[str, Any]:
+        """Arrays, and facts."""
+        made = arrays.pack(data, self.payload, features=list(data.features))
+        if data.evidence is not None:
+            made[self.payload]["evidence"] = data.evidence
+        return made
+
     def unpack(self, kept: Stored) -> VectorDataset:
         """The dataset that `pack` gave."""
-        return stored.unpack(kept)
+        about, splits = arrays.unpack(kept, self.payload, Vectors)
+        evidence, names = kept.read(self.payload).get("evidence"), tuple(about["features"])
+        return VectorDataset(about["name"], about["classes"], splits, names, evidence, about["notes"])
 
     def _parts(self, data: Any, asked: Columns) -> dict[str, _Rows]:
         label = asked.label

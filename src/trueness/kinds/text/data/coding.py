@@ -40,3 +40,6 @@ class Coder(Protocol):
 
     def code(self, example: TextExample) -> Coded:
         """One example."""
+
+    def spelled(self, numbers: Sequence[int]) -> list[str]:
+        """What some numbers stand for: words, parts of words, and the names of special tokens."""

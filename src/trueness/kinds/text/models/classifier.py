@@ -29,6 +29,9 @@ class Classifier(SavedModel):
     history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        self.network.coder = self.coder
+
     def batch(self, examples: Sequence[TextExample]) -> Batch:
         """Examples as one batch on the model's device, in their order."""
         return self.coded(examples).batch(range(len(examples)))
