@@ -11,7 +11,7 @@ from trueness.data.columns import Columns
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.datasets import TEXT_DATASETS, load_text, refuse_columns
 from trueness.kinds.text.data.examples import RawExample
-from trueness.kinds.text.data.folder import checked, find_splits, open_rows
+from trueness.kinds.text.data.folder import find_splits, labelled, open_rows, told_unlabelled
 
 _Rows = list[tuple[int, RawExample]]
 """Examples with the numbers of their rows."""
@@ -52,11 +52,16 @@ def _check_text(source: str, files: dict[str, Path], columns: Columns | None) ->
     for split, file in files.items():
         rows[split], opened = [], open_rows(file, columns)
         notes |= dict.fromkeys(opened.notes)
-        for number, row in checked(opened):
+        gaps: list[str] = []
+        for number, row, gap in labelled(opened):
             if isinstance(row, str):
                 bad.append({"file": file.name, "row": number, "problem": row})
+            elif row is None:
+                gaps.append(gap)
             else:
                 rows[split].append((number, row))
+        if not bad:  # which are told first, here and where it is loaded
+            notes |= told_unlabelled(file, gaps, len(rows[split]))
         splits[split] = {"file": file.name, **_describe(rows[split])}
     labels = {split: {str(row.label) for _, row in part} for split, part in rows.items()}
     train = labels.pop("train", set())

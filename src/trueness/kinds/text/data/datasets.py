@@ -18,7 +18,6 @@ from typing import Any
 from trueness.boundary import exists, reading
 from trueness.data.columns import Columns
 from trueness.data.dataset import ROOT_VARIABLE, unknown
-from trueness.data.faults import told_gaps
 from trueness.data.table import Table
 from trueness.errors import UserError, install
 from trueness.kinds.text.data.babi import read_babi, simulate_babi
@@ -27,12 +26,12 @@ from trueness.kinds.text.data.dataset import TextDataset, classes_of, prepare
 from trueness.kinds.text.data.examples import RawExample
 from trueness.kinds.text.data.folder import (
     SUFFIXES,
-    check_row,
     find_splits,
-    is_missing,
+    labelled,
     open_rows,
     package_folder,
     rows_of,
+    told_unlabelled,
 )
 from trueness.kinds.text.data.mock import KINDS, TEST, Placement, Strength, mock
 from trueness.kinds.text.data.preparation import Preparation
@@ -146,19 +145,15 @@ def read_files(path: Path, asked: Columns | None = None, *, gaps: bool = True) -
     for split, file in find_splits(path).items():
         splits[split], rows = [], open_rows(file, asked, gaps=gaps)
         notes |= dict.fromkeys(rows.notes)
-        unlabelled: list[str] = []
-        for number, row in rows:
-            if not isinstance(row, str) and not row.fault and is_missing(row.label):
-                unlabelled.append(row.gap)
-                continue
-            example = row if isinstance(row, str) else row.fault or check_row(vars(row))
+        gaps_found: list[str] = []
+        for number, example, gap in labelled(rows):
             if isinstance(example, str):
                 raise UserError(f"{file}, row {number}: {example}; see `trueness data check {path}`.")
-            splits[split].append(example)
-        if unlabelled and not splits[split]:
-            raise UserError(f"{file} has no labels{told_gaps(unlabelled)}; label_column names where they are.")
-        if unlabelled:
-            notes[f"{file.name}: {len(unlabelled):,} rows without a label were left out{told_gaps(unlabelled)}"] = None
+            if example is None:
+                gaps_found.append(gap)
+            else:
+                splits[split].append(example)
+        notes |= told_unlabelled(file, gaps_found, len(splits[split]))
     return splits, tuple(notes)
 
 

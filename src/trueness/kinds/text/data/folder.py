@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from trueness.boundary import exists, is_file, quoted, short, whole
 from trueness.data.columns import Columns, choose_columns
 from trueness.data.dataset import SPLITS
+from trueness.data.faults import told_gaps
 from trueness.data.labels import read_label
 from trueness.data.table import Table, open_table
 from trueness.errors import UserError
@@ -134,10 +135,27 @@ def rows_of(table: Table, asked: Columns, *, labelled: bool = False) -> Rows:
     return Rows(columns, tuple(notes), table)
 
 
-def checked(rows: Rows) -> Iterator[tuple[int, RawExample | str]]:
-    """Rows as labelled examples, or what is wrong with one."""
+def labelled(rows: Rows) -> Iterator[tuple[int, RawExample | str | None, str]]:
+    """Examples or what is wrong with a row; None for one without a label, with what stands in its place."""
     for number, row in rows:
-        yield number, row if isinstance(row, str) else row.fault or check_row(vars(row))
+        if not isinstance(row, str) and not row.fault and is_missing(row.label):
+            yield number, None, row.gap
+        else:
+            yield number, checked(row), ""
+
+
+def checked(row: Row | str) -> RawExample | str:
+    """A row as a labelled example, or what is wrong with it."""
+    return row if isinstance(row, str) else row.fault or check_row(vars(row))
+
+
+def told_unlabelled(file: Path, gaps: Sequence[str], kept: int) -> dict[str, None]:
+    """A note on the rows without a label; UserError where no other row is kept."""
+    if not gaps:
+        return {}
+    if not kept:
+        raise UserError(f"{file} has no labels{told_gaps(gaps)}; label_column names where they are.")
+    return {f"{file.name}: {len(gaps):,} rows without a label were left out{told_gaps(gaps)}": None}
 
 
 def check_row(record: Mapping[str, Any]) -> RawExample | str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import is_file, read_json
+from trueness.boundary import is_file, read_settings
 from trueness.errors import UserError
 from trueness.kinds.text.models.families import TEXT_MODELS, as_family, family_of
 from trueness.models import saved
@@ -39,7 +39,7 @@ class TextModels(ModelsOfFamilies):
         if isinstance(model, str | Path):
             if is_function(model):
                 return True
-            config = read_json(Path(model) / "config.json") if is_file(Path(model) / "config.json") else None
+            config = read_settings(Path(model) / "config.json") if is_file(Path(model) / "config.json") else None
             return isinstance(config, dict) and any(TEXT_MODELS[name].recognises(config) for name in TEXT_MODELS)
         if _with_tokenizer(model) is not None:
             return True
