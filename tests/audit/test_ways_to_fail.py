@@ -153,6 +153,14 @@ def test_explainers_that_are_none(place, returned):
     broken(audit_with("explainer", f"def thing(model, batch, target):\n    return {returned}\n", place)[1])
 
 
+def test_an_explainer_that_hangs_is_ended_and_the_others_are_judged(place, monkeypatch):
+    monkeypatch.setenv("TRUENESS_CALL_SECONDS", "1")
+    code = "import time\ndef thing(model, batch, target):\n    while True:\n        time.sleep(9)\n"
+    name, found = audit_with("explainer", code, place)
+    told = broken(found)
+    assert f"{name} line 4: OverdueError: it did not come back within 1 s; TRUENESS_CALL_SECONDS" in told
+
+
 # What becomes of the work
 
 

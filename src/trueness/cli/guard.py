@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 from trueness.boundary import interrupt
+from trueness.process_state import may_end
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 VANISHED = 2
@@ -46,6 +47,7 @@ def watched() -> Iterator[None]:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     threading.Thread(target=_end_with, args=(theirs[0],), daemon=True).start()
     me = os.getpid()
+    may_end(me)
     try:
         yield
     except SystemExit as ended:

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 from trueness.boundary import warning_line
 from trueness.engine.worker import DEVICE_VARIABLE
+from trueness.process_state import may_end
 
 T = TypeVar("T")
 _starting = threading.Lock()
@@ -178,6 +179,7 @@ def _start(device: str) -> None:
     with contextlib.suppress(OSError):  # standard output is the command's alone
         os.dup2(2, 1)
     warnings.formatwarning = warning_line
+    may_end(os.getpid())
     end_with_parent()
 
 

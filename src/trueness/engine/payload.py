@@ -49,6 +49,31 @@ def parse_payload(name: str, data: bytes) -> Any:
     return parse_json(data)
 
 
+def check_payload(name: str, file: BinaryIO) -> None:
+    """Raise where a payload of that name does not begin as one does: its digest says only that it is what was written.
+
+    Of tables and arrays no more is read than what they say of themselves.
+    """
+    if name.endswith(".parquet"):
+        open_parquet(file)
+    elif name.endswith(".safetensors"):
+        size, length = file.seek(0, io.SEEK_END), int.from_bytes(_from_begin(file, 8), "little")
+        arrays = parse_json(file.read(length)) if length < size else None
+        if not isinstance(arrays, dict):
+            raise ValueError("it does not begin as arrays do")
+        for about in (arrays[key] for key in arrays if key != "__metadata__"):
+            begin, end = about["data_offsets"]
+            if not isinstance(about["shape"], list) or not 0 <= begin <= end <= size - length - 8:
+                raise ValueError("an array has no shape, or lies outside of it")
+    else:
+        parse_json(_from_begin(file, -1))
+
+
+def _from_begin(file: BinaryIO, size: int) -> bytes:
+    file.seek(0)
+    return file.read(size)
+
+
 def open_parquet(file: BinaryIO, *, packed: bool = False) -> Any:
     """A parquet file whose tables can be read; ValueError for one that holds far more cells or bytes than it has bytes.
 
