@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import operator
 import os
 import signal
 import sys
@@ -90,6 +91,8 @@ def _put_functions_back(owner: Any, before: dict[str, Any]) -> None:
     In a class what is new may hide what it inherits.
     """
     now = dict(vars(owner))
+    if len(now) == len(before) and all(map(operator.is_, now.values(), before.values())):
+        return
     inherited = {name for base in getattr(owner, "__mro__", (owner,))[1:] for name in vars(base)}
     with contextlib.suppress(AttributeError, TypeError):  # what belongs to Python itself does not change
         for name in [name for name in now if name not in before and name in inherited]:
