@@ -26,8 +26,10 @@ class Images:
 
     def pick(self, rows: npt.ArrayLike | slice) -> Images:
         """Some of them."""
-        chosen = rows if isinstance(rows, slice) else np.asarray(rows)
-        return Images(self.pixels[chosen], self.labels[chosen])
+        if not isinstance(rows, slice):
+            given = np.asarray(rows)
+            rows = given if given.dtype == bool else given.astype(np.intp)  # of none numpy would make real numbers
+        return Images(self.pixels[rows], self.labels[rows])
 
     def labelled(self, labels: npt.ArrayLike) -> Images:
         """The same images under other classes."""
