@@ -80,6 +80,11 @@ fuzz: .venv/dev.stamp
 kill-test: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.kills results/robustness/kills.json
 
+# Audits, studies, serve and rate on one store with random kills: MINUTES=240; DISK=a small file system that may be filled.
+MINUTES ?= 240
+soak: .venv/run.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python tools/soak.py --minutes $(MINUTES) $(if $(DISK),--disk $(DISK)) results/robustness/soak.json
+
 # After a change of pyproject.toml or constraints.txt: the hashes of all files of all dependencies, for every platform.
 locks: | .venv/bin/python
 	$(BIN)/python -m venv .venv/tools

@@ -99,7 +99,7 @@ def of_pair(model: Any, processor: Any, device: str = "cpu") -> ImageModel:
 
 def _colours_of(processor: Any, name: str) -> list[float]:
     """A number for red, green and blue."""
-    given = getattr(processor, name, None)
+    given: Any = getattr(processor, name, None)
     numbers = [float(one) for one in given if type(one) in (int, float)] if isinstance(given, list | tuple) else []
     if len(numbers) != 3 or len(given) != 3 or not all(map(math.isfinite, numbers)):
         raise UserError(
@@ -113,7 +113,8 @@ def _size_of(processor: Any) -> tuple[int, int]:
     for name in ("crop_size", "size"):
         used = name == "size" or getattr(processor, "do_center_crop", False)
         said = dict(getattr(processor, name, None) or {}) if used else {}
-        sides = [said.get("height"), said.get("width")] if said.get("height") else [said.get("shortest_edge")] * 2
+        square = said.get("shortest_edge")
+        sides: list[Any] = [said["height"], said.get("width")] if said.get("height") else [square, square]
         if all(sides):
             if not all(type(side) is int and LEAST_SIDE <= side <= _LARGEST_SIDE for side in sides):
                 raise UserError(
