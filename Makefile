@@ -26,11 +26,8 @@ TOOLS := .venv/tools/bin
 
 # A small classifier of real sentences, and which explanations of it may be shown: under five minutes on two cores.
 # Results are kept in runs, as by every command.
-demo: .venv/run.stamp demo/model/config.json
-	$(BIN)/trueness audit demo/model movie-sentences --budget 3m --out demo/audit.html
-
-demo/model/config.json: | .venv/run.stamp
-	$(BIN)/trueness train bilstm-additive --data movie-sentences --set hidden=32 --set embedding=50 --recipe demo --out demo/model
+demo: .venv/run.stamp
+	$(BIN)/trueness demo
 
 # What the README tells a person to run, on the demo's model.
 readme: demo
@@ -122,8 +119,7 @@ wheel: .venv/run.stamp
 	$(PYTHON) -m venv .venv/wheel
 	.venv/wheel/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[report,data]"
 	rm -rf build/wheel && mkdir -p build/wheel
-	cd build/wheel && ../../.venv/wheel/bin/trueness train bilstm-additive --data movie-sentences --set hidden=32 --set embedding=50 --recipe demo --out model
-	cd build/wheel && ../../.venv/wheel/bin/trueness audit model movie-sentences --budget 3m --out audit.html
+	cd build/wheel && ../../.venv/wheel/bin/trueness demo
 
 # The site, in build/docs: every warning is an error and every link inside it is followed.
 docs: .venv/dev.stamp

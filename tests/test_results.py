@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from tools import attefa_again, judge_again, result_pages
 
 from trueness.report.compare import SCHEMA
+from trueness.stats.equivalence import equivalence
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = sorted(
@@ -75,3 +78,19 @@ def test_pages_show_what_is_kept():
 def test_the_authors_runs_are_the_cause_if_they_lie_apart_and_ours_lies_at_the_second(published, second, expected):
     row = {"published": published, "second_run": second, "value": 0.26, "margin": 0.05}
     assert result_pages.between_runs(row) == expected
+
+
+def test_what_perfect_replication_gives_is_what_drawing_gives():
+    """Ours and theirs are drawn from one distribution, often, and judged by the rule itself."""
+    row = {"low": 0.28, "high": 0.36, "n": 5, "margin": 0.08, "outcome": "agrees"}
+    ours = 0.04 / scipy.stats.t.ppf(0.975, 4)
+    rng = np.random.default_rng(0)
+    found = dict.fromkeys(result_pages.OUTCOMES, 0)
+    for theirs, mean in rng.normal(0, [0.08 / 2**0.5, ours], (4000, 2)):
+        found[equivalence(mean - 0.04, mean + 0.04, theirs, 0.08)] += 1
+    told = result_pages.expected([row] * 4000)
+    assert sum(told.values()) == pytest.approx(4000)
+    for name, number in found.items():
+        assert told[name] == pytest.approx(number, abs=100), name
+    wide = result_pages.expected([{**row, "low": 0.0, "high": 0.9}])
+    assert wide["agrees"] == 0.0

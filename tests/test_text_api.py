@@ -210,10 +210,10 @@ def test_train_and_explain_on_the_command_line(tmp_path):
     assert as_json["texts"][0]["change"] <= as_json["epsilon"] + 1e-9
     for arguments, sentence in (
         (
-            ["adversarial-attention", tmp_path / "model", "--text", "x", "--other", "y", "--other", "z"],
+            ["adversarial-attention", tmp_path / "model", "--text", "x", "--text-b", "y", "--text-b", "z"],
             "1 texts and 2 second",
         ),
-        (["adversarial-attention", tmp_path / "model", "--text", "x", "--other", "y"], "reads one text"),
+        (["adversarial-attention", tmp_path / "model", "--text", "x", "--text-b", "y"], "reads one text"),
         (["explain", tmp_path, "--text", "x"], "has no config.json"),
         (["explain", tmp_path / "model", "--text", "x", "--explainer", "atention"], "did you mean attention"),
         (["train", "bilstm", "--data", tmp_path / "data", "--out", tmp_path / "m"], "no model named 'bilstm'"),
@@ -360,8 +360,3 @@ def test_gold_labels_are_named_as_the_model_names_them(tmp_path):
 def test_what_cannot_be_used_is_named(model, call, said):
     with pytest.raises(UserError, match=said):
         call(model)
-
-
-def test_one_text_is_one_text(model):
-    assert len(tn.adversarial_attention(model, "good film").records) == 1
-    assert tn.explain(model, "good film") == tn.explain(model, ["good film"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -69,44 +70,98 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def sums() -> str:
-    """How many published cells agree, differ and cannot be told, in one sentence."""
-    every = {name: sum(counts(study)["own"][name] for study in STUDIES) for name in _COUNTS}
-    told = (
-        f"{every['agrees']} agree with ours, {every['differs']} differ, and of {every['cannot tell']} it cannot be told"
+    """How many published cells agree, differ and are open, and what perfect replication gives, in two sentences."""
+    rows = judged_rows()
+    found, perfect = _found(rows), expected(rows)
+    return (
+        f"Of {len(rows)} published values {found['agrees']} agree with ours, {found['differs']} differ and "
+        f"{found['cannot tell']} are open. Perfect replication would give {_whole(perfect)} "
+        f"([which, and why](docs/results.md)).\n"
     )
-    whose = "values of the papers or of the files that their authors left"
-    return f"Of {every['compared']} {whose} {told} ([which, and why](docs/results.md)).\n"
 
 
 def totals() -> str:
-    """How many published cells agree, differ and cannot be told: in all, and of each study."""
-    found = {study: counts(study) for study in STUDIES}
-    every, apart = ({name: sum(one[which][name] for one in found.values()) for name in _COUNTS} for which in _KINDS)
-    missing = sum(one["not measured"] for one in found.values())
-    unknown = sum(cause == UNKNOWN for study in STUDIES for row, cause, _ in differing(study) if not row["stand_in"])
+    """How many published cells agree, differ and cannot be told: in all, by quantity, and of each study."""
+    rows = judged_rows()
+    found, perfect = _found(rows), expected(rows)
+    alike = len({(row["study"], row["dataset"], row["model"], row["method"]) for row in rows})
+    left = sum(row["published"] is None for row in rows)
+    unknown = sum(cause == UNKNOWN for study in STUDIES for _, cause, _ in differing(study))
     half, twice = (judged_by(factor) for factor in (0.5, 2.0))
-    rows = [row for study in STUDIES for file in files(study) for row in read(file)["rows"] if row["outcome"]]
-    left = sum(row["published"] is None for row in rows if not row["stand_in"])
+    apart = sum(counts(study)["stand-ins"]["compared"] for study in STUDIES)
     text = (
-        f"**Of {every['compared']} published values {every['agrees']} agree, {every['differs']} differ, and of "
-        f"{every['cannot tell']} it cannot be told.** {left} of them stand only in files that authors left beside "
-        f"their code. Of those that differ, the cause is unknown for {unknown}. With "
-        f"half of every margin {half['agrees']} would agree and {half['differs']} differ, with twice the margin "
+        f"**Of {len(rows)} published values {found['agrees']} agree with ours, {found['differs']} differ and "
+        f"{found['cannot tell']} are open. If every experiment replicated perfectly, {_whole(perfect)} would be "
+        "expected**: a published value is one run of the authors, and ours is the mean of a few.\n\n"
+        f"The values belong to {alike} combinations of corpus, model and method. {left} stand only in files that the "
+        f"authors left beside their code. Of the {found['differs']} that differ, the cause of {unknown} is unknown. "
+        f"With half of every margin {half['agrees']} would agree and {half['differs']} differ, with twice the margin "
         f"{twice['agrees']} and {twice['differs']}.\n\n"
-        f"For {apart['compared']} more another model or corpus stands in for the paper's: {apart['agrees']} agree, "
-        f"{apart['differs']} differ, {apart['cannot tell']} cannot be told. {missing} were not measured.\n\n"
+        f"{apart} more were measured on another model or corpus than the paper's. They show whether a finding carries "
+        "over, and are not counted.\n\n"
     )
-    lines = []
-    for study, one in found.items():
-        numbers = [str(one["own"][name]) for name in OUTCOMES]
-        beside = one["stand-ins"]
-        numbers.append(", ".join(str(beside[name]) for name in OUTCOMES) if beside["compared"] else "–")
-        if one["own"]["compared"] or beside["compared"]:
-            lines.append([f"[{STUDIES[study]}](results/{study}.md)", *numbers, str(one["not measured"])])
-    return text + table(["paper", "agree", "differ", "cannot tell", "stand-ins, likewise", "not measured"], lines)
+    header = ["agree", "differ", "open"]
+    by_study = [
+        [f"[{title}](results/{study}.md)", *_beside([row for row in rows if row["study"] == study]), _apart(study)]
+        for study, title in STUDIES.items()
+        if any(row["study"] == study for row in rows)
+    ]
+    quantities = dict.fromkeys(_quantity(row) for row in rows)
+    by_quantity = [[name, *_beside([row for row in rows if _quantity(row) == name])] for name in quantities]
+    both = table(["paper", *header, "not measured"], by_study), table(["quantity", *header], by_quantity)
+    return text + "In brackets: what perfect replication would give.\n\n" + "\n".join(both)
 
 
-_KINDS = "own", "stand-ins"
+def judged_rows() -> list[dict[str, Any]]:
+    """Every published cell of a paper's own models that was judged, with its study."""
+    every = ({**row, "study": study} for study in STUDIES for file in files(study) for row in read(file)["rows"])
+    return [row for row in every if row["outcome"] is not None and not row["stand_in"]]
+
+
+def expected(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """How many cells would agree, differ and be open if ours and the authors' models were drawn alike.
+
+    A published value is then one run, whose spread is the margin over the root of two (the margin is how far two runs
+    lie apart); ours is a mean with a spread of its own. Their difference is normal, and what follows from it is the
+    rule of `equivalence`: within the margin by half an interval, or beyond it by as much.
+    """
+    from scipy.stats import norm, t
+
+    found = dict.fromkeys(OUTCOMES, 0.0)
+    for row in rows:
+        half = 0.0 if row["low"] is None else (row["high"] - row["low"]) / 2
+        ours = half / t.ppf(0.975, max(row["n"] - 1, 1))
+        spread = math.hypot(row["margin"] / math.sqrt(2), ours)
+        agrees = max(0.0, 2 * norm.cdf((row["margin"] - half) / spread) - 1)
+        differs = 2 * norm.sf((row["margin"] + half) / spread)
+        for name, share in zip(OUTCOMES, (agrees, differs, 1 - agrees - differs), strict=True):
+            found[name] += float(share)
+    return found
+
+
+def _found(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
+    return {name: sum(row["outcome"] == name for row in rows) for name in OUTCOMES}
+
+
+def _whole(expected: dict[str, float]) -> str:
+    return ", ".join(f"{expected[name]:.0f}" for name in OUTCOMES[:2]) + f" and {expected[OUTCOMES[2]]:.0f}"
+
+
+def _beside(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What was found, and in brackets what perfect replication gives."""
+    found, perfect = _found(rows), expected(rows)
+    return [f"{found[name]} ({perfect[name]:.0f})" for name in OUTCOMES]
+
+
+def _quantity(row: dict[str, Any]) -> str:
+    """Of which quantity a cell is, without the class or form it was taken for."""
+    return re.split(r", | \(", row["quantity"])[0]
+
+
+def _apart(study: str) -> str:
+    return str(counts(study)["not measured"])
+
+
 OUTCOMES = "agrees", "differs", "cannot tell"
 _COUNTS = *OUTCOMES, "compared"
 
@@ -257,7 +312,8 @@ def agreement(file: str) -> str:
         tau = part["rank correlation"]
         name = part["group"] + _bracketed(part["stand-in"])
         far = [f"{part['mean absolute error']:.3g}", "–" if tau is None else f"{tau:.2f}"]
-        rows.append([name, f"{part['margin']:.3g}", *(str(part[one]) for one in OUTCOMES), *far, part["from"]])
+        found = ["–", "–", "–"] if part["stand-in"] else [str(part[one]) for one in OUTCOMES]
+        rows.append([name, f"{part['margin']:.3g}", *found, *far, part["from"]])
     header = ["quantity", "margin", "agree", "differ", "cannot tell", "mean absolute error", "rank correlation"]
     return f"{first}\n" + (f"\n{table([*header, 'margin from'], rows)}" if rows else "")
 
@@ -267,11 +323,11 @@ def _bracketed(stand_in: str) -> str:
 
 
 def differing(study: str) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Each published cell that differs, with its tested cause or the word unknown, and how it was tested."""
+    """Each published cell of the paper's own models that differs, with its tested cause or the word unknown."""
     known = RESULTS / study / "causes.csv"
     causes = list(csv.DictReader(known.read_text(encoding="utf-8").splitlines())) if known.exists() else []
     for row in (row for file in files(study) for row in read(file)["rows"]):
-        if row["outcome"] == "differs":
+        if row["outcome"] == "differs" and not row["stand_in"]:
             fits = (
                 one
                 for one in causes
@@ -296,12 +352,12 @@ def between_runs(row: dict[str, Any]) -> bool:
 
 def causes(study: str) -> str:
     """Why cells differ: a row for each cause that was tested, or that was tried or suspected and not shown."""
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row, cause, about in differing(study):
-        found.setdefault((row["stand_in"], cause, about), []).append(row)
+        found.setdefault((cause, about), []).append(row)
     rows = []
-    for (instead, cause, about), some in sorted(found.items(), key=lambda item: (bool(item[0][0]), -len(item[1]))):
-        where = ", ".join(dict.fromkeys(row["dataset"] for row in some)) + _bracketed(instead)
+    for (cause, about), some in sorted(found.items(), key=lambda item: -len(item[1])):
+        where = ", ".join(dict.fromkeys(row["dataset"] for row in some))
         rows.append([str(len(some)), where, f"**{cause}**", about or "–"])
     if not rows:
         return "No published value surely differs.\n"
@@ -326,7 +382,8 @@ def cells(study: str) -> str:
             str(row["n"]),
             f"{row['margin']:.3g}",
         ]
-        rows.append([*place, *numbers, row["outcome"] + _bracketed(row["stand_in"]), named.get(_key(row), "")])
+        outcome = f"not judged ({row['stand_in']})" if row["stand_in"] else row["outcome"]
+        rows.append([*place, *numbers, outcome, named.get(_key(row), "")])
     header = ["quantity", "dataset", "model", "method", "published", "ours", "95 % interval", "n", "margin", "outcome"]
     made = f"Made by `tools/update_docs.py` from `results/{study}/`. [Back]({study}.md)"
     text = f"# All evidence: {STUDIES[study]}\n\n{made}\n\n## Claims\n\n{evidence(study)}\n"

@@ -2,12 +2,12 @@
 
     python tools/update_docs.py
 
-In README.md, docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
-`<!-- sums -->`, `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`,
-`<!-- causes: STUDY -->`, `<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`,
-`<!-- base models: STUDY -->`, `<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`,
-`<!-- decays: FILE, QUANTITY -->` and `<!-- vectors: STUDY -->`. It also writes docs/results/STUDY-cells.md and
-docs/images/published-STUDY.png. Files are named as within results/.
+In README.md, docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these
+comments: `<!-- sums -->`, `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE
+-->`, `<!-- causes: STUDY -->`, `<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`, `<!-- base
+models: STUDY -->`, `<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`, `<!-- decays: FILE, QUANTITY
+-->`, `<!-- epochs: FILE -->`, `<!-- vector lengths: FILE -->` and `<!-- vectors: STUDY -->`. It also writes
+docs/results/STUDY-cells.md and docs/images/published-STUDY.png. Files are named as within results/.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import pandas as pd
 from result_pages import (
     DOCS,
     RESULTS,
@@ -177,15 +178,69 @@ _DECAY = "with", "without"
 
 def leads(*files: str) -> str:
     """A row for each corpus and model: attention's faithfulness less gradients'; bold: surely not 0."""
-    import pandas as pd
     from benchmarks.experiments.shown import leads as by_arm
 
     return _arms(by_arm(pd.concat([_experiment(file) for file in files])), ["dataset", "model"])
 
 
-def _experiment(file: str) -> Any:
-    import pandas as pd
+def trained(file: str) -> str:
+    """A row for each corpus and model: tau with gradients, how far attention has formed, and agreement, by epochs."""
+    from trueness.stats.equivalence import equivalence
 
+    every = _experiment(file)
+    every = every[every["value"].notna() & every["n"].notna()]
+    known = {_cell(row, row["epochs"]): row for row in every.to_dict(orient="records")}
+    rows = [row for row in read("attention-is-not-explanation/compare.json")["rows"] if row["outcome"] is not None]
+    numbers = sorted(every["epochs"].unique())
+    lines = []
+    for (dataset, model), _ in every.groupby(["dataset", "model"], sort=False):
+        line = [str(dataset).partition("@")[0], str(model)]
+        here = [row for row in rows if (row["dataset"], row["model"]) == (dataset, model)]
+        tau = next(row for row in here if (row["quantity"], row["method"]) == _WITH_GRADIENTS)
+        outcomes = [row["outcome"] for row in here]
+        line.append(f"{tau['compared_with']:.2f}")
+        line.append(f"{tau['value']:.2f}; {outcomes.count('agrees')}, {outcomes.count('differs')}")
+        for number in numbers:
+            found = [(known.get(_cell(row, number)), row) for row in here]
+            outcomes = [
+                equivalence(one["low"], one["high"], row["compared_with"], row["margin"]) for one, row in found if one
+            ]
+            formed = known["largest weight times length", dataset, model, "learned attention", number]["value"]
+            reached = known[_cell(tau, number)]["value"]
+            told = f"{outcomes.count('agrees')}, {outcomes.count('differs')}"
+            line.append(f"{reached:.2f} ({formed:.1f}); {told}")
+        lines.append(line)
+    return table(["corpus", "model", "published", "the study", *(f"{number} epochs" for number in numbers)], lines)
+
+
+def vector_lengths(file: str) -> str:
+    """A row for each pair of methods: published, and ours with GloVe's vectors and with vectors of length 1."""
+    from trueness.stats.equivalence import equivalence
+
+    every = _experiment(file)
+    every = every[(every["quantity"] == "Kendall tau") & (every["variant"] == "as-published")]
+    lines = []
+    for row in read("agreement/compare.json")["rows"]:
+        about = {name: row[name] for name in ("dataset", "model", "method", "quantity", "variant")}
+        some = every[(every[list(about)] == pd.Series(about)).all(axis=1)]
+        if row["outcome"] is None or not len(some):
+            continue
+        shown = []
+        for arm in some.to_dict(orient="records"):
+            outcome = equivalence(arm["low"], arm["high"], row["compared_with"], row["margin"])
+            shown.append(f"{_value(arm)} {outcome}")
+        lines.append([row["dataset"].partition("@")[0], row["method"], f"{row['compared_with']:.2f}", *shown])
+    return table(["corpus", "methods", "published", *(f"vectors: {arm}" for arm in every["arm"].unique())], lines)
+
+
+_WITH_GRADIENTS = "Kendall tau", "attention, gradient@jw2019"
+
+
+def _cell(row: dict[str, Any], number: Any) -> tuple[Any, ...]:
+    return *(row[name] for name in ("quantity", "dataset", "model", "method")), number
+
+
+def _experiment(file: str) -> Any:
     return pd.DataFrame(json.loads(gzip.decompress((RESULTS / file).read_bytes()))["rows"])
 
 
@@ -216,6 +271,8 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "leads": leads,
     "vectors": vectors,
     "decays": decays,
+    "epochs": trained,
+    "vector lengths": vector_lengths,
 }
 
 

@@ -240,6 +240,35 @@ def sizes(at: Setting) -> Iterator[Arm]:
             yield _study("attention-is-not-explanation", {"dataset": "snli@jw2019", "size": size}, settings)
 
 
+def epochs(at: Setting) -> Iterator[Arm]:
+    """Attention's correlations by how long a model was trained: after so many epochs, the last one kept."""
+    models = ["average-dot", "bilstm-dot", "average-additive", "bilstm-additive"]
+    corpora = {"snli@jw2019": ("jw2019-pair", 1000), "sst@jw2019": ("jw2019", 0), "20news@jw2019": ("jw2019", 0)}
+    corpora |= {"imdb@jw2019": ("jw2019", 1000), "agnews@jw2019": ("jw2019", 1000)}
+    for dataset, (recipe, instances) in list(corpora.items())[: 1 if at.small else None]:
+        for number in (1, 2) if at.small else (2, 5, 10, 20, 40):
+            settings: dict[str, Any] = {"datasets": dataset, "models": models[: 1 if at.small else None]}
+            settings |= {"seeds": at.seeds(5), "together": 5, "vectors": str(at.glove), **_CORRELATION, **at.less}
+            settings |= {"instances": 20 if at.small else instances}
+            settings |= {f"recipes.{dataset}": f"{recipe}[epochs={number},select=last]"}
+            yield _study("attention-is-not-explanation", {"dataset": dataset, "epochs": number}, settings)
+
+
+def court(at: Setting) -> Iterator[Arm]:
+    """Agreement of methods about the BiLSTM by the length of the word vectors, which sets how far it bends."""
+    for dataset in ("sst@court2022", "imdb@court2022")[: 1 if at.small else None]:
+        for arm in ("glove", "unit"):
+            vectors = write_arms(
+                dataset, at.glove, at.data / "vectors" / "fasttext-100d.npz", at.arms, ("glove", "unit")
+            )
+            settings: dict[str, Any] = {"datasets": dataset, "models": ["bilstm-additive"], "seeds": at.seeds(5)}
+            settings |= {"vectors": str(vectors[arm]), "uniform": False, "slow_instances": 0, "examples": 0, **at.less}
+            settings |= {"explainers": ["attention", "lime", "integrated-gradients", "deep-lift", "gradient-shap"]}
+            yield _study(
+                "agreement", {"dataset": dataset, "arm": arm}, settings | {"instances": 20 if at.small else 500}
+            )
+
+
 def padded_query(at: Setting) -> Iterator[Arm]:
     """The authors' average encoder counts padding when it sums up the other text of a pair: does SNLI so differ?"""
     data = dataset_task("snli@jw2019", str(at.glove))
@@ -301,5 +330,7 @@ EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Arm]]] = {
     "babi-classes": babi_classes,
     "padded-query": padded_query,
     "dot": dot,
+    "epochs": epochs,
+    "court": court,
 }
 """In the order of their worth."""

@@ -16,6 +16,7 @@ _FILLED_BY.update(
     {
         "trueness.studies": (*(f"trueness.papers.{name}.study" for name in _PAPERS), "trueness.audits"),
         "trueness.explainers": ("trueness.papers.explainers",),
+        "kinds": ("trueness.kinds",),
         "explainers of a kind": ("trueness.kinds.text.explainers.catalogue",),
         "trueness.vector_datasets": (
             "trueness.kinds.vector.roar_synthetic",
@@ -90,6 +91,7 @@ __all__ = [
     "AuditPlan",
     "AuditRun",
     "AuditSizes",
+    "Checkup",
     "Classifier",
     "Explainer",
     "Explanation",
@@ -121,8 +123,10 @@ __all__ = [
     "agreement",
     "attefa",
     "audit",
+    "bench_audit",
     "catalogue",
     "compare",
+    "doctor",
     "dry_run",
     "evaluate",
     "explain",

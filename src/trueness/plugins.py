@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import dataclasses
 import functools
 import hashlib
 import importlib
@@ -16,17 +17,20 @@ import importlib.util
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from trueness import carried
 from trueness.boundary import calling, importing
 from trueness.errors import UserError
 
 _ADDRESS = re.compile(r"(?P<module>[A-Za-z_][\w.]*|[^\[\]]*\.py):(?P<name>[A-Za-z_][\w.]*)")
 _OWN = __name__.split(".", maxsplit=1)[0]
+CARRIED = f"{carried.MODULE}:"
+"""The address of what was made in the process that asks: its digest alone finds it."""
 remembered: contextvars.ContextVar[Mapping[str, Source]] = contextvars.ContextVar("remembered", default={})  # noqa: B039
 """Where something of a name was found by who asked for a task: a worker has other folders.
 
@@ -59,8 +63,15 @@ class Source:
         """What of it belongs to a key: not where it lies."""
         return {"name": self.name, "version": self.version, "source": self.digest}
 
+    @property
+    def carried(self) -> bool:
+        """Whether it was made in the process that asks, and no file has it."""
+        return self.address == CARRIED
+
     def load(self) -> Any:
         """Import it; UserError where it is not what was named."""
+        if self.carried:
+            return carried.find(self.name, self.digest)
         found, now = find(self.address, self.root)
         if now.digest != self.digest:
             raise UserError(f"{self.name} was changed while the study ran; run it again.")
@@ -81,6 +92,11 @@ class Reference(str):
     def identity(self) -> dict[str, Any]:
         """What of it belongs to a key."""
         return {"outside": str(self), "sources": [source.identity for source in self.sources]}
+
+
+def made_here(names: Iterable[object]) -> list[Source]:
+    """The sources among some names of what only this process has."""
+    return [source for name in names if isinstance(name, Reference) for source in name.sources if source.carried]
 
 
 def is_address(name: str) -> bool:
@@ -130,6 +146,8 @@ def find(address: str, root: str = "") -> tuple[Any, Source]:
     match = _ADDRESS.fullmatch(address)
     if match is None:
         raise UserError(f"{address!r} names nothing: write package.module:Name or path/to/file.py:name.")
+    if match["module"] == carried.MODULE and importlib.util.find_spec(carried.MODULE) is None:
+        raise carried.elsewhere(address)
     if match["module"].endswith(".py"):
         path = _file(match["module"])
         if path is None:
@@ -156,12 +174,30 @@ def home(maker: Any) -> Source | None:
         return None
     if module in _loaded:
         return find(f"{_loaded[module]}:{name}")[1]
-    if module == "__main__" or "<" in name:
+    if module == "__main__" or module not in sys.modules or "<" in name:
         raise UserError(
             f"{maker.__name__} is defined in a script, a notebook or another function, from where no worker can import "
             f"it: put it into a file of its own, such as mine.py, and name it mine.py:{maker.__name__}."
         )
     return find(f"{module}:{name}", _root(sys.modules[module]))[1]
+
+
+def importable(thing: Any) -> bool:
+    """Whether a worker finds a function, a class, or a dataclass of plain settings, where its module says it is."""
+    plain = dataclasses.is_dataclass(thing) and not isinstance(thing, type) and not hasattr(thing, "__name__")
+    maker = type(thing) if plain else thing
+    if not hasattr(maker, "__qualname__"):
+        return False
+    if plain and maker.__module__.split(".", maxsplit=1)[0] != _OWN:
+        values = (getattr(thing, field.name) for field in dataclasses.fields(thing))
+        if not all(isinstance(value, str | int | float) for value in values):
+            return False
+    if maker.__module__ == "__main__":
+        return False
+    there: Any = sys.modules.get(maker.__module__)
+    for name in str(maker.__qualname__).split("."):
+        there = getattr(there, name, None)
+    return there is maker
 
 
 def same_place(first: Any, second: Any) -> bool:

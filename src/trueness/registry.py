@@ -7,11 +7,11 @@ import difflib
 import re
 import tomllib
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
-from trueness import plugins
+from trueness import carried, plugins
 from trueness.boundary import calling
 from trueness.errors import UserError
 from trueness.plugins import Reference, Source
@@ -29,6 +29,25 @@ def nearest(name: str, known: list[str], otherwise: str = "") -> str:
     if otherwise:
         return otherwise
     return f"known are {', '.join(sorted(known))}." if known else "none is registered."
+
+
+def matching(name: str, known: Iterable[str], *, loosely: bool = False) -> str | None:
+    """The one that a name stands for among others: itself, or the only one that is it with settings.
+
+    `lime` stands for `lime[n_samples=200]`. `loosely`, two names with other settings stand for one another.
+    """
+    names = list(known)
+    if name in names:
+        return name
+    wanted = without_settings(name) if loosely else name
+    alike = [one for one in names if without_settings(one) == wanted]
+    return alike[0] if len(alike) == 1 else None
+
+
+def without_settings(name: str) -> str:
+    """`lime` of `lime[n_samples=200]`; `attention[3]` and `blurred[lime]` are other methods, and stay."""
+    found = _SETTINGS.fullmatch(name)
+    return name if found is None else found["base"]
 
 
 FILLED_BY: dict[str, tuple[str, ...]] = {}
@@ -109,7 +128,7 @@ class Registry(Generic[T]):
         for family in self._families:
             if type(thing).__name__ == family.class_name and type(thing).__module__.startswith("trueness."):
                 return family.spell(thing)
-        if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
+        if not dataclasses.is_dataclass(thing) or isinstance(thing, type) or hasattr(thing, "__name__"):
             return self._address_of(thing)
         alike = {name: entry.thing for name, entry in self._entries.items() if type(entry.thing) is type(thing)}
         bases: dict[str, Any] = alike or {self._address_of(type(thing)): type(thing)}
@@ -122,6 +141,32 @@ class Registry(Generic[T]):
             raise UserError(f"{maker!r} is no {self.kind}: give a name, a function, or a dataclass.")
         source = plugins.home(maker)
         return f"{maker.__module__}:{maker.__qualname__}" if source is None else self._keep(source)
+
+    def carry(self, thing: Any, name: str) -> Reference:
+        """The name of a thing that was made in this process, as a task may carry it; see `trueness.carried`.
+
+        What had that name before in this process gives way. UserError where something else has it.
+        """
+        before = self._filled().get(name)
+        if before is not None and self.only_here(name) is not thing and not (before.source and before.source.carried):
+            raise UserError(f"There is already a {self.kind} named {name!r}: give yours another name.")
+        digest = carried.carry(thing)
+        source = Source(name, plugins.CARRIED, "", digest, str(getattr(thing, "version", "")))
+        if before is None or before.source != source:
+            if before is not None and before.source is not None:
+                carried.forget(before.source.digest)
+            assert self._adapt is not None
+            with calling(name, thing):
+                made = self._adapt(thing, name)
+            maker = None if before is None else before.maker
+            self._entries[name] = _Entry(made, "made in this process", maker, source)
+        return Reference(name, (source,))
+
+    def only_here(self, name: object) -> Any:
+        """What a decorator registered under a name in a notebook or a script, where no worker finds it; else None."""
+        entry = self._filled().get(name) if isinstance(name, str) else None
+        maker = None if entry is None else entry.maker
+        return None if maker is None or plugins.importable(maker) else maker
 
     def reference(self, name: str) -> str:
         """The name as a task may carry it: with the sources of all in it that lies outside the package.
@@ -138,6 +183,10 @@ class Registry(Generic[T]):
 
     def _canonical(self, name: str, sources: dict[Source, None]) -> str:
         """The same name without folders; the sources of what it contains are added to the others, each once."""
+        entry = self._filled().get(name)
+        if entry is not None and entry.source is not None and entry.source.carried:
+            sources[entry.source] = None
+            return name
         for family in self._families:
             if found := family.pattern.fullmatch(name):
                 for group in found.groups():

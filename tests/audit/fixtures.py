@@ -15,7 +15,7 @@ HOSTILE = "mine.py:peak|<b>&\"'`"
 FOILS = ("random", "blurred[leave-one-out]", "token-number")
 EXPLAINERS = ("integrated-gradients", "leave-one-out", "lime", HOSTILE, "attention", "gradient-norm")
 SIGNED = ("integrated-gradients", "leave-one-out", "lime", "blurred[leave-one-out]")
-_MARKS = {
+_THRESHOLDS = {
     "depends on the model": ("change of the explanation when all weights are random", 0.0, 0.10, 40, "texts"),
     "finds planted evidence": ("share of planted words among the first words", 0.12, 0.24, 5, "models"),
     "removal costs": ("probability lost: important words minus unimportant ones", 0.0, 0.02, 200, "texts"),
@@ -103,23 +103,25 @@ _SETTLE = {
 }
 
 
-def _answer(value: float, half: float, mark: float) -> Answer:
-    if value - half > mark:
+def _answer(value: float, half: float, threshold: float) -> Answer:
+    if value - half > threshold:
         return "pass"
-    return "fail" if value + half < mark else "cannot tell"
+    return "fail" if value + half < threshold else "cannot tell"
 
 
-def _check(name: str, measure: str, value: float, half: float, *, null: float, mark: float, n: int, unit: str) -> Check:
-    distance = abs(value - mark) / (half or 0.001)
+def _check(
+    name: str, measure: str, value: float, half: float, *, null: float, threshold: float, n: int, unit: str
+) -> Check:
+    distance = abs(value - threshold) / (half or 0.001)
     return Check(
         name=name,
         measure=measure,
-        answer=_answer(value, half, mark),
+        answer=_answer(value, half, threshold),
         value=value,
         low=value - half,
         high=value + half,
         null=null,
-        mark=mark,
+        threshold=threshold,
         best=1.0,
         n=n,
         unit=unit,
@@ -128,25 +130,27 @@ def _check(name: str, measure: str, value: float, half: float, *, null: float, m
 
 
 def _trial(name: str, explainer: str) -> Trial:
-    measure, null, mark, n, unit = _MARKS[name]
+    measure, null, threshold, n, unit = _THRESHOLDS[name]
     if name not in _MEASURED[explainer]:
         why = "It needs gradients of a second model, which a function of one's own does not get."
         bare = Check(name=_FIRST[name], measure=measure, answer="cannot tell", n=0, unit=unit, reason=why)
         return Trial(name=name, answer="cannot tell", required=name == TRIALS[1], reason=why, checks=(bare,))
     value, half = _MEASURED[explainer][name]
-    checks = [_check(_FIRST[name], measure, value, half, null=null, mark=mark, n=n, unit=unit)]
+    checks = [_check(_FIRST[name], measure, value, half, null=null, threshold=threshold, n=n, unit=unit)]
     notes: tuple[str, ...] = ()
     if name == "depends on the model":
         for order in ("from the last layer down", "from the first layer up"):
             changed = measure.replace("all weights are random", f"layers are made random {order}")
-            checks.append(_check(order, changed, value * 0.8, half, null=null, mark=mark, n=n, unit=unit))
+            checks.append(_check(order, changed, value * 0.8, half, null=null, threshold=threshold, n=n, unit=unit))
         notes = ("Two runs on the same weights differ by 0.02 (the noise floor).",)
     found = {"pass": "lies above", "fail": "lies below", "cannot tell": "cannot be told from"}[checks[0].answer]
     return Trial(
         name=name,
         answer=checks[0].answer,
         required=name not in ("attention matters", "informative"),
-        reason=f"The {measure.split(':')[0]} is {round(value, 2) + 0.0:.2f}; it {found} the mark of {mark:.2f}.",
+        reason=(
+            f"The {measure.split(':')[0]} is {round(value, 2) + 0.0:.2f}; it {found} the threshold of {threshold:.2f}."
+        ),
         checks=tuple(checks),
         notes=notes,
     )

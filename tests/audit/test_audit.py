@@ -68,7 +68,7 @@ def test_all_explainers_foils_and_trials_are_there(first):
         own = ["attention matters"] if one.explainer == "attention" else []
         wanted = [*TRIALS[:-1], *own, TRIALS[-1]]
         assert [trial.name for trial in one.trials] == wanted
-    assert {*first.table.columns} >= {"explainer", "trial", "answer", "value", "low", "high", "null", "mark", "n"}
+    assert {*first.table.columns} >= {"explainer", "trial", "answer", "value", "low", "high", "null", "threshold", "n"}
     assert first["leave-one-out"].trial(PLANTED).checks, "models were trained with planted evidence"
     assert first.accuracy > 0.8
     assert first.classes == ("no", "yes")
@@ -227,7 +227,9 @@ def test_a_function_that_is_sure_of_everything_is_explained_where_hiding_words_m
 
 def test_a_budget_trains_no_model_only_where_all_failed_for_good():
     def failed(trial, p_value, answer="fail"):
-        check = Check(name="one", measure="m", answer=answer, value=0.0, low=0.0, high=0.0, mark=0.25, p_value=p_value)
+        check = Check(
+            name="one", measure="m", answer=answer, value=0.0, low=0.0, high=0.0, threshold=0.25, p_value=p_value
+        )
         told = Trial(name=trial, answer=answer, reason="r", checks=(check,))
         return Judged(explainer="mine", decision="must not be shown", decided_by=trial, trials=(told,))
 

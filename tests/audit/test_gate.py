@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.audit.small_audits import FOIL, audit, check, judged, trial
+from trueness.audits.exports import markdown, model_card
 from trueness.audits.gate import Condition, Gate, GateOutcome, apply, check_names, read_gate
 from trueness.audits.saved import read_audit, write_audit
+from trueness.audits.verdict import Trial
 from trueness.errors import UserError
 
 GOOD, BAD, OPEN = judged("lime"), judged("mine.py:bad", "must not be shown"), judged("ig", "cannot tell")
@@ -401,6 +403,8 @@ def test_an_audit_comes_back_from_its_file(tmp_path):
     write_audit(made, path)
     assert path.read_bytes() == first
     assert [file.name for file in path.parent.iterdir()] == ["audit.json"]
+    path.write_bytes(first.replace(b'"threshold"', b'"mark"'))
+    assert read_audit(path) == made, "as it was called before"
 
 
 def test_odd_numbers_and_half_characters_are_written_as_json_can_hold_them(tmp_path):
@@ -469,3 +473,58 @@ def test_the_example_of_the_documentation_is_a_gate():
     gate = Gate.parse(example)
     assert set(gate.model_fields_set) == set(Gate.model_fields)
     assert gate.verdict["mine.py:saliency"] == ("may be shown", "cannot tell")
+
+
+# Names without settings
+
+
+@pytest.mark.parametrize("name", ["lime", "lime[n_samples=200]"])
+def test_a_name_without_settings_stands_for_the_one_that_has_some(name):
+    found = audit(judged("lime[n_samples=200]"), BAD)
+    text = f'[verdict]\n"{name}" = "may be shown"\n[floor."{name}"]\n"removal costs" = 0.2'
+    check_names(Gate.parse(text), [one.explainer for one in found.explainers])
+    named = "lime[n_samples=200]"
+    assert states(text, found) == (
+        {f"verdict of {named}": "holds", f"floor of {named} in 'removal costs'": "holds"},
+        0,
+    )
+    assert found["lime"].explainer == named
+
+
+def test_a_name_that_stands_for_several_or_has_other_settings_is_refused():
+    two = audit(judged("lime[n_samples=200]"), judged("lime[n_samples=100]"))
+    with pytest.raises(UserError, match=re.escape("has lime[n_samples=200] and lime[n_samples=100]: name one of them")):
+        apply(Gate.parse('[verdict]\nlime = "may be shown"'), two)
+    with pytest.raises(UserError, match="no explainer"):
+        apply(Gate.parse('[verdict]\n"lime[n_samples=50]" = "may be shown"'), two)
+    other = audit(judged("attention[3]"), judged("blurred[lime]"))
+    for name in ("attention", "blurred", "lime"):
+        with pytest.raises(UserError, match="no explainer"):
+            apply(Gate.parse(f'[verdict]\n{name} = "may be shown"'), other)
+
+
+@pytest.mark.parametrize("listed", ["true", '["lime"]', '["lime[n_samples=50]"]'])
+def test_a_baseline_with_other_settings_is_compared(listed):
+    before, now = audit(judged("lime[n_samples=100]")), audit(judged("lime[n_samples=200]"))
+    found, status = states(f"[baseline]\nno_worse = {listed}", now, before)
+    assert status == 0
+    assert found
+    assert all(state == "holds" for state in found.values())
+
+
+def test_two_settings_of_one_method_are_not_compared_with_one():
+    before = audit(judged("lime[n_samples=100]"), judged("lime[n_samples=200]"))
+    found, _ = states("[baseline]\nno_worse = true", audit(judged("lime[n_samples=200]")), before)
+    assert found["baseline, verdict of lime[n_samples=100]"] == "cannot tell"
+    assert found["baseline, verdict of lime[n_samples=200]"] == "holds"
+
+
+def test_how_many_trials_were_possible_is_told():
+    impossible = Trial(name="finds planted evidence", answer="cannot tell", required=False, reason="No weights.")
+    black_box = audit(judged("lime", "may be shown", trial(), impossible))
+    assert black_box.possible_trials == (
+        "1 of 2 trials were possible on this model; not possible: “finds planted evidence”."
+    )
+    assert audit(judged()).possible_trials == ""
+    assert "1 of 2 trials were possible" in markdown(black_box)
+    assert "1 of 2 trials were possible" in model_card(black_box)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.audit.fixtures import EXPLAINERS, FOILS, HOSTILE, TRIALS, example_audit
+from trueness.api.audited import AuditRun
 from trueness.audits import drawing
 from trueness.audits.described import described
 from trueness.audits.drawing import Scale, duration, number
@@ -21,8 +22,9 @@ from trueness.audits.page import page, write_page
 from trueness.audits.verdict import Audit, Broken, Check, Curve, Judged, Trial
 from trueness.errors import UserError
 from trueness.kinds.contract import Words
+from trueness.report.page import breakable
 
-_VOID = {"meta", "br", "input", "circle", "line", "rect", "polygon", "polyline"}
+_VOID = {"meta", "br", "wbr", "input", "circle", "line", "rect", "polygon", "polyline"}
 
 
 class Reader(HTMLParser):
@@ -243,7 +245,7 @@ def test_missing_numbers_are_a_dash_and_a_reason():
             name="removal costs",
             answer="pass",
             reason="It holds.",
-            checks=(Check(name="c", measure="m", answer="pass", value=0.5, high=math.nan, mark=0.1),),
+            checks=(Check(name="c", measure="m", answer="pass", value=0.5, high=math.nan, threshold=0.1),),
         ),
         Trial(
             name="removal costs",
@@ -270,8 +272,8 @@ def test_missing_numbers_are_a_dash_and_a_reason():
 
 def test_a_cell_names_the_check_that_decided_where_it_is_not_the_one_drawn():
     checks = (
-        Check(name="all at once", measure="m", answer="pass", value=0.5, low=0.4, high=0.6, mark=0.1),
-        Check(name="bottom up", measure="m", answer="fail", value=0.0, low=0.0, high=0.05, mark=0.1),
+        Check(name="all at once", measure="m", answer="pass", value=0.5, low=0.4, high=0.6, threshold=0.1),
+        Check(name="bottom up", measure="m", answer="fail", value=0.0, low=0.0, high=0.05, threshold=0.1),
     )
     trial = Trial(name="own trial", answer="fail", reason="r", checks=checks)
     judged = Judged(explainer="e", decision="must not be shown", decided_by="own trial", trials=(trial,))
@@ -374,3 +376,33 @@ def test_numbers():
         "1,234.50",
     ]
     assert [drawing.digits(values) for values in ([], [0, 1], [0, 0.02], [0, 0.004])] == [2, 2, 3, 4]
+
+
+def test_the_axis_of_curves_ends_with_the_curves():
+    hidden = (0.0, 0.1, 0.3, 0.5)
+    made = drawing.panels(
+        [Curve(explainer="a", hidden=hidden, important_first=hidden, unimportant_first=hidden)], "words"
+    )
+    right = made.field[2]
+    assert made.panels[0].important[-1][0] == right, "nothing is empty behind the last share"
+    assert [text for _, text in made.across] == ["0%", "10%", "20%", "30%", "40%", "50%"]
+
+
+def test_a_notebook_shows_cards_and_curves():
+    audit = example_audit()
+    run = AuditRun(**dict(audit))
+    shown = run._repr_html_()
+    for one in audit.explainers:
+        assert (f"<b>{html.escape(one.explainer)}</b>" in shown) is not one.foil
+    assert shown.count("<polyline") == 2 * len(audit.curves)
+    assert "of 3 foils failed, as they must" in shown or "foils failed" in shown
+    card = audit.explainers[0]
+    assert html.escape(card.explainer) in card._repr_html_()
+    assert repr(card) == f"<Judged {card.explainer}: {card.decision}>"
+    hostile = card.model_copy(update={"explainer": "<script>x</script>", "holds": "<b>"})
+    assert "<script>" not in hostile._repr_html_()
+
+
+def test_a_name_may_break_between_its_parts():
+    assert breakable("lime[n_samples=200]") == "lime<wbr>[n_samples<wbr>=200]"
+    assert breakable("<b>") == "&lt;b&gt;"

@@ -113,30 +113,22 @@ def test_what_no_audit_does_unasked_is_not_laid_upon_the_budget():
     assert not [one for one in all_of_them.left_out if "not explained" in one]
 
 
-class Records:
-    """Stands for what `audit/randomised` left, in any order of rows."""
-
-    def __init__(self, falls):
-        rows = [
-            {"order": order, "smooth": smooth, "seed": seed, "instance": text, "ceiling": 1.0, "output change": 0.4}
-            | {"similarity": (1.0 - fall) if order == "all at once" and not smooth else 9.0}
-            for order, smooth in (("all at once", 0), ("top-down", 0), ("all at once", 3))
-            for seed, some in enumerate(falls)
-            for text, fall in enumerate(some)
-        ]
-        self.table = pd.DataFrame(rows).iloc[::-1]
-
-    def holds(self, name):
-        return name == "records"
-
-    def read(self, name):
-        return self.table
+def records(falls):
+    """What `audit/randomised` left of one method, in any order of rows."""
+    rows = [
+        {"order": order, "smooth": smooth, "seed": seed, "instance": text, "ceiling": 1.0, "output change": 0.4}
+        | {"similarity": (1.0 - fall) if order == "all at once" and not smooth else 9.0}
+        for order, smooth in (("all at once", 0), ("top-down", 0), ("all at once", 3))
+        for seed, some in enumerate(falls)
+        for text, fall in enumerate(some)
+    ]
+    return pd.DataFrame(rows).iloc[::-1]
 
 
 def test_random_orders_of_the_weights_that_disagree_leave_it_open():
     """Three of eight leave the explanation as it is: texts alone would be sure of the mean."""
     falls = np.repeat([0.0, 0.0, 0.0, 0.7, 0.7, 0.7, 0.4, 0.4], 60).reshape(8, 60)
-    found = _changes(Records(falls))
+    found = _changes(records(falls))
     assert found["change"] == pytest.approx(falls)
     assert found["moved"] == pytest.approx(0.4)
     check = verdict({"mine": measured(change=found["change"])})["mine"].trial(DEPENDS).checks[0]
@@ -144,7 +136,7 @@ def test_random_orders_of_the_weights_that_disagree_leave_it_open():
     assert check.low < 0.25 < check.high
     sure = verdict({"mine": measured(change=np.tile(falls.mean(axis=0), 2))})["mine"].trial(DEPENDS).checks[0]
     assert sure.answer == "pass"
-    one = _changes(Records(falls[3:4]))["change"]
+    one = _changes(records(falls[3:4]))["change"]
     assert one == pytest.approx(falls[3]), "a single order speaks of itself"
 
 

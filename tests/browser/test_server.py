@@ -186,18 +186,6 @@ def test_fifty_clients_at_once(running, small):
     assert found == [200] * 150
 
 
-def test_links_in_a_store_are_not_followed(tmp_path, small):
-    (tmp_path / "secret.txt").write_text("a secret")
-    store, _ = audit_store(tmp_path / "store", strips(3))
-    (store.path / "logs").mkdir(exist_ok=True)
-    key = "0" * 40
-    (store.path / "logs" / f"{key}.log").symlink_to(tmp_path / "secret.txt")
-    (store.objects / key).symlink_to(small[0].objects / small[1])
-    site = Site({"s": store})
-    assert site.page(f"s/task-{key}.html").status == 404
-    assert site.page(f"s/{key}/index.html").status == 404
-
-
 def test_a_damaged_or_vanished_result_is_a_page(tmp_path):
     store, key = audit_store(tmp_path / "store", strips(3))
     site = Site({"s": store})

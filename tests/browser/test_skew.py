@@ -14,7 +14,6 @@ from trueness.audits.leaderboard import result_of
 from trueness.browser.export import export
 from trueness.browser.site import Site
 from trueness.engine import DamagedObjectError
-from trueness.engine.encoding import digest
 from trueness.errors import UserError
 
 
@@ -212,19 +211,6 @@ def test_pipes_and_links_in_a_store_stop_nothing(skewed, tmp_path, make, place):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, link])
-@pytest.mark.parametrize("name", ["meta.json", "result.json", "audits.parquet"])
-def test_an_object_with_a_pipe_in_it_is_damaged(skewed, make, name):
-    store, good = skewed
-    path = store.objects / good / name
-    path.rename(store.path / "away")
-    make(path)
-    site = Site({"s": store})
-    with at_most(30):
-        assert site.page("index.html").status == 200
-        assert site.page(f"s/{good}/index.html").status == 410
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, link])
 @pytest.mark.parametrize("name", ["design.json", "answers.jsonl"])
 def test_a_rating_that_is_a_pipe_is_refused(skewed, make, name):
     store, _ = skewed
@@ -248,11 +234,3 @@ def test_a_marker_that_is_a_pipe_is_refused(skewed):
     os.mkfifo(marker)
     with at_most(30), pytest.raises(UserError, match="no ordinary file"):
         tn.rating("audit", store=skewed[0].path)
-
-
-def test_inputs_of_an_object_that_are_no_keys_are_damage(skewed):
-    store, good = skewed
-    path = store.objects / good / "meta.json"
-    meta = {**store.meta(good), "inputs": ["a"]}
-    path.write_text(json.dumps({**meta, "digest": digest(meta)}))
-    assert Site({"s": store}).page(f"s/{good}/index.html").status == 410

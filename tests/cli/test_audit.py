@@ -57,7 +57,10 @@ def call(*arguments):
             ["model", "same.csv"],
             "has 1 texts: an audit needs 30 at least (199 of 200 rows left out: the text stood in a row before).",
         ),
-        (["model", "open.csv"], "2 rows left out: a quote in the row that begins in line 3 is left open"),
+        (
+            ["model", "open.csv"],
+            "a quote in the row that begins in line 3 is left open to the end of the file; --drop-bad-rows leaves such",
+        ),
         (["model", "reviews.csv", "--budget", "1s"], "A budget of 1 s is too small"),
         (["model", "reviews.csv", "--budget", "soon"], "'soon' is no length of time"),
         (["model", "reviews.csv", "--gate", "broken.toml"], "the file is not valid TOML"),

@@ -103,11 +103,12 @@ def test_list():
 
 
 def test_data_check(tmp_path):
-    (tmp_path / "train.csv").write_text("text,label\nfine,1\nbad,0\n,1\n")
+    (tmp_path / "train.csv").write_text("text,label\nfine,1\nbad,0\nworse,1,2\n,1\n")
     (tmp_path / "test.csv").write_text("text,label\nfine,1\n")
     done = trueness("data", "check", tmp_path)
     assert done.returncode == 2
-    assert "train.csv, row 4: the text is empty." in done.stdout
+    assert "train.csv, row 4: the row has more fields than the header." in done.stdout
+    assert "train.csv: 1 rows are empty or without a label, and left out" in done.stdout
     assert "Leakage: 1 rows of test are also in train" in done.stdout
     assert json.loads(trueness("data", "check", tmp_path, "--json").stdout)["usable"] is False
     assert trueness("data", "check", "roar-synthetic").returncode == 0
@@ -278,7 +279,7 @@ def test_labels_do_not_steer_the_terminal(tmp_path, capsys):
 
 
 def test_many_bad_rows_are_a_few_lines_and_a_count(tmp_path, capsys):
-    (tmp_path / "train.csv").write_text("text,label\n" + ",x\n" * 20_000)
+    (tmp_path / "train.csv").write_text("text,label\n" + "a,x,y\n" * 20_000)
     with pytest.raises(SystemExit) as stopped:
         main(["data", "check", str(tmp_path)])
     assert stopped.value.code == 2

@@ -5,12 +5,11 @@ import json
 import pandas as pd
 import pytest
 
-from tests.data.rows import checked
 from trueness.errors import UserError
 from trueness.kinds import check_data, read_data
 from trueness.kinds.text.data.datasets import load_text
 from trueness.kinds.text.data.examples import RawExample
-from trueness.kinds.text.data.folder import find_splits, open_rows
+from trueness.kinds.text.data.folder import checked, find_splits, open_rows
 
 GOOD = [{"text": "a good film", "label": 1}, {"text": "a bad film", "label": 0}, {"text": "so so", "label": 0}]
 
@@ -72,10 +71,13 @@ def test_each_bad_row_by_number(tmp_path):
     path.write_bytes(b"\n".join(lines) + b"\n")
     found = check_data(str(path))
     assert not found["usable"]
-    assert [bad["row"] for bad in found["bad_rows"]] == [2, 3, 4, 5, 7, 8, 9, 11]
+    assert [bad["row"] for bad in found["bad_rows"]] == [2, 3, 7, 8, 9, 11]
+    assert any(
+        note.startswith("data.jsonl: 3 rows are empty or without a label, and left out") for note in found["notes"]
+    )
     assert found["splits"]["data"]["rows"] == 2
     problems = " ".join(bad["problem"] for bad in found["bad_rows"])
-    for words in ("not JSON", "not UTF-8", "is empty", "no text", "label is missing", "text_b", "JSON object"):
+    for words in ("not JSON", "not UTF-8", "label is missing", "text_b", "JSON object"):
         assert words in problems
 
 
@@ -95,7 +97,7 @@ def test_bad_csv(tmp_path):
         "a quote in the row that begins in line 2 is left open to the end of the file"
     ], "also where the row has all its fields"
     path.write_text('text,label\n"two\nlines",1,"x"\nfine,0\n')
-    assert checked(open_rows(path))[0] == (
+    assert next(iter(checked(open_rows(path)))) == (
         3,
         "the row has more fields than the header (it spans lines 2 to 3: is a quote left open?)",
     )

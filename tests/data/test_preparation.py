@@ -139,7 +139,7 @@ def test_a_folder_of_your_own(tmp_path):
     assert data["train"][0].tokens == ("fine", "film", ".")
     assert data.classes == ("neg", "pos")
     corpus(tmp_path, "bad", {"train": [{"text": "", "label": 1}]})
-    with pytest.raises(UserError, match=r"train.jsonl.gz, row 1: the text is empty"):
+    with pytest.raises(UserError, match=r"train.jsonl.gz holds no text that can be used: the text is empty \(1"):
         load_text(str(tmp_path / "bad"))
     with pytest.raises(UserError, match="did you mean mock-1"):
         load_text("mock-1x")

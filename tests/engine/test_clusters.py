@@ -5,9 +5,8 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ import trueness as tn
 from tests.command import separately
 from tests.engine.tasks import dies, double, every_payload, total
 from trueness.engine import EngineLostError, Listener, LocalExecutor, Store, open_engine, run
-from trueness.engine.clusters import ClusterExecutor
 from trueness.errors import UserError
 
 PARSL = """
@@ -163,16 +161,6 @@ def _with_a_killed_interchange(parsl, store):
         run([slow(12, start=50)], store, executor, listener=Kill(4, interchange.kill))
 
 
-def test_parsl_in_a_folder_with_a_space_is_refused(tmp_path):
-    file = tmp_path / "config.py"
-    file.write_text(PARSL.format(folder=str(tmp_path / "my runs"), init=""))
-    with (
-        pytest.raises(UserError, match=r"cannot start workers from .*my runs: set run_dir"),
-        open_engine(f"parsl:{file}"),
-    ):
-        pass
-
-
 def test_a_killed_dask_scheduler_ends_the_run_with_a_sentence(tmp_path, caplog):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -219,32 +207,6 @@ def test_a_killed_dask_scheduler_ends_the_run_with_a_sentence(tmp_path, caplog):
     assert summary.cached >= 3
 
 
-class Deaf(Executor):
-    """Takes tasks and never answers; says whether a worker lives."""
-
-    def __init__(self, *said):
-        self.said = iter(said)
-
-    def submit(self, fn, /, *args, **kwargs):
-        return Future()
-
-    def alive(self):
-        return next(self.said)
-
-
-def test_a_run_without_living_workers_ends_with_a_sentence(store, monkeypatch):
-    monkeypatch.setattr("trueness.engine.driver._LOOK", 0.01)
-    monkeypatch.setattr("trueness.engine.driver._SILENCE", 0.2)
-    with pytest.raises(
-        EngineLostError, match=r"No worker has been alive for \d+ seconds; .* run the same command again"
-    ):
-        run([double(value=1)], store, Deaf(*[False] * 1000))
-    monkeypatch.setattr("trueness.engine.driver._SILENCE", 5.0)
-    said = Deaf(*([False] * 5 + [True]) * 10)  # a long task: workers come and go, and some live now and then
-    with pytest.raises(StopIteration):
-        run([double(value=1)], store, said)
-
-
 def test_a_long_task_on_this_machine_is_no_dead_worker(store, monkeypatch):
     monkeypatch.setattr("trueness.engine.driver._LOOK", 0.01)
     with LocalExecutor(["cpu"]) as executor:
@@ -253,38 +215,3 @@ def test_a_long_task_on_this_machine_is_no_dead_worker(store, monkeypatch):
         monkeypatch.setattr("trueness.engine.driver._SILENCE", 0.2)
         assert run([double(value=1, seconds=1.0)], store, executor).complete
     assert not executor.alive()
-
-
-def test_a_task_that_an_engine_gives_up_is_not_waited_for_forever():
-    class Giving(Executor):
-        def submit(self, fn, /, *args, **kwargs):
-            future = Future()
-            future.cancel()
-            future.set_running_or_notify_cancel()
-            return future
-
-    class Closed(Executor):
-        def submit(self, fn, /, *args, **kwargs):
-            raise RuntimeError("closed")
-
-    with pytest.raises(BrokenExecutor, match="gave the task up"):
-        ClusterExecutor(Giving(), lambda: 1, lambda: True).submit(print).result(timeout=5)
-    with pytest.raises(BrokenExecutor, match="takes no tasks: closed"):
-        ClusterExecutor(Closed(), lambda: 1, lambda: True).submit(print)
-
-
-def test_engines_that_are_not_there_are_named(tmp_path):
-    for name, message in (
-        ("slurm", "There is no engine 'slurm'"),
-        (f"parsl:{tmp_path}/none.py", "There is no file"),
-        ("dask:tcp://127.0.0.1:1", "There is no Dask scheduler at"),
-        ("dask:localhost", "dask:localhost has no port"),
-    ):
-        with pytest.raises(UserError, match=message), open_engine(name):
-            pass
-    (tmp_path / "empty.py").write_text("x = 1")
-    with pytest.raises(UserError, match="must define config"), open_engine(f"parsl:{tmp_path}/empty.py"):
-        pass
-    with pytest.raises(UserError, match="has its own workers"):
-        tn.run("roar-synthetic", store=tmp_path / "store", executor="dask:somewhere", workers=2)
-    assert threading.active_count() < 50

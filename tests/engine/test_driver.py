@@ -3,7 +3,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 import types
 from collections import Counter
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.engine.tasks import double, echo, every_payload, pause, total
-from trueness.engine import Listener, LocalExecutor, Store, run, survey, walk
+from trueness.engine import LocalExecutor, Store, run, survey, walk
 from trueness.engine.timing import ends_after
 
 
@@ -30,12 +29,6 @@ def test_any_executor_gives_the_same_objects(store, make):
         summary = run([values(5), every_payload()], store, executor)
     assert (summary.total, summary.cached, summary.computed) == (7, 0, 7)
     assert store.get(values(5).key).read("value") == 20
-
-
-def test_running_again_computes_nothing(store, local):
-    run([values(5)], store, local)
-    summary = run([values(5)], store, local)
-    assert (summary.total, summary.cached, summary.computed) == (6, 6, 0)
 
 
 def test_only_what_the_targets_need_is_computed(store, local):
@@ -61,45 +54,6 @@ def test_parameters_travel_as_plain_values(store, local):
     given["sizes"] = ()  # a change after binding changes nothing
     assert run([target], store, local).complete
     assert store.get(target.key).read("value") == {"colour": "red", "sizes": [1, 2]}
-
-
-def test_waiting_for_another_process_is_patient(store):
-    class Count(ThreadPoolExecutor):
-        submitted = 0
-
-        def submit(self, *args, **kwargs):
-            self.submitted += 1
-            return super().submit(*args, **kwargs)
-
-    target = double(value=1)
-    with Count(1) as executor, store.lock(target.key) as mine:
-        assert mine
-        about = {"task": "double", "seconds": 0.0, "finished": 0.0}
-        timer = threading.Timer(1.5, lambda: store.commit(target.key, {"value": 2}, about))
-        timer.start()
-        summary = run([target], store, executor)
-    assert (summary.found, summary.computed) == (1, 0)
-    assert executor.submitted < 60  # without patience: thousands
-
-
-def test_the_listener_hears_everything(store, local):
-    class Record(Listener):
-        def __init__(self):
-            self.plan, self.done, self.left = None, [], []
-
-        def planned(self, total, cached):
-            self.plan = (total, cached)
-
-        def finished(self, task, seconds_left):
-            self.done.append(task.key)
-            self.left.append(seconds_left)
-
-    heard = Record()
-    run([values(8, seconds=0.01)], store, local, listener=heard)
-    assert heard.plan == (9, 0)
-    assert len(set(heard.done)) == 9
-    assert heard.left[-1] == 0
-    assert heard.left[0] > 0
 
 
 def test_half_a_run_predicts_the_rest(store, local):
@@ -133,10 +87,6 @@ def test_a_plan_is_walked_once_whatever_its_shape():
     assert len(tasks) == len({task.key for task in tasks}) == 61
     position = {task.key: index for index, task in enumerate(tasks)}
     assert all(position[up.key] < position[task.key] for task in tasks for up in task.upstream())
-
-
-def test_survey_without_a_store_needs_everything():
-    assert len(survey([values(3)], None).needed) == 4
 
 
 SCRIPT = """

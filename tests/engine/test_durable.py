@@ -80,12 +80,6 @@ def test_what_a_durable_store_has_taken_survives_a_power_cut_at_any_moment(disk,
     assert [record["result"] for record in last.runs("study")] == [work[0].key]
 
 
-def test_an_object_is_on_the_disk_when_commit_returns(disk, tmp_path):
-    store = Store.open(disk.root / "store", create=True, durable=True)
-    commit(store)
-    assert intact(Store.open(disk.after_a_cut(tmp_path / "cut") / "store")) == {KEY}
-
-
 def test_an_object_survives_also_where_the_folder_of_objects_had_to_be_made_anew(disk, tmp_path):
     store = Store.open(disk.root / "store", create=True, durable=True)
     store.objects.rmdir()

@@ -29,19 +29,6 @@ def everything(folder):
     return found
 
 
-def test_what_is_not_a_store_is_refused(tmp_path):
-    with pytest.raises(StoreError, match="no store at"):
-        Store.open(tmp_path / "none")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="is a file"):
-        Store.open(tmp_path / "file", create=True)
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.tex").write_text("")
-    with pytest.raises(StoreError, match="not a trueness store"):
-        Store.open(tmp_path / "thesis", create=True)
-    assert [item.name for item in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -101,15 +88,6 @@ def test_a_link_to_nowhere_is_no_store(tmp_path):
         with pytest.raises(StoreError):
             Store.open(tmp_path / name, create=True)
     assert not (tmp_path / "nowhere").exists()
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"), [('{"format": 2}', "newer trueness"), ("{", "unreadable"), ("[]", "unreadable")]
-)
-def test_a_store_of_another_format_is_refused(store, content, sentence):
-    (store.path / "trueness-store.json").write_text(content)
-    with pytest.raises(StoreError, match=sentence):
-        Store.open(store.path, create=True)
 
 
 def test_the_collector_removes_only_abandoned_temporaries(store):
@@ -189,17 +167,6 @@ def test_a_dangling_link_as_an_object_is_set_aside(store, local, tmp_path):
     assert summary.complete
     assert summary.damaged == [key]
     assert store.get(values(2).key).read("value") == 2
-
-
-@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("/dev/null")])
-def test_what_lies_in_the_place_of_a_lock_is_named(store, local, make):
-    store.check_writable()
-    lock = store.path / "locks" / f"{double(value=1).key}.lock"
-    make(lock)
-    with pytest.raises(StoreError, match=rf"{lock} is a (folder|link) where a store has a lock; move it away"):
-        run([values(2)], store, local)
-    lock.unlink() if lock.is_symlink() else lock.rmdir()
-    assert run([values(2)], store, local).complete
 
 
 def test_files_that_are_no_records_of_runs_are_passed_over(store):

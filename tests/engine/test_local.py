@@ -44,13 +44,6 @@ def test_cancelling_while_a_process_starts_ends_it_too():
     assert future.cancelled() or isinstance(future.exception(), BrokenProcessPool)
 
 
-def test_shutting_down_without_waiting_completes_what_was_submitted():
-    executor = LocalExecutor(["cpu"])
-    futures = [executor.submit(abs, -number) for number in range(4)]
-    executor.shutdown(wait=False)
-    assert [future.result(timeout=30) for future in futures] == [0, 1, 2, 3]
-
-
 def test_a_dead_process_breaks_only_its_own_task():
     with LocalExecutor(["cpu"]) as executor:
         with pytest.raises(BrokenProcessPool):

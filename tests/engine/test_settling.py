@@ -179,18 +179,6 @@ def test_a_summary_counts_what_was_there_and_how_long_it_took(store, monkeypatch
     assert listener.heard[0] == ("planned", 4, 1)
 
 
-def test_damaged_objects_are_told_and_computed_again(store):
-    parts = [double(value=number) for number in range(2)]
-    target = total({"parts": parts})
-    run([target], store, Here())
-    (store.objects / parts[1].key / "value.json").write_text("broken")
-    listener = Record()
-    summary = run([target], store, Here(), listener=listener)
-    assert (summary.total, summary.cached, summary.computed, summary.damaged) == (3, 2, 1, [parts[1].key])
-    assert listener.heard[:2] == [("damaged", parts[1].key), ("planned", 3, 2)]
-    assert store.get(parts[1].key).read("value") == 2
-
-
 def test_what_is_rightly_signed_and_cannot_be_read_is_computed_again(store):
     target = total({"parts": [double(value=1)]})
     run([target], store, Here())
@@ -255,15 +243,3 @@ def test_what_is_there_already_is_brought_to_the_disk(store, monkeypatch):
     monkeypatch.setattr(type(store), "keep", lambda self, key: kept.append(key))
     run([target], store, Here())
     assert kept == [double(value=1).key, target.key]
-
-
-def test_a_handle_that_is_missing_while_the_store_is_read_is_a_sentence(store, monkeypatch):
-    def refuse(self):
-        raise OSError(errno.EMFILE, "too many")
-
-    monkeypatch.setattr(type(store), "check_writable", refuse)
-    with pytest.raises(StoreError) as told:
-        run([double(value=1)], store, Here())
-    assert str(told.value) == (
-        "Too many files are open; allow more (ulimit -n 4096) or use fewer workers, and run the same command again."
-    )

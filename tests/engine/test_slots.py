@@ -177,15 +177,6 @@ def test_each_slot_has_its_device_and_a_thread_and_they_work_side_by_side(pools)
     assert [pool.closed for pool in pools] == [[True], [True]]
 
 
-def test_a_slot_is_free_again_after_an_error(pools):
-    with LocalExecutor() as executor:
-        Pool.answers.append(KeyError("no"))
-        with pytest.raises(KeyError):
-            executor.submit(abs, -1).result()
-        assert executor.submit(abs, -1).result() == 1
-    assert [pool.how[3] for pool in pools] == [("cpu",)]
-
-
 @pytest.mark.parametrize(("kind", "cancel"), [(None, False), (KeyboardInterrupt, True)])
 def test_leaving_by_an_exception_ends_what_is_running(monkeypatch, kind, cancel):
     seen = []

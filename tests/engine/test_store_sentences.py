@@ -62,17 +62,6 @@ def test_a_payload_that_cannot_be_read_is_damage_to_verify(store, monkeypatch):
     assert damage(store.verify, KEY) == "value.json is missing or does not match its digest"
 
 
-def test_too_few_handles_are_no_damage(store, monkeypatch):
-    commit(store)
-
-    def refuse(path):
-        raise OSError(errno.EMFILE, "too many")
-
-    monkeypatch.setattr(store_module, "open_digest", refuse)
-    with pytest.raises(StoreError, match="Too many files are open"):
-        store.verify(KEY)
-
-
 def test_a_payload_that_is_not_there_is_named_with_those_that_are(store):
     commit(store, table={"a": 1}, value=2)
     with pytest.raises(KeyError) as told:

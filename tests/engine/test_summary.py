@@ -1,9 +1,7 @@
 """What is said at the end of a run."""
 
-import pytest
-
 from tests.engine.tasks import double, fails, total
-from trueness.engine import EngineLostError, Failure, Listener, Summary, TasksFailedError
+from trueness.engine import EngineLostError, Failure, Summary, TasksFailedError
 from trueness.errors import UserError
 
 
@@ -37,17 +35,3 @@ def test_a_lost_engine_says_what_to_do():
     error = EngineLostError("It is gone", "start it")
     assert str(error) == "It is gone; start it and run the same command again: finished tasks are kept."
     assert isinstance(error, UserError)
-
-
-def test_a_listener_that_overrides_nothing_hears_everything_in_silence(capsys):
-    listener = Listener()
-    listener.planned(1, 0)
-    listener.finished(double(value=1), None)
-    listener.failed(Failure(double(value=1), "no", ""))
-    assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("field", ["failures", "blocked", "damaged"])
-def test_summaries_share_nothing(field):
-    getattr(Summary(), field).append(1)
-    assert getattr(Summary(), field) == []

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.engine.tasks import double, fails, total
-from trueness.engine import walk
-from trueness.engine.timing import Timing, _at_once, chains, ends_after, kinds_of
+from trueness.engine.timing import Timing, _at_once, ends_after, kinds_of
 
 
 def one_by_one(*measured):
@@ -17,22 +16,6 @@ def one_by_one(*measured):
         clock += seconds
         found.append((task, seconds, clock))
     return Timing.of(found)
-
-
-def test_longest_chain_first():
-    short, chain = double(value=1), double(value=2)
-    for _ in range(3):
-        chain = total({"parts": [chain]})
-    tasks = walk([short, chain])
-    timing = one_by_one((double(value=7), 2.0), (total({"parts": []}), 1.0))
-    needed = [task.key for task in tasks]
-    priority = chains(tasks, timing, needed)
-    assert priority[double(value=2).key] == 5.0
-    assert priority[short.key] == 2.0
-    assert timing.total({kinds_of(double(value=1)): 3, kinds_of(fails(reason="")): 2}) == pytest.approx(3 * 2 + 2 * 1.5)
-    assert Timing().total({kinds_of(short): 1}) is None
-    assert ends_after(tasks, timing, needed, 2) == 5.0, "the chain; the other one beside it"
-    assert ends_after(tasks, timing, needed, 1) == 7.0
 
 
 def test_tasks_are_timed_by_their_words_and_sources():
@@ -75,17 +58,6 @@ def test_a_hair_of_overlap_tells_nothing():
         found.append((double(value=number), seconds, clock))
     found.append((total({"parts": [double(value=0)]}), 0.05, clock - 3))
     assert Timing.of(found).crowding < 0.01
-
-
-@pytest.mark.parametrize("exponent", [0.0, 0.4, 1.0])
-def test_several_at_once_take_longer(exponent):
-    timing = Timing(exponent)
-    timing.add(double(value=9), 2.0)
-    needed = [double(value=value) for value in range(3)]
-    keys = [task.key for task in needed]
-    assert ends_after(needed, timing, keys, 3) == pytest.approx(2 * 3**exponent)
-    assert ends_after(needed, timing, keys, 2) == pytest.approx(2 * 2**exponent + 2), "two, then one"
-    assert timing.total({kinds_of(needed[0]): 6}, slots=3) == pytest.approx(2 * 2 * 3**exponent)
 
 
 def test_tasks_of_different_lengths_share_a_machine_only_while_both_run():

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.tasks import double, fails, pause, total
 from trueness.engine import Timing, walk
-from trueness.engine.timing import _at_once, _crowding, chains, ends_after, kinds_of
+from trueness.engine.timing import _crowding, chains, ends_after, kinds_of
 
 
 def test_what_a_task_is_like_from_most_to_least():
@@ -54,15 +54,6 @@ def test_the_total_is_shared_by_the_slots():
     assert timing.total(left, 4) == 8.0, "16 * 4 ** -0.5"
     assert timing.total({}, 4) == 0.0
     assert Timing().total(left, 4) is None
-
-
-def test_how_many_run_at_once_in_the_mean():
-    assert _at_once([]) == []
-    assert _at_once([(2.0, 4.0)]) == [1.0]
-    assert _at_once([(1.0, 5.0), (3.0, 5.0), (9.0, 9.0)]) == [1.5, 2.0, 1.0]
-    assert _at_once([(5.0, 7.0), (1.0, 3.0)]) == [1.0, 1.0], "one after the other"
-    assert _at_once([(0.0, 1.0), (1.0, 2.0)]) == [1.0, 1.0]
-    assert _at_once([(-3.0, -1.0), (-3.0, -1.0), (-2.0, -1.0)]) == [2.5, 2.5, 3.0]
 
 
 def test_crowding_is_a_slope_drawn_to_nought():

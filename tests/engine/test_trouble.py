@@ -1,6 +1,5 @@
 """Runs in which something fails, dies, is full or is damaged."""
 
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from tests.engine import tasks
 from tests.engine.tasks import crowded, dies, double, fails, total, unstorable
 from tests.engine.test_driver import values
-from trueness.engine import Listener, StoreError, run
+from trueness.engine import Listener, run
 
 
 def test_a_failure_names_the_task_and_its_log_and_lets_other_branches_finish(store, local):
@@ -26,12 +25,6 @@ def test_a_failure_names_the_task_and_its_log_and_lets_other_branches_finish(sto
     assert store.has(double(value=1).key)
 
 
-def test_a_failure_is_one_line_whatever_was_said(store, local):
-    (failure,) = run([fails(reason="one\n\ttwo\nthree")], store, local).failures
-    assert "\n" not in str(failure)
-    assert "ValueError: one two three; traceback in" in str(failure)
-
-
 def test_a_result_that_cannot_be_stored_is_a_failure(store, local):
     (failure,) = run([unstorable()], store, local).failures
     assert "ValueError" in failure.error
@@ -44,24 +37,6 @@ def test_however_a_task_ends_it_is_a_failure_and_others_finish(store, local, nam
     assert [failure.task.type.name for failure in summary.failures] == [getattr(tasks, name).name]
     assert Path(summary.failures[0].log).read_text(encoding="utf-8")
     assert store.has(values(3).key)
-
-
-def test_a_broken_executor_is_a_failure_not_a_traceback(store, tmp_path):
-    with ProcessPoolExecutor(1) as executor:
-        summary = run([dies(flag=str(tmp_path / "flag"), times=1), values(5)], store, executor)
-    assert not summary.complete
-    assert all("broken" in failure.error or "died" in failure.error for failure in summary.failures)
-
-
-def test_an_object_that_another_driver_repaired_is_left_alone(store, local):
-    run([values(2)], store, local)
-    key = double(value=1).key
-    assert not store.set_aside(key)
-    (store.objects / key / "value.json").write_text("broken")
-    with store.lock(key):
-        assert not store.set_aside(key)  # somebody is at it
-    assert store.set_aside(key)
-    assert not store.set_aside(key)  # gone already
 
 
 def test_a_worker_that_dies_costs_its_task_one_more_try(store, local, tmp_path):
@@ -89,17 +64,6 @@ def test_a_task_without_room_on_its_device_is_tried_again_later(store, local, tm
     assert "capture failed" in summary.failures[0].error
     assert len(summary.blocked) == 1
     assert len((tmp_path / "never").read_text()) == 6
-
-
-def test_a_full_disk_stops_the_run(store, local, monkeypatch):
-    with ThreadPoolExecutor(2) as threads:
-        monkeypatch.setattr("trueness.engine.store.write_payload", _no_space)
-        with pytest.raises(StoreError, match="is full"):
-            run([values(3)], store, threads)
-
-
-def _no_space(*args):
-    raise OSError(28, "No space left on device")
 
 
 @pytest.mark.parametrize("file", ["value.json", "meta.json"])

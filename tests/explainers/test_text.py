@@ -9,7 +9,6 @@ from captum import attr
 import trueness as tn
 from tests.models.test_attentive import batch_of, build, examples
 from trueness.errors import UserError
-from trueness.explainers.leave_one_out import HideOne
 from trueness.explainers.simple import Random
 from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.data.coding import MASK
@@ -65,15 +64,6 @@ def test_leave_one_out_equals_the_loop(kind, replace):
         assert torch.allclose(ours, expected, atol=1e-9)
 
 
-def test_the_two_ways_of_leaving_out_agree():
-    model, batch = build(), batch_of(examples(pairs=False))
-    with torch.no_grad():
-        again = HideOne.logits(LeaveOneOut(), model, batch)
-        shared = LeaveOneOut().logits(model, batch)
-    inside = torch.nn.functional.pad(batch.mask, (0, 1), value=True)
-    assert torch.allclose(again[inside], shared[inside], atol=1e-9)
-
-
 def test_deletion_and_masking_do_what_they_say():
     batch = batch_of(examples(pairs=False))
     position = torch.tensor([2, 1, 3, 1])
@@ -102,20 +92,6 @@ def test_gradients_equal_captum():
     # Madsen et al.: the norm over the vocabulary of g E^T, word by word.
     literal = torch.stack([gradient @ word for word in model.embedding.weight.detach()], -1).norm(dim=-1) * batch.mask
     assert torch.allclose(TEXT_EXPLAINERS["gradient@madsen2022"].attribute(model, batch), literal, atol=1e-9)
-
-
-def test_masking_equals_captum_s_feature_ablation():
-    model, batch = build(), batch_of(examples(sizes=(4, 4), pairs=False))
-    target = model(batch).logits.argmax(-1)
-    embeddings = model.embed(batch).detach()
-    features = torch.arange(embeddings.shape[1])[None, :, None].expand_as(embeddings[:1])
-    ablation = attr.FeatureAblation(lambda e: torch.softmax(model(batch, embeddings=e).logits, -1))
-    baseline = model.embedding.weight[MASK].detach().expand_as(embeddings)
-    expected = (
-        ablation.attribute(embeddings, baselines=baseline, target=target, feature_mask=features)[..., 0] * batch.mask
-    )
-    ours = TEXT_EXPLAINERS["leave-one-out-mask"].attribute(model, batch)
-    assert torch.allclose(ours, expected.double(), atol=1e-5)
 
 
 def test_the_gradient_of_jain_and_wallace_holds_attention_constant():

@@ -303,7 +303,7 @@ COMMANDS = [
 PLACES = ["MODEL", "TRANSFORMER", "DATA", "roar-synthetic", "attefa", "bilstm-dot"]
 OPTIONS = {
     "--set": ["hidden=0", "hidden=-5", "hidden=8", "seed=3", "store=x", "workers=2", "seeds=2", "data.train=0"],
-    "--text": ["good film", "\udcff", ""], "--other": ["film"], "--explainer": ["attention", "lime", "random"],
+    "--text": ["good film", "\udcff", ""], "--text-b": ["film"], "--explainer": ["attention", "lime", "random"],
     "--data": ["DATA", "MODEL", "nowhere"], "--store": ["DATA", "MODEL", "nowhere"], "--out": ["DATA", "out"],
     "--seed": ["-1", "0", "x"], "--workers": ["0", "1"], "--device": ["cpu", "cuda:99", "x"], "--split": ["test", "x"],
     "--epsilon": ["-1", "nan", "0.1"], "--target": ["gold", "7", "0"], "--html": ["DATA", "MODEL", "heat.html"],

@@ -64,12 +64,6 @@ def test_facts_are_declared():
         assert family.uniform is None or TEXT_MODELS[family.uniform].attends == "uniform"
 
 
-@pytest.mark.parametrize("name", ["bilstm-additive", "average-dot", "cnn-uniform"])
-def test_a_trained_network_is_of_its_family(name):
-    network = train(name, DATA, recipe=replace(QUICK, epochs=1), **SMALL).network
-    assert (network.family, network.attends, network.pairs) == (name, TEXT_MODELS[name].attends, False)
-
-
 @pytest.mark.usefixtures("bag")
 def test_an_outside_network_is_trained_evaluated_explained_saved_and_loaded(tmp_path):
     first, second = train_many("bag", DATA, [3, 4], recipe=QUICK, **SMALL)
@@ -123,18 +117,6 @@ def test_what_does_not_fit_an_outside_network_is_refused():
             train("bag", data, recipe=QUICK, **how)
     with pytest.raises(UserError, match="has no embedding"):
         as_family(type("Empty", (Bag,), {"__init__": lambda self, **_: TextNetwork.__init__(self)}), "empty").build()
-
-
-@pytest.mark.parametrize("pair", ["adversarial_attention", "attefa"])
-@pytest.mark.usefixtures("bag")
-def test_what_needs_one_attention_refuses_others(pair):
-    model = train("bag", DATA, recipe=replace(QUICK, epochs=1), **SMALL)
-    asked = {
-        "adversarial_attention": lambda: tn.adversarial_attention(model, ["x good"]),
-        "attefa": lambda: tn.attefa(model, model, DATA),
-    }
-    with pytest.raises(UserError, match=r"one attention of its own.*the attention of bag is: none"):
-        asked[pair]()
 
 
 @pytest.mark.usefixtures("bag")

@@ -131,3 +131,27 @@ def test_an_interrupted_fine_tuning_goes_on_as_if_nothing_had_happened(pretraine
 
 def _stop_after_the_first(row):
     raise KeyboardInterrupt
+
+
+def test_how_long_and_how_fast_it_learns_is_said_without_a_recipe(pretrained, data, tmp_path):
+    tuned = tn.fine_tune(pretrained, data, epochs=2, learning_rate=1e-2, batch_size=8, max_length=16)
+    by_recipe = tn.fine_tune(pretrained, data, recipe=FineTuning(2, 8, 1e-2, max_length=16))
+    weights = [one.network.state_dict() for one in (tuned, by_recipe)]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    assert tuned.coder.longest == 16
+    assert tn.load_model(tuned.save(tmp_path / "tuned")).coder.longest == 16, "it is kept with the model"
+    assert tn.fine_tune(pretrained, data, epochs=1).coder.longest > 16
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"epochs": 0}, "epochs is a whole number, 1 or more, not 0"),
+        ({"max_length": 3}, "max_length is a whole number, 16 or more, not 3"),
+        ({"batch_size": 2.5}, "batch_size is a whole number, 1 or more, not 2.5"),
+        ({"learning_rate": 2}, "learning_rate is a number above 0 and below 1, not 2"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(setting, message, pretrained, data):
+    with pytest.raises(UserError, match=message):
+        tn.fine_tune(pretrained, data, **setting)

@@ -67,26 +67,6 @@ def test_both_texts_of_a_pair_are_explained(agreement_run, folders):
         assert lengths[folders[1], name] > lengths[folders[0], name] + 3
 
 
-def test_scores_are_means_over_seeds_and_texts(agreement_run, folders):
-    (score,) = [
-        score
-        for score in agreement_run.scores
-        if (score.dataset, score.model, score.variant) == (folders[0], "transformer", "corrected")
-        and (score.quantity, score.method) == ("Kendall tau", "attention-rollout and lime")
-    ]
-    records = agreement_run.to_pandas()
-    some = records[
-        (records["dataset"] == folders[0])
-        & (records["model"] == "transformer")
-        & (records["variant"] == "corrected")
-        & (records["first"] == "attention-rollout")
-        & (records["second"] == "lime")
-    ]
-    assert score.value == pytest.approx(some["Kendall tau"].mean(), abs=1e-6)
-    assert score.n == some["seed"].nunique()
-    assert score.low < score.value < score.high
-
-
 def test_noise_ceilings_and_refusals(agreement_run, folders):
     methods = {
         score.method

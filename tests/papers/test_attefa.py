@@ -73,22 +73,6 @@ def test_published_values_name_scores_that_the_study_makes(attefa_run):
     assert published <= made
 
 
-def test_a_collapsed_twin_is_named(attefa_run):
-    from dataclasses import replace
-
-    from trueness.protocols.attefa.cell import TwinCell
-    from trueness.protocols.attefa.summary import warnings
-
-    runs = attefa_run.result.tables["runs"]
-    runs = runs[runs["model"] == "average-additive"].assign(one_class=1.0)
-    base = {"performance": 0.9, "constant": 0.4, "ceiling": 0.5, "one_class": 0.5, "classes": 2, "seed": 10}
-    cell = TwinCell("data", "average-additive", (base,), runs.assign(base=10), attefa_run.result.tables["metrics"])
-    found = {warning.code: warning.message for warning in warnings(cell)}
-    assert found["collapsed-twin"].startswith("3 of 3 twins")
-    assert "0.500" in found["unreachable-ceiling"]
-    assert not {"collapsed-twin"} & {w.code for w in warnings(replace(cell, runs=cell.runs.assign(one_class=0.6)))}
-
-
 def test_the_four_tests_are_one_run(folder, tmp_path):
     run = tn.run(
         "four-tests",

@@ -36,7 +36,7 @@ def test_the_study_runs_resumes_and_reports(attention_run, folder, tmp_path):
     assert again.summary.computed == 0
     page, *figures = attention_run.report(tmp_path / "report.html")
     html = page.read_text()
-    for text in ("Table 2", "What the methods say of the same text", "Figure 8", "over epsilon"):
+    for text in ("Table 2", "Explanations of the same text, side by side", "Figure 8", "over epsilon"):
         assert text in html
     assert "nan" not in html.split("<script>")[0].lower().replace("nance", "")
     assert {path.suffix for path in figures} == {".png", ".pdf"}

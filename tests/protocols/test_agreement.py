@@ -9,7 +9,6 @@ from trueness.papers.agreement.claims import claims
 from trueness.protocols.agreement.cell import SEED, AgreementCell
 from trueness.protocols.agreement.measures import TAU, own_records, pair_records
 from trueness.protocols.agreement.summary import agreement, cell_scores, summarise
-from trueness.stats import crossed_interval, crossed_p_value, holm, t_interval
 
 RNG = np.random.default_rng(0)
 LENGTHS = RNG.integers(6, 15, 40)
@@ -49,14 +48,6 @@ def test_chance_is_zero_and_sameness_is_one(result):
         assert (score.null, score.best, score.n) == (0.0, 1.0, 40)
     same = agreement({"one": TRUTH * MASK, "other": 2 * TRUTH * MASK}, MASK)
     assert all(score.value == pytest.approx(1.0) for score in same.scores)
-
-
-def test_signs_are_compared_only_where_both_have_one(result):
-    signs = "top 5 with sign, corrected"
-    compared = {score.method for score in result.scores if score.quantity == signs}
-    assert compared == {"gradient and random", "gradient and smooth-gradient", "random and smooth-gradient"}
-    (item,) = result.abstentions
-    assert (item.quantity, item.reason) == ("agreement of signs", "attention has no sign")
 
 
 def test_what_is_misleading_is_said(result):
@@ -110,28 +101,6 @@ def cell(noise, **more):
     )
 
 
-def test_methods_that_differ_less_than_seeds_cannot_be_told_apart():
-    assert cell(noise=1.0).groups() == [("lime", "integrated-gradients")]
-    assert cell(noise=0.0).groups() == [], "without noise between seeds every difference is one of methods"
-    (warning,) = [item for item in summarise([cell(noise=1.0)]).warnings if item.code == "cannot-be-told-apart"]
-    assert "lime, integrated-gradients" in warning.message
-
-
-def test_differences_are_paired_tests_with_holm_s_correction():
-    table = cell(noise=1.0).differences()
-    assert len(table) == 4 * 3
-    row = table.set_index(["method", "more", "less"]).loc[("lime", "integrated-gradients", "attention")]
-    some = cell(noise=1.0)
-    change = some.table(some.pair("lime", "integrated-gradients")) - some.table(some.pair("lime", "attention"))
-    expected = crossed_interval(change.to_numpy())
-    assert (row["difference"], row["low"], row["high"], row["n"]) == (
-        *map(pytest.approx, (change.to_numpy().mean(), expected.low, expected.high)),
-        3,
-    )
-    assert row["p"] == pytest.approx(crossed_p_value(change.to_numpy()))
-    assert table["p, Holm"].to_numpy() == pytest.approx(holm(table["p"].to_numpy()))
-
-
 def tau_of(cell, method):
     found = (score for score in cell_scores(cell) if (score.quantity, score.method) == ("Kendall tau", method))
     return next(found)
@@ -152,16 +121,6 @@ def test_seeds_that_differ_widen_the_interval():
     shifted = some.records.assign(**{"Kendall tau": some.records["Kendall tau"] + 0.1 * some.records["seed"]})
     before, after = (tau_of(one, "lime and attention") for one in (some, replace(some, records=shifted)))
     assert after.high - after.low > 2 * (before.high - before.low)
-
-
-def test_a_method_against_itself_is_as_sure_as_there_are_seeds():
-    some = cell(noise=1.0)
-    score = tau_of(some, "lime and itself, another seed")
-    own = some.own[some.own["method"] == "lime"].groupby(["seed", "other"])["Kendall tau"].mean()
-    assert score.value == pytest.approx(own.mean())
-    assert score.n == 3
-    alone = t_interval([3 * own.mean() - 2 * own[pair] for pair in ((1, 2), (0, 2), (0, 1))])
-    assert score.high - score.low >= alone.high - alone.low
 
 
 def test_one_model_supports_no_conclusion():
@@ -260,17 +219,6 @@ def test_saturated_flow_and_many_places_are_said_once():
     assert refused.where == flow.where
 
 
-def test_second_draws_are_the_ceiling_of_one_model():
-    again = {"gradient": SCORES["gradient"] + 0.3 * RNG.normal(size=MASK.shape)}
-    result = agreement(SCORES, MASK, again=again)
-    (score,) = [score for score in result.scores if score.method == "gradient and itself, other draws"]
-    taus = [
-        kendalltau(np.abs(SCORES["gradient"][row, :size]), np.abs(again["gradient"][row, :size])).statistic
-        for row, size in enumerate(LENGTHS)
-    ]
-    assert score.value == pytest.approx(np.mean(taus))
-
-
 def test_equal_numbers_of_other_rows_are_kept_apart():
     """As many rows, but of other texts: half of the texts twice, and all of them once."""
     some = cell(noise=1.0)
@@ -284,34 +232,3 @@ def test_equal_numbers_of_other_rows_are_kept_apart():
     }
     assert found["lime and attention-flow"] == 2, "seeds"
     assert found["lime and attention"] == 40, "texts of one model"
-
-
-def test_one_text_shows_no_difference():
-    some = cell(noise=1.0)
-    one = replace(some, records=some.records[some.records["instance"] == 0], own=some.own[some.own["instance"] == 0])
-    assert (one.differences()["p"] == 1).all()
-    assert one.groups() == []
-
-
-def test_an_explainer_that_refuses_a_text_is_left_out():
-    from tests.models.test_attentive import VOCABULARY, build, examples
-    from trueness.errors import Unsupported
-    from trueness.explainers.contract import explainer
-    from trueness.kinds.text.data.batches import EncodedSplit
-    from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
-    from trueness.protocols.agreement.explaining import explain_all
-
-    @explainer("moody")
-    def moody(_, batch, __):
-        """Refuses long texts."""
-        if batch.mask.shape[1] > 6:
-            raise Unsupported("moody does not like long texts.")
-        return batch.mask.double()
-
-    split = EncodedSplit(examples(pairs=False), VOCABULARY)
-    methods = {name: TEXT_EXPLAINERS[name] for name in ("attention", "moody")}
-    found = explain_all(build(), split, methods, refuse=False)
-    assert list(found.scores) == ["attention"]
-    assert found.refused == {"moody": "moody does not like long texts."}
-    with pytest.raises(Unsupported, match="long texts"):
-        explain_all(build(), split, methods)

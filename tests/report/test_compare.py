@@ -91,11 +91,11 @@ def test_what_stands_in_for_the_papers_own_is_counted_apart():
     first, second, *_ = sentences(found)
     assert first == "Of 1 published values 1 agree with ours, 0 differ, and of 0 it cannot be told."
     assert second == (
-        "Of 2 more, for which something else stands in (MiniLM for DistilBERT), 1 agree with ours, 1 differ, and of 0 "
-        "it cannot be told."
+        "For 2 more something else stands in (MiniLM for DistilBERT): they show whether a finding carries over, and "
+        "are not judged."
     )
-    (only,) = (one for one in sentences(summary(rows[1:], published, MARGINS)) if one.startswith("Of "))
-    assert only.startswith("Of 2, for which")
+    (only,) = (one for one in sentences(summary(rows[1:], published, MARGINS)) if one.startswith("For "))
+    assert only.startswith("For 2 something else")
     assert only.endswith("1 more were not measured here.")
 
 

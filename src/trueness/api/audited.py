@@ -21,6 +21,7 @@ _WORK = {
     "audit/asked": "asking the model",
     "audit/explained": "explaining",
     "audit/randomised": "random weights",
+    "audit/layers": "random weights",
     "audit/removed": "hiding {units}",
     "audit/own-trial": "trials of this kind alone",
     "audit/planted": "planting evidence",
@@ -58,6 +59,21 @@ class AuditPlan:
     """Explainers that the model cannot have, and why."""
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        end = "no estimate yet" if self.seconds is None else f"about {self.seconds:.0f} s"
+        return f"<AuditPlan of {self.model} on {self.data}: {len(self.explainers)} explainers; {end}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what is done, and how long each part takes."""
+        from html import escape
+
+        from trueness.report.cards import notes, table
+
+        refused = [f"not possible: {name}: {why}" for name, why in self.refused.items()]
+        said = [*refused, *(f"left out: {one}" for one in self.left_out), *self.notes]
+        parts = [{"work": what, "seconds": f"{seconds:.0f}"} for what, seconds in self.parts.items() if seconds >= 1]
+        return f"<b>{escape(repr(self)[1:-1])}</b>{table(parts)}{notes(said)}"
+
 
 _KEPT = "The results of the other explainers are kept: correct this one, or leave it out, and run again."
 
@@ -86,12 +102,34 @@ class AuditRun(Audit):
 
         return write_report(self, path, no_text=no_text)
 
+    def _repr_html_(self) -> str:
+        """In a notebook: cards of the verdicts, and how the model's answer falls when units are hidden."""
+        from trueness.audits.drawing import drawn_curves
+
+        return f"{super()._repr_html_()}{drawn_curves(self.curves, self.words.units)}"
+
     def export(self, form: Literal["csv", "junit", "latex", "markdown", "model_card"]) -> str:
         """The audit as other programs take it."""
         from trueness.audits import exports
 
         made: str = getattr(exports, form)(self)
         return made
+
+    def to_model_card(self) -> str:
+        """A block for the card of the model on the Hugging Face hub, with its metadata (`model-index`) first."""
+        return self.export("model_card")
+
+    def log_to(
+        self, tracker: Literal["mlflow", "tensorboard", "wandb"], *, step: int | None = None, **where: Any
+    ) -> str:
+        """Log verdicts, numbers and the table where experiments are tracked; says where it is.
+
+        The run that is open is taken, or a new one with what `where` says: of MLflow `run_name` or `run_id`, of wandb
+        `project` or `mode="offline"`, of TensorBoard `log_dir`. No example of the data goes there.
+        """
+        from trueness.audits.trackers import log_to
+
+        return log_to(self, tracker, step=step, **where)
 
 
 def read_audit(store: Store, target: Task, left_out: Sequence[str] = ()) -> AuditRun:

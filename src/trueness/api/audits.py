@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pydantic import ValidationError
 
-from trueness import engine
+from trueness import carried, engine
 from trueness.api.audited import QUESTION, AuditPlan, AuditRun, check_done, read_audit
+from trueness.api.bar import listening
 from trueness.api.executors import Here, open_executor
 from trueness.api.studies import DEFAULT_STORE
 from trueness.audits import sizes as sizing
 from trueness.audits import tasks
 from trueness.audits.probe import probe
+from trueness.audits.reading import opened
 from trueness.audits.rule import FEWEST
 from trueness.audits.study import AuditStudy, plan, read_task
 from trueness.audits.subject import family_of, kept_model, named, subject
@@ -30,8 +32,10 @@ from trueness.boundary import because, quoted
 from trueness.engine import Listener, ProgressFile, Store, Task
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
-from trueness.kinds import kind_of
+from trueness.explainers.contract import Explainer
+from trueness.kinds import KINDS, kind_of
 from trueness.kinds.contract import Kind
+from trueness.plugins import Reference, importable, made_here
 from trueness.registry import nearest
 from trueness.stats.ties import LEVEL
 
@@ -42,6 +46,17 @@ _TO_COME = 4
 """Checks of an explainer for which models have to be trained."""
 _PROBED = 6
 """Examples that costs are measured on."""
+_LOADED = (
+    *("torch", "pandas", "pyarrow.parquet", "scipy.stats", "safetensors.torch"),
+    *(
+        "trueness.audits.assemble",
+        "trueness.audits.examples",
+        "trueness.audits.repeats",
+        "trueness.audits.trained_tasks",
+    ),
+    *("trueness.protocols.best_order", "trueness.protocols.ground_truth.trial", "trueness.protocols.randomisation"),
+)
+"""What the tasks of every audit import."""
 
 
 class AuditSizes(TypedDict, total=False):
@@ -126,8 +141,9 @@ def audit(
 ) -> AuditRun:
     """Put a classifier's explanations on trial, and say which may be shown: `tn.audit("my_model/", "reviews.csv")`.
 
-    `model` is a folder (Hugging Face or ours), a classifier in any form that `tn.load_model` takes, or a function that
-    workers can import, `mine.py:predict`. Among `explainers`, "default" is the usual set. `data` is whatever
+    `model` is a folder (Hugging Face or ours), a classifier in any form that `tn.load_model` takes, or the address of a
+    function, `mine.py:predict`. What was made in a notebook is sent to `workers` of this machine; with 0 of them this
+    process computes. Among `explainers`, "default" is the usual set. `data` is whatever
     `tn.load_dataset` takes; labels are optional; `columns` names text_column, label_column, text_b_column, split where
     they cannot be guessed. `budget` (`"10m"`) chooses how much is done; `planned` hears of it before the work starts.
     `sizes` are those of `AuditSizes`, such as `examples=300`. Running again continues.
@@ -138,9 +154,12 @@ def audit(
     seconds = None if budget is None else sizing.parse_budget(budget)
     asked = _named_now(sizes)
     place = Path(store)
-    where = kept_model(model, place)
+    where = kept_model(model, place, data)
     on_trial = subject(where)
     kind = kind_of(on_trial, data)
+    modules = (*_LOADED, *kind.models.modules(on_trial))
+    if executor is None:
+        engine.begin(modules)  # processes need not wait for what is done here meanwhile
     family = family_of(on_trial, family, data)
     chosen = _chosen(kind, on_trial, explainers, family)
     looked = None if isinstance(data, str | Path) else _looked(kind, on_trial, family, data, columns or {})
@@ -157,11 +176,15 @@ def audit(
         "columns": dict(columns or {}),
     }
     request = _Request(kind, on_trial, common, chosen, _checked_sizes(common, chosen, asked), seconds, planned)
-    read = _read(request, looked, place)
     with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(open_executor(executor, workers, devices))
+        made = made_here([on_trial, *chosen])
+        pool = stack.enter_context(open_executor(executor, workers, devices, modules, made))
+        if executor is None:
+            _open_everywhere(pool, request)
+        read = _read(request, looked, place)
         stored = Store.open(store, create=True, durable=durable)
-        watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], listener))
+        hears = stack.enter_context(listening(listener))
+        watched = stack.enter_context(ProgressFile(stored, "audit", common["title"], hears))
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
         check_done(engine.run([read], stored, Here()))
         LOOKED.clear()
@@ -174,6 +197,14 @@ def audit(
     shown = {name: getattr(study, name) for name in _TOLD}
     took = {"seconds": time.monotonic() - begin, "settings": shown}
     return read_audit(stored, target, left_out).model_copy(update=took)
+
+
+def _open_everywhere(pool: Executor, request: _Request) -> None:
+    """Let every process begin by opening the model, while the plan is made; what fails is told by who needs it."""
+    kind, family = KINDS.reference(request.kind.name), request.common["family"]
+    if isinstance(request.model, Path) and not any(isinstance(one, Reference) for one in (kind, family)):
+        for _ in range(getattr(pool, "slots", 0)):
+            pool.submit(opened, kind, request.model, family)
 
 
 def explainers_of(
@@ -216,23 +247,38 @@ def _chosen(kind: Kind, model: Path | str, explainers: Any, family: str | None) 
     found: list[str] = []
     for one in given or ["default"]:
         some = kind.usual(model, family) if isinstance(one, str) and one == "default" else [one]
-        found += [kind.explainers.reference(kind.explainers.name_of(item)) for item in some]
-    return list(dict.fromkeys(found))
+        found += [_reference(kind, item) for item in some]
+    names: dict[str, str] = {}
+    for name in found:
+        if getattr(names.setdefault(name, name), "sources", ()) != getattr(name, "sources", ()):
+            raise UserError(f"Two different explainers are called {name}: give one of them another __name__.")
+    return list(names)
+
+
+def _reference(kind: Kind, item: Any) -> str:
+    """The name of an explainer, as tasks carry it; what only this process has is carried to its workers."""
+    known = kind.explainers
+    if (maker := known.only_here(item)) is not None:
+        return known.carry(maker, item)
+    if isinstance(item, str) or importable(item):
+        return known.reference(known.name_of(item))
+    given = getattr(item, "__name__", "") if isinstance(item, Explainer) else ""
+    return known.carry(item, given or f"{carried.MODULE}:{carried.called(item)}")
 
 
 def _looked(kind: Kind, model: Path | str, family: str | None, data: Any, columns: Mapping[str, str]) -> Any:
     """The data as the model reads them; UserError where no audit could be made of them."""
-    opened = kind.models.open(model, "cpu", family)
-    found, words = tasks.looked(kind, data, opened, columns), kind.words
+    classifier = kind.models.open(model, "cpu", family)
+    found, words = tasks.looked(kind, data, classifier, columns), kind.words
     first, *_ = found.splits.values()
     if len(first) < FEWEST:
         few = f"{found.name} has {len(first)} {words.examples}: an audit needs {FEWEST} at least"
         raise UserError(f"{few}{because(found.notes)}.")
-    if len(opened.classes) < 2:
+    if len(classifier.classes) < 2:
         raise UserError(f"{model} has one class: there is nothing to explain between classes.")
     labels = set(first.labels.tolist())
     if len(labels) == 1 and min(labels) >= 0:
-        same = f"All {words.examples} of {found.name} have the label {opened.classes[labels.pop()]!r}"
+        same = f"All {words.examples} of {found.name} have the label {classifier.classes[labels.pop()]!r}"
         raise UserError(f'{same}: give {words.examples} of two classes, or leave the labels out (label_column="").')
     return found
 
@@ -290,7 +336,10 @@ def _sized(
     costs["trains"] = like is not None
     costs["retrains"] = like is not None and kind.relatives is not None and kind.relatives.retraining(like) is not None
     costs["passes"] = (0.0, 0.0) if kind.relatives is None else kind.relatives.passes
-    asked: dict[str, Any] = {"budget": request.budget, "asked": request.sizes, "words": kind.words}
+    usual = {} if kind.sizes is None or request.budget is not None else dict(kind.sizes(model))
+    if "examples" in usual:
+        usual["examples"] = min(usual["examples"], about["rows"])
+    asked: dict[str, Any] = {"budget": request.budget, "asked": {**usual, **request.sizes}, "words": kind.words}
     found = sizing.choose(costs, about["rows"], about["pool"], slots, **asked)
     if request.planned is not None:
         request.planned(

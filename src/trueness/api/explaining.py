@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from trueness.api.models import as_model, check_number, same_kind
 from trueness.data.dataset import Dataset, drawn_examples
 from trueness.errors import UserError
 from trueness.kinds import kind_of, kind_of_data
+from trueness.protocols.result import Result, ResultWarning
 from trueness.report import Measurement
 from trueness.report.explanation import Explanation, Explanations
 
@@ -32,6 +34,7 @@ def explain(
     explainer: AnyExplainer | Sequence[AnyExplainer] | None = None,
     *,
     others: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
     target: str | int = "predicted",
     device: str | None = None,
     precision: str = "default",
@@ -50,6 +53,7 @@ def explain(
             instance (`IntegratedGradients(n_steps=100)`), a function of model, batch and target, or a list of these;
             by default the first that suits the model.
         others: the second texts of pairs.
+        columns: of a table or a file text_column, text_b_column, label_column, where they cannot be guessed.
         target: the class that is explained: predicted, gold (of examples of a dataset), or a class by name or number.
         device: where the model is moved first.
         precision: as torch is set (default), full, tf32 or bf16 (fewer digits), or auto: the fastest at which a few
@@ -63,17 +67,17 @@ def explain(
         check_device(device)
     opened: Any = as_model(model, device or "cpu", data=examples)
     asked = asked_of(opened)
-    methods = dict(named_explainer(one, opened) for one in several(explainer) or asked.usual(opened)[:1])
+    methods = named_explainers(several(explainer) or asked.usual(opened)[:1], opened)
     if device is not None:
         opened.network.to(device)
-    some, new = given(opened, examples, others, gold=target == "gold")
+    some, new = given(opened, examples, others, gold=target == "gold", columns=columns)
     if target == "gold" and new:
         raise UserError("What is new has no gold label; the target must be predicted or a class.")
     if not len(some):
         return Explanations()
     chosen: Any = opened.classes.index(target) if isinstance(target, str) and target in opened.classes else target
     found: dict[tuple[int, int], Explanation] = {}
-    for rows, batch in _batches(opened.coded(some), whole=precision == "auto"):
+    for rows, batch in _batches(opened.coded(some), asked, whole=precision == "auto"):
         with inspecting(opened.network):
             logits = check_outputs(opened.network, opened.network(batch).logits)
             probability = logits.softmax(dim=-1).double().cpu().numpy()
@@ -126,11 +130,11 @@ def agreement(
     from trueness.protocols.agreement.summary import agreement as compare
 
     opened: Any = as_model(model, data=data)
-    methods = dict(named_explainer(one, opened) for one in several(explainers) or asked_of(opened).usual(opened))
+    methods = named_explainers(several(explainers) or asked_of(opened).usual(opened), opened)
     if len(methods) < 2:
         raise UserError("Agreement needs two different explainers.")
     check_number("k, how many of the most important units are compared,", k, 1)
-    coded, name = looked_at(opened, data, split, instances, columns, gold=target == "gold")
+    coded, name, notes = looked_at(opened, data, split, instances, columns, gold=target == "gold")
     chosen: Any = opened.classes.index(target) if target in opened.classes else target
     found = explain_all(opened.network, coded, methods, chosen)
     again = explain_all(opened.network, coded, methods, chosen, redraw=True).scores if repeat else {}
@@ -144,7 +148,7 @@ def agreement(
         without_sign=[one for one, method in methods.items() if not method.facts.signed],
         machinery={one: method.facts.machinery for one, method in methods.items()},
     )
-    return Measurement.of(result, "Do explanation methods agree about the model?", "agreement")
+    return Measurement.of(warned(result, notes), "Do explanation methods agree about the model?", "agreement")
 
 
 def faithfulness(
@@ -176,13 +180,13 @@ def faithfulness(
 
     opened: Any = as_model(model, data=data)
     usual = several(explainers) or [*asked_of(opened).usual(opened)[-2:], "random"]
-    methods = dict(named_explainer(one, opened) for one in usual)
-    coded, name = looked_at(opened, data, split, instances, columns)
+    methods = named_explainers(usual, opened)
+    coded, name, notes = looked_at(opened, data, split, instances, columns)
     coded = coded.labelled(predictions(opened.network, coded))
     found = explain_all(opened.network, coded, methods, "gold")
     explained = {method: (scores, found.mask) for method, scores in found.scores.items()}
     result = measure(opened.network, coded, explained, Cell(name, "the model"))
-    return Measurement.of(result, f"What does hiding {kind_of(opened).words.units} cost the model?")
+    return Measurement.of(warned(result, notes), f"What does hiding {kind_of(opened).words.units} cost the model?")
 
 
 def looked_at(
@@ -193,8 +197,11 @@ def looked_at(
     columns: Mapping[str, str] | None = None,
     *,
     gold: bool = False,
-) -> tuple[Split, str]:
-    """The examples that a protocol looks at, and what they are called; labels mean anything where `gold` is asked."""
+) -> tuple[Split, str, list[ResultWarning]]:
+    """The examples that a protocol looks at, what they are called, and how they were read.
+
+    Labels mean anything where `gold` is asked.
+    """
     check_number("instances, how many are looked at,", instances, 1)
     kind = _suited(model, data)
     unlabelled = (columns or {}).get("label_column") == ""
@@ -217,7 +224,23 @@ def looked_at(
         raise UserError(
             f"{dataset.name}: not every {kind.words.example} has a gold label; the target must be predicted or a class."
         )
-    return model.coded(drawn_examples(examples, instances)), dataset.name
+    told = [ResultWarning(code="data", where=dataset.name, message=f"{note.rstrip('.')}.") for note in dataset.notes]
+    return model.coded(drawn_examples(examples, instances)), dataset.name, told
+
+
+def warned(result: Result, notes: Sequence[ResultWarning]) -> Result:
+    """The result with more reasons to read it with care."""
+    return replace(result, warnings=(*result.warnings, *notes))
+
+
+def named_explainers(explainers: Sequence[AnyExplainer], model: Model) -> dict[str, Explainer]:
+    """Explainers by what they are called; UserError where two different ones are called the same."""
+    found: dict[str, Explainer] = {}
+    for one in explainers:
+        name, method = named_explainer(one, model)
+        if found.setdefault(name, method) is not method and not isinstance(one, str):
+            raise UserError(f"Two different explainers are called {name}: give one of them another __name__.")
+    return found
 
 
 def named_explainer(explainer: AnyExplainer, model: Model) -> tuple[str, Explainer]:
@@ -267,20 +290,28 @@ def _suited(model: Model, data: Any) -> Kind:
     return kind
 
 
-def given(model: Model, examples: Any, others: Sequence[str] | None = None, *, gold: bool = False) -> tuple[Any, bool]:
+def given(
+    model: Model,
+    examples: Any,
+    others: Sequence[str] | None = None,
+    *,
+    gold: bool = False,
+    columns: Mapping[str, str] | None = None,
+) -> tuple[Any, bool]:
     """The examples to be explained, and whether they have no gold labels; of data those that are looked at."""
     kind, asked = kind_of(model), asked_of(model)
-    if not asked.is_data(examples):
+    if not columns and not asked.is_data(examples):
         found: tuple[Any, bool] = asked.given(examples, model, others)
         return found
     same_kind(model, examples)
     if others is not None:
         raise UserError("A dataset has its second texts: leave out others.")
-    chosen = next(iter(kind.data.look(examples, model, gold=gold).splits.values()))
+    chosen = next(iter(kind.data.look(examples, model, gold=gold, columns=columns).splits.values()))
     return chosen, bool((chosen.labels < 0).any())
 
 
-def _batches(coded: Split, *, whole: bool) -> Any:
-    """Batches with the numbers of their examples, explained at the finest units."""
+def _batches(coded: Split, asked: Any, *, whole: bool) -> Any:
+    """Batches with the numbers of their examples, explained at the finest units, unless the kind explains its own."""
     parts = [(np.arange(len(coded)), coded.batch(np.arange(len(coded))))] if whole else coded.to_explain()
-    return ((rows, batch.finest()) for rows, batch in parts)
+    finest = getattr(asked, "finest", True)
+    return ((rows, batch.finest() if finest else batch) for rows, batch in parts)

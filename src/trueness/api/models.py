@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,10 @@ def fine_tune(
     data: Any,
     *,
     recipe: str | FineTuning = "fine-tune",
+    epochs: int | None = None,
+    learning_rate: float | None = None,
+    batch_size: int | None = None,
+    max_length: int | None = None,
     seed: int = 0,
     root: str | Path | None = None,
     columns: Mapping[str, str] | None = None,
@@ -99,9 +104,25 @@ def fine_tune(
 ) -> Any:
     """A classifier from a pretrained model in a folder: `tn.fine_tune("minilm/", "movie-sentences")`.
 
-    `data`, `columns` and `state` are those of `tn.train`. The epoch with the best development score is kept.
+    The epoch with the best development score is kept.
+
+    Args:
+        pretrained: the folder of a pretrained model.
+        data: what `tn.train` takes.
+        recipe: how to train (see `trueness list recipe`): a name, or a FineTuning.
+        epochs: passes over the training split, instead of the recipe's.
+        learning_rate: the highest one.
+        batch_size: examples in each step.
+        max_length: tokens of a text that are read, at most; short texts train faster with fewer.
+        seed: fixes the new head, and the order of the examples.
+        root: the folder in which the papers' corpora lie.
+        columns: text_column, text_b_column, label_column, bad_rows, where they cannot be guessed.
+        device: where to train: cpu, cuda, cuda:1.
+        state: a folder; the same call with it continues an interrupted training.
     """
     check_device(device)
+    how = {"epochs": epochs, "learning_rate": learning_rate, "batch_size": batch_size, "max_length": max_length}
+    recipe = _tuned(recipe, {name: value for name, value in how.items() if value is not None})
     kind, family = check_pretrained(pretrained, data)  # refused before the data are read
     loaded = with_splits(kind.data.read(data, root=root, columns=columns))
     _check_classes(loaded)
@@ -111,6 +132,19 @@ def fine_tune(
             family, loaded, [seed], pretrained=pretrained, recipe=recipe, device=device, states=states
         )
     return tuned
+
+
+def _tuned(recipe: str | FineTuning, changes: Mapping[str, Any]) -> FineTuning:
+    """A recipe with other settings; UserError for a setting that means nothing."""
+    from trueness.models.recipes import FINE_TUNINGS, SHORTEST
+
+    for name, value in changes.items():
+        if name == "learning_rate":
+            if not (isinstance(value, int | float) and 0 < value < 1):
+                raise UserError(f"learning_rate is a number above 0 and below 1, not {value!r}.")
+        else:
+            check_number(name, value, SHORTEST if name == "max_length" else 1)
+    return replace(FINE_TUNINGS[recipe] if isinstance(recipe, str) else recipe, **changes)
 
 
 def check_pretrained(pretrained: str | Path, data: Any) -> tuple[Kind, str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from trueness import engine, report, studies
+from trueness.api.bar import listening
 from trueness.api.executors import open_executor
 from trueness.boundary import because
 from trueness.engine import Listener, ProgressFile, Store, Stored, Summary, TasksFailedError
@@ -122,7 +123,7 @@ def run(
     target = studies.plan(loaded)
     with open_executor(executor, workers, devices) as chosen:
         place = Store.open(store, create=True, durable=durable)
-        with ProgressFile(place, loaded.name, loaded.title, listener) as watched:
+        with listening(listener) as hears, ProgressFile(place, loaded.name, loaded.title, hears) as watched:
             summary = engine.run([target], place, chosen, listener=watched)
     if not summary.complete:
         raise TasksFailedError(summary)
@@ -157,7 +158,7 @@ def dry_run(
         workers: how many processes; by default one per core.
         devices: what these share: cpu, cuda:0.
         executor: another engine, see `tn.run`.
-        listener: hears of progress.
+        listener: hears of progress, instead of a bar.
         **settings: other keys of the study, such as `plantings` of texts.
     """
     from trueness.api.audited import check_done

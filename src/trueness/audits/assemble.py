@@ -58,7 +58,8 @@ def assemble(
     words, (read,), (asked,) = about.words, inputs["read"], inputs["asked"]
     told, answered = read.read("told"), asked.read("about")
     by_name = {name: _of_explainer(inputs, number, explainers, kind) for number, name in enumerate(explainers)}
-    refused, broken = _failures(by_name, inputs["planted found"], foils)
+    shuffled = [*inputs["randomised"], *inputs["layers"]]
+    refused, broken = _failures(by_name, [*_broken(inputs["planted found"], "facts"), *_broken(shuffled)], foils)
     able = [name for name in explainers if name not in refused and name not in broken]
     if not set(able) - set(foils):
         raise UserError(f"None of the explainers works for this model: {_listed({**refused, **broken})}")
@@ -69,11 +70,12 @@ def assemble(
     learned, companion_notes = notes.companion(inputs["companion"], words)
     reference = Reference(**inputs["reference"][0].read("reference"))
     predicted, labels = asked.read("said")["probability"].argmax(axis=1), np.array(answered["labels"])
+    weights = _random_weights(shuffled)
     found = {
         name: Measurements(
             cost=removed[name].cost,
             soft_cost=removed[name].soft_cost,
-            **_changes(by_name[name]["randomised"]),
+            **_changes(weights.get(name)),
             stranger=_stranger(by_name[name].get("stranger")),
             ceiling=said[name].read("repeats")["ceiling"],
             alone=said[name].read("repeats")["alone"],
@@ -89,7 +91,7 @@ def assemble(
             classes=tuple(told["classes"]),
             **(_companion(by_name[name], inputs["companion reference"]) if learned else {}),
             notes={
-                DEPENDS: notes.layers(by_name[name]["randomised"]),
+                DEPENDS: notes.layers(weights.get(name)),
                 REPEATS: notes.alike_twin(by_name[name].get("twin"), words),
                 PLANTED: planted_notes,
                 REMOVAL: (
@@ -172,7 +174,7 @@ def _no_blunter(name: str, found: Mapping[str, Measurements]) -> bool:
 
 
 _AS_SHARP = 0.9
-_EACH = ("explained", "randomised", "removed", "companion", "twin", "stranger")
+_EACH = ("explained", "removed", "companion", "twin", "stranger")
 """Inputs of which there is one for each explainer, if any."""
 
 
@@ -186,7 +188,7 @@ def _of_explainer(
 
 
 def _failures(
-    by_name: Mapping[str, Mapping[str, Stored]], found: Sequence[Stored], foils: Sequence[str]
+    by_name: Mapping[str, Mapping[str, Stored]], shared: Sequence[Mapping[str, str]], foils: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Why explainers are not possible for this model; and what is wrong with the code of others."""
     refused: dict[str, str] = {}
@@ -195,10 +197,15 @@ def _failures(
         if tasks["explained"].holds("refused"):
             refused[name] = tasks["explained"].read("refused")["reason"]
         told = [stored.read("broken")["error"] for stored in tasks.values() if stored.holds("broken")]
-        told += [errors[name] for stored in found if name in (errors := stored.read("facts")["broken"])]
+        told += [errors[name] for errors in shared if name in errors]
         if told and name not in foils:
             broken[name] = told[0]
     return refused, broken
+
+
+def _broken(tasks: Sequence[Stored], told: str = "about") -> list[Mapping[str, str]]:
+    """Of tasks that all methods share: which of them failed, and how."""
+    return [stored.read(told)["broken"] for stored in tasks]
 
 
 def _listed(errors: Mapping[str, str]) -> str:
@@ -239,11 +246,19 @@ def _singles(stored: Stored, reference: Reference) -> Singles:
     return reference.singles(kept["scores"].astype(np.float64), kept["mask"])
 
 
-def _changes(stored: Stored) -> dict[str, Any]:
+def _random_weights(tasks: Sequence[Stored]) -> dict[str, pd.DataFrame]:
+    """By method what random weights do to it."""
+    import pandas as pd
+
+    tables = [stored.read("records") for stored in tasks if stored.holds("records")]
+    both = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"method": []})
+    return {str(name): rows for name, rows in both.groupby("method", sort=False)}
+
+
+def _changes(table: pd.DataFrame | None) -> dict[str, Any]:
     """(draws, examples) by how much all weights at once change explanations, of one draw (examples,); and outputs."""
-    if not stored.holds("records"):
+    if table is None:
         return {"change": np.zeros(0), "moved": 0.0}
-    table = stored.read("records")
     rows = table[(table["order"] == "all at once") & (table["smooth"] == 0)]
     fall = rows.assign(fall=rows["ceiling"] - rows["similarity"]).pivot(index="seed", columns="instance", values="fall")
     change = fall.to_numpy(dtype=np.float64)

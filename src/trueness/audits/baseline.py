@@ -10,6 +10,7 @@ from statistics import NormalDist
 from trueness.audits.gate_file import plain
 from trueness.audits.gate_outcome import Condition
 from trueness.audits.verdict import Audit, Check, Judged, Trial
+from trueness.registry import matching
 
 _LEVEL = 0.95
 
@@ -20,7 +21,8 @@ def compared(explainers: Iterable[str], audit: Audit, baseline: Audit) -> list[C
     A difference speaks against the audit if its interval lies below 0. The intervals hold together: all of them contain
     their true difference with 95 % probability (Bonferroni), so that many comparisons raise no false alarm.
     """
-    pairs = [(name, _find(audit, name), _find(baseline, name)) for name in explainers]
+    names = list(explainers)
+    pairs = [(name, _find(audit, name, names), _find(baseline, name, names)) for name in names]
     trials = [pair for name, new, old in pairs if old is not None for pair in _pairs(name, new, old)]
     number = sum(pair.difference(1) is not None for pair in trials)
     if not pairs:
@@ -66,8 +68,11 @@ def _arms(check: Check | None) -> tuple[float, float, float] | None:
     return check.value, (check.value - check.low) / z, (check.high - check.value) / z
 
 
-def _find(audit: Audit, name: str) -> Judged | None:
-    return next((one for one in audit.explainers if one.explainer == name), None)
+def _find(audit: Audit, name: str, names: list[str]) -> Judged | None:
+    """Of that name, or with other settings, unless that is another one of the names."""
+    known = matching(name, (one.explainer for one in audit.explainers), loosely=True)
+    known = None if known != name and known in names else known
+    return next((one for one in audit.explainers if one.explainer == known), None)
 
 
 def _shown(trial: Trial | None) -> Check | None:

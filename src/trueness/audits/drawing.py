@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from trueness.audits.verdict import Check, Curve
 from trueness.report.table import known
@@ -79,14 +80,14 @@ class Bar:
     low: float | None
     high: float | None
     null: float | None
-    mark: float | None
+    threshold: float | None
     label: str
     """What it shows, in words."""
 
 
 def numbers_of(check: Check) -> list[float]:
     """All that must find room on a check's axis."""
-    return known(check.value, check.low, check.high, check.null, check.mark)
+    return known(check.value, check.low, check.high, check.null, check.threshold)
 
 
 def bar(check: Check, scale: Scale, decimals: int) -> Bar | None:
@@ -100,10 +101,10 @@ def bar(check: Check, scale: Scale, decimals: int) -> Bar | None:
     said = [f"value {number(check.value, decimals)}"]
     if known(check.low, check.high) == [check.low, check.high]:
         said.append(f"interval {number(check.low, decimals)} to {number(check.high, decimals)}")
-    said += [f"threshold {number(value, decimals)}" for value in known(check.mark)]
+    said += [f"threshold {number(value, decimals)}" for value in known(check.threshold)]
     said += [f"without knowledge {number(value, decimals)}" for value in known(check.null)]
     at = scale.at(check.value, _EDGE, BAR - _EDGE)
-    return Bar(at, place(check.low), place(check.high), place(check.null), place(check.mark), ", ".join(said))
+    return Bar(at, place(check.low), place(check.high), place(check.null), place(check.threshold), ", ".join(said))
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Panels:
 def panels(curves: Sequence[Curve], units: str) -> Panels:
     """All removal curves on one pair of axes; `units` are what is hidden, in a word."""
     left, top, right, bottom = _PANEL
-    across = Scale.over([0.0, 1.0, *(share for one in curves for share in known(*one.hidden))], 2)
+    across = Scale.over([0.0, *(share for one in curves for share in known(*one.hidden))], 5)
     heights = [value for one in curves for value in known(*one.important_first, *one.unimportant_first)]
     up = Scale.over([*heights, 1.0] if heights else [0.0, 1.0], 3)
 
@@ -165,3 +166,26 @@ def panels(curves: Sequence[Curve], units: str) -> Panels:
         [(across.at(tick, left, right), f"{tick:.0%}") for tick in across.ticks],
         [(up.at(tick, bottom, top), up.text(tick)) for tick in up.ticks],
     )
+
+
+_LINES = (("unimportant", "#2a78b8", 'stroke-dasharray="4 3"'), ("important", "#c2571a", ""))
+
+
+def drawn_curves(curves: Sequence[Curve], units: str) -> str:
+    """The same panels for a notebook: plain SVG with its own styles."""
+    made = panels(curves, units)
+    left, _, right, bottom = made.field
+    axes = [f'<path d="M{left} {y}H{right}" stroke="#8885"/>' for y, _ in made.up]
+    axes += [f'<text x="{left - 5}" y="{y + 3}" text-anchor="end">{text}</text>' for y, text in made.up]
+    axes += [f'<text x="{x}" y="{bottom + 14}" text-anchor="middle">{text}</text>' for x, text in made.across]
+    found = []
+    for one in made.panels:
+        lines = []
+        for name, colour, dash in _LINES:
+            points = " ".join(f"{x},{y}" for x, y in getattr(one, name))
+            lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" {dash}/>')
+        picture = f'<svg viewBox="0 0 220 132" width="220" font-size="10" fill="#888">{"".join([*axes, *lines])}</svg>'
+        caption = f"<figcaption>{escape(one.explainer)}</figcaption>"
+        found.append(f'<figure style="display:inline-block;margin:4px">{caption}{picture}</figure>')
+    told = f"Probability of the predicted class with {units} hidden: important ones first (solid), or last (dashed)."
+    return f"<div><small>{told}</small></div><div>{''.join(found)}</div>" if found else ""

@@ -95,6 +95,8 @@ def _verdicts(audit: Audit) -> Iterator[str]:
             for one in decided(audit, decision)
         ]
         yield f"- {VERDICTS[decision]} **{word}**: {', '.join(names) or 'none'}"
+    if audit.possible_trials:
+        yield f"- {escape(audit.possible_trials)}"
     if audit.broken:
         yield f"- ⚠ **Error, no verdict**: {', '.join(_code(one.explainer) for one in audit.broken)}"
 

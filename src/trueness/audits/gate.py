@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 
 from trueness.audits.baseline import compared
-from trueness.audits.gate_file import Gate, check_names, near, plain, read_gate
+from trueness.audits.gate_file import Gate, check_names, no_explainer, plain, read_gate
 from trueness.audits.gate_outcome import SIGNS, Condition, GateOutcome, State
 from trueness.audits.verdict import Audit, Judged
 from trueness.errors import UserError
+from trueness.registry import matching
 
 __all__ = ["SIGNS", "Condition", "Gate", "GateOutcome", "State", "apply", "check_names", "read_gate"]
 
@@ -41,8 +42,8 @@ def _check(gate: Gate, audit: Audit, baseline: Audit | None) -> None:
     if baseline is not None and not isinstance(gate.no_worse, bool):
         known = [one.explainer for one in baseline.explainers]
         for name in gate.no_worse:
-            if name not in known:
-                raise UserError(f"{place}: the baseline has no explainer {plain(name)!r}; {near(name, known)}")
+            if matching(name, known, loosely=True) is None:
+                raise UserError(f"{place}: the baseline {no_explainer(name, known)}")
 
 
 def _left_out(audit: Audit, trial: str) -> str | None:
@@ -56,7 +57,7 @@ def _broken(audit: Audit) -> Iterator[Condition]:
 
 
 def _failed(audit: Audit, name: str) -> bool:
-    return any(one.explainer == name for one in audit.broken)
+    return matching(name, (one.explainer for one in audit.broken)) is not None
 
 
 def _verdicts(gate: Gate, audit: Audit) -> Iterator[Condition]:
@@ -66,12 +67,12 @@ def _verdicts(gate: Gate, audit: Audit) -> Iterator[Condition]:
         judged = audit[name]
         sentence = f"the verdict is {judged.decision!r}, decided by {plain(judged.decided_by)!r}"
         if judged.decision in accepted:
-            yield Condition(f"verdict of {plain(name)}", "holds", f"{sentence}.")
+            yield Condition(f"verdict of {plain(judged.explainer)}", "holds", f"{sentence}.")
             continue
         wanted = " or ".join(repr(decision) for decision in accepted)
         state: State = "cannot tell" if judged.decision == "cannot tell" else "does not hold"
         settle = f" {plain(judged.settle)}" if state == "cannot tell" and judged.settle else ""
-        yield Condition(f"verdict of {plain(name)}", state, f"{sentence}; it must be {wanted}.{settle}")
+        yield Condition(f"verdict of {plain(judged.explainer)}", state, f"{sentence}; it must be {wanted}.{settle}")
 
 
 def _floors(gate: Gate, audit: Audit) -> Iterator[Condition]:
@@ -80,7 +81,7 @@ def _floors(gate: Gate, audit: Audit) -> Iterator[Condition]:
             continue
         for trial, floor in floors.items():
             state, sentence = _floor(audit, audit[name], trial, floor)
-            yield Condition(f"floor of {plain(name)} in {plain(trial)!r}", state, sentence)
+            yield Condition(f"floor of {plain(audit[name].explainer)} in {plain(trial)!r}", state, sentence)
 
 
 def _floor(audit: Audit, judged: Judged, name: str, floor: float) -> tuple[State, str]:

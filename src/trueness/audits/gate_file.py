@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -14,7 +14,7 @@ from trueness.audits.saved import read_limited
 from trueness.audits.verdict import Decision
 from trueness.boundary import printable, quoted, short
 from trueness.errors import UserError
-from trueness.registry import nearest
+from trueness.registry import matching, nearest, without_settings
 from trueness.studies.loading import find_line, parse_toml
 
 LARGEST = 1 << 20
@@ -54,7 +54,7 @@ class Gate(_Strict):
     """What must hold of an audit."""
 
     verdict: Mapping[str, Annotated[tuple[Decision, ...], BeforeValidator(_several)]] = {}
-    """Explainer to the decisions that are accepted."""
+    """Explainer to the decisions that are accepted. A name without settings stands for the one that has some."""
     floor: Mapping[str, Mapping[str, FiniteFloat]] = {}
     """Explainer and trial to what the lower end of the interval of the trial's first check has to reach."""
     baseline: Baseline | None = None
@@ -112,10 +112,18 @@ def check_names(gate: Gate, explainers: Iterable[str], trials: Iterable[str] | N
     for location in _named(gate):
         in_baseline = location[0] == "baseline"
         name, place = location[2 if in_baseline else 1], gate.place(*location[:2] if in_baseline else location)
-        if name not in known:
-            raise UserError(f"{place}: the audit has no explainer {plain(name)!r}; {near(name, known)}")
+        if matching(name, known, loosely=in_baseline) is None:
+            raise UserError(f"{place}: the audit {no_explainer(name, known)}")
         if location[0] == "floor" and tried is not None and location[2] not in tried:
             raise UserError(f"{place}: the audit has no trial {plain(location[2])!r}; {near(location[2], tried)}")
+
+
+def no_explainer(name: str, known: Sequence[str]) -> str:
+    """That a name stands for none of some explainers, or for several, and what may have been meant."""
+    several = [plain(one) for one in known if without_settings(one) == name]
+    if several:
+        return f"has {' and '.join(several)}: name one of them."
+    return f"has no explainer {plain(name)!r}; {near(name, known)}"
 
 
 def near(name: str, known: Iterable[str]) -> str:

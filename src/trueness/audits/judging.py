@@ -27,11 +27,16 @@ _DRAWN = {"shuffles": "random orders of the weights", "planted_models": "models"
 
 
 def judge(
-    lines: Mapping[str, Sequence[Line]], foils: Sequence[str], rows: int = 0, words: Words | None = None
+    lines: Mapping[str, Sequence[Line]],
+    foils: Sequence[str],
+    rows: int = 0,
+    words: Words | None = None,
+    looks: int = 1,
 ) -> dict[str, Judged]:
     """The verdict of every explainer, by its own measurements alone (`audits.rule`).
 
-    The data have so many `rows` that can be explained, where that is known; `words` are those of the model's kind.
+    The data have so many `rows` that can be explained, where that is known; `words` are those of the model's kind. The
+    audit may look so often, each time at more examples.
     """
     words = words or Words()
     asked = {
@@ -41,9 +46,10 @@ def judge(
     found = {}
     for name, some in lines.items():
         required = sum(check.found is not None for line in some if line.required for check in line.checks)
-        ways = _Ways(required, rows, most, words, most / asked[name] if asked[name] else 1.0)
+        ways = _Ways(required, rows, most, words, most / asked[name] if asked[name] else 1.0, looks)
         trials = [
-            _trial(line, [_decided(check, _levels(line, required), words) for check in line.checks]) for line in some
+            _trial(line, [_decided(check, _levels(line, required, looks), words) for check in line.checks])
+            for line in some
         ]
         decision, by = rule.of_explainer(trials)
         settle = _settled(trials, some, ways) if decision == "cannot tell" else ""
@@ -59,9 +65,9 @@ def judge(
     return found
 
 
-def _levels(line: Line, required: int) -> rule.Levels:
+def _levels(line: Line, required: int, looks: int) -> rule.Levels:
     """What nothing depends on shares no level with what is required."""
-    return rule.levels(required if line.required else len(line.checks), line.rule)
+    return rule.levels(required if line.required else len(line.checks), line.rule, looks)
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ class _Ways:
     words: Words
     slow: float = 1.0
     """How many times as many that is as this method was asked about: it gets its share of more, too."""
+    looks: int = 1
 
     def flags(self, sizes: str, number: int) -> str:
         """What to set so that a check of these sizes looks at so many examples."""
@@ -110,7 +117,7 @@ def _decided(check: Measured, levels: rule.Levels, words: Words) -> Check:
         low=_finite(max(low, min(check.least, test.value))),
         high=_finite(min(high, most)),
         level=levels.coverage,
-        mark=test.threshold,
+        threshold=test.threshold,
         n=test.n,
         p_value=levels.corrected(test),
         reason=_few(test, words) if answer == "cannot tell" else "",
@@ -169,14 +176,14 @@ def _sentence(text: str) -> str:
 
 def _reason(check: Check, others: Sequence[Check]) -> str:
     """What the check that decides says; and what others of the same trial say that did not come out like it."""
-    if check.value is None or check.mark is None:
+    if check.value is None or check.threshold is None:
         return _sentence(f"{check.name}: {check.reason}")
     against = [f"{one.name} {one.value:.2f} ({one.answer})" for one in others if one.value is not None]
     beside = f" But {', '.join(against)}." if against else ""
     side = {"pass": "above", "fail": "below", "cannot tell": "not clearly on one side of"}[check.answer]
     more = f" ({check.reason})" if check.reason else ""
     interval = f" ({check.low:.2f} to {check.high:.2f})" if check.low is not None and check.high is not None else ""
-    said = _sentence(f"{check.measure}: {check.value:.2f}{interval}, {side} the threshold {check.mark:.2f}{more}")
+    said = _sentence(f"{check.measure}: {check.value:.2f}{interval}, {side} the threshold {check.threshold:.2f}{more}")
     return said + beside
 
 
@@ -200,7 +207,7 @@ def _settle(trial: Trial, line: Line, known: _Ways) -> str:
             return trial.reason
         if check.found is not None:
             n = _counted(check, check.found)
-            wanted.append((_needed(check, known.required), n, check))
+            wanted.append((_needed(check, known), n, check))
     if line.models:
         return f"more models may settle it, --set planted_models={2 * line.models}."
     # One check that passes is enough where any will do.
@@ -244,7 +251,7 @@ def _way(most: float, n: int, check: Measured, known: _Ways) -> str:
     return f"{about} would settle it, if the values stay as they are{way}."
 
 
-def _needed(check: Measured, required: int) -> float:
+def _needed(check: Measured, known: _Ways) -> float:
     """So many examples (or models, or draws) would decide it, if others were like them; infinite if they would not.
 
     Of a mean over models and examples more of one leave the error of the other.
@@ -252,7 +259,7 @@ def _needed(check: Measured, required: int) -> float:
     test = check.found
     assert test is not None
     n, drawn = _counted(check, test), check.size in _DRAWN
-    levels = rule.levels(required)
+    levels = rule.levels(known.required, looks=known.looks)
     side, level = (test.evidence.p_above, levels.passes) if test.above else (test.evidence.p_below, levels.fails)
 
     def decided(number: float) -> bool:

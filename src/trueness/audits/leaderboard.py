@@ -29,7 +29,15 @@ def result_of(audits: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> 
     )
     return Result(
         records=records.astype(
-            {"value": float, "low": float, "high": float, "null": float, "mark": float, "best": float, "p_value": float}
+            {
+                "value": float,
+                "low": float,
+                "high": float,
+                "null": float,
+                "threshold": float,
+                "best": float,
+                "p_value": float,
+            }
         ),
         scores=tuple(score for one in found for score in scores_of(one)),
         warnings=tuple(
@@ -89,7 +97,7 @@ def leaderboard(audits: Sequence[Audit]) -> pd.DataFrame:
 
 
 def scores_of(one: Audit) -> list[Score]:
-    """Every check that has a number and a mark."""
+    """Every check that has a number and a threshold."""
     return [
         Score(
             quantity=f"{trial.name}: {check.name}",
@@ -106,10 +114,10 @@ def scores_of(one: Audit) -> list[Score]:
             direction="higher is better",
             null=check.null,
             best=check.best,
-            note=f"{check.answer}; mark {check.mark:.2f}",
+            note=f"{check.answer}; threshold {check.threshold:.2f}",
         )
         for judged in one.explainers
         for trial in judged.trials
         for check in trial.checks
-        if check.value is not None and check.mark is not None
+        if check.value is not None and check.threshold is not None
     ]

@@ -96,3 +96,5 @@ class Measurements:
     """Trials that only the model's kind has."""
     words: Words = field(default_factory=Words)
     """How people speak of what was measured."""
+    looks: int = 1
+    """How often the audit may look, each time at more examples (`stats.looks`)."""

@@ -1,8 +1,9 @@
-"""Sentences that stand beside the trials of an audit. They tell more than a mark; no verdict rests on them."""
+"""Sentences that stand beside the trials of an audit. They tell more than a threshold; no verdict rests on them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import FAITHFULNESS
 from trueness.protocols.similarity import similarity
 from trueness.stats.thresholds import Ratio, ratio_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def companion(stored: Sequence[Stored], words: Words) -> tuple[bool, tuple[str, ...]]:
@@ -63,17 +67,16 @@ def retrained(stored: Sequence[Stored], name: str, words: Words, *, asked: bool)
             ends, several = f"{score.value:.2f}{wide}", "1 seed" if score.n == 1 else f"{score.n} seeds"
             return (
                 f"Trained again without the {words.units} called important (Recursive ROAR, {several}), more is lost "
-                f"than without random ones by {ends} of what random ones cost. It is no mark: seeds are few.",
+                f"than without random ones by {ends} of what random ones cost. It is no threshold: seeds are few.",
             )
     why = next((one.reason for one in result.abstentions), "nothing could be told")
     return (f"Trained again without the {words.units} called important (Recursive ROAR): {why.rstrip('.')}.",)
 
 
-def layers(stored: Stored) -> tuple[str, ...]:
+def layers(table: pd.DataFrame | None) -> tuple[str, ...]:
     """What layers, smoothing and complexity show; the verdict rests on all weights at once."""
-    if not stored.holds("records"):
+    if table is None:
         return ()
-    table = stored.read("records")
     notes = []
     for order in ("top-down", "bottom-up"):
         rows = table[table["order"] == order]

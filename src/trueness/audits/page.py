@@ -51,7 +51,7 @@ class Column:
     measure: str
     scale: Scale | None
     decimals: int
-    mark: str
+    threshold: str
     required: bool
 
 
@@ -171,16 +171,16 @@ def _column(name: str, judged: Sequence[Judged], told: Mapping[str, Described]) 
     trials = [trial for one in judged if (trial := one.trial(name))]
     shown = [trial.checks[0] for trial in trials if trial.checks]
     measures = Counter(check.measure for check in shown)
-    marks = {check.mark for check in shown if known(check.mark)}
+    thresholds = {check.threshold for check in shown if known(check.threshold)}
     numbers = [value for check in shown if known(check.value) for value in numbers_of(check)]
-    decimals = max((digits(known(check.null, check.mark)) for check in shown), default=2)
+    decimals = max((digits(known(check.null, check.threshold)) for check in shown), default=2)
     return Column(
         name,
         told[name].question if name in told else "",
         measures.most_common(1)[0][0] if measures else "",
         Scale.over(numbers) if numbers else None,
         decimals,
-        number(marks.pop(), decimals) if len(marks) == 1 else "",
+        number(thresholds.pop(), decimals) if len(thresholds) == 1 else "",
         any(trial.required for trial in trials),
     )
 
@@ -208,7 +208,7 @@ def _checked(check: Check, decimals: int | None = None) -> dict[str, str]:
         "value": number(check.value, decimals),
         "interval": f"{number(check.low, decimals)} to {number(check.high, decimals)}" if both else NOTHING,
         "null": number(check.null, decimals),
-        "mark": number(check.mark, decimals),
+        "threshold": number(check.threshold, decimals),
         "best": number(check.best, decimals),
     }
 

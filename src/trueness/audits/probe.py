@@ -66,7 +66,8 @@ def probe(
 
     costs["units"] = float(lengths.mean())
     costs["look"] = seconds(lambda: probabilities(classifier, few))
-    costs["learn"] = 1.2 * seconds(learn) if network.differentiable else 0.0
+    trains = network.differentiable and KINDS[kind].relatives is not None
+    costs["learn"] = 1.2 * seconds(learn) if trains else 0.0
     for name in explainers:
         try:
             with warned():  # the audit itself tells

@@ -42,6 +42,16 @@ def unpacked(kind: str, stored: Stored) -> Any:
     return _unpacked(kind, stored.store.path, stored.key)
 
 
+@functools.lru_cache(maxsize=1)
+def _trained(kind: str, path: Path, key: str, device: str) -> Model:
+    return KINDS[kind].models.unpack(Store.open(path).get(key), "0", device)
+
+
+def trained(kind: str, stored: Stored) -> Model:
+    """The model that a task trained: a worker reads it once for all tasks that ask it in a row."""
+    return _trained(kind, stored.store.path, stored.key, current_device())
+
+
 def audited_examples(inputs: Mapping[str, Any], kind: str, number: int) -> Any:
     """The first examples of an audit; each is labelled with the class that the model predicts."""
     predicted = inputs["asked"].read("said")["probability"][:number].argmax(axis=1)

@@ -5,7 +5,8 @@ passed, so that each is held at the full level, however many there are (an inter
 not be shown* claims that at least one lies below; there the checks share the level (Bonferroni).
 
 The level of an explainer is fixed before anything is measured. It does not depend on how many others are audited: a
-verdict never changes because another explainer is left out or added.
+verdict never changes because another explainer is left out or added. An audit that may look several times, with more
+examples each time, shares the level among its looks (`stats.looks`); a verdict stands at the look that reaches it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trueness.audits.verdict import Answer, Decision, Trial
+from trueness.stats.looks import shared as over_looks
 from trueness.stats.thresholds import ThresholdTest
 
 ERROR = 0.05
@@ -48,9 +50,9 @@ class Levels:
         return min(1.0, p_value / level * ERROR)
 
 
-def levels(checks: int, rule: Literal["all", "any"] = "all") -> Levels:
-    """Of one of so many checks of an explainer, all of which have to pass, or any."""
-    whole = ERROR / 2 / METHODS
+def levels(checks: int, rule: Literal["all", "any"] = "all", looks: int = 1) -> Levels:
+    """Of one of so many checks of an explainer, all of which have to pass, or any; in an audit of so many looks."""
+    whole = over_looks(ERROR / 2 / METHODS, looks)
     shared = whole / max(checks, 1)
     return Levels(whole, shared) if rule == "all" else Levels(shared, whole)
 

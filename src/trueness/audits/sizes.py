@@ -36,12 +36,12 @@ _PATIENCE = 20.0
 
 PLANTED_ON = 500
 """Examples that a model with planted evidence sees at most: many small models tell more than a few large ones."""
-FEWEST_PLANTED = 9
+FEWEST_PLANTED = 10
 """Models below which not even perfect scores pass *finds planted evidence*, see `docs/statistics-of-verdicts.md`."""
 
-_FULL = {"some": 250, "alone_examples": 50, "shuffles": 5, "planted_examples": 60, "hidden_shares": list(LEVELS)}
+_FULL = {"some": 250, "alone_examples": 50, "shuffles": 8, "planted_examples": 60, "hidden_shares": list(LEVELS)}
 _FULL["slow"] = 60
-_SMALL = {"some": 60, "alone_examples": 50, "shuffles": 4, "planted_examples": 40, "hidden_shares": [0.2, 0.5]}
+_SMALL = {"some": 60, "alone_examples": 50, "shuffles": 6, "planted_examples": 40, "hidden_shares": [0.2, 0.5]}
 _SMALL["slow"] = 30
 _NO_MORE = dict.fromkeys(
     ("companion_examples", "relative_examples", "retrained_models", "layerwise_examples", "noise_draws"), 0
@@ -115,7 +115,7 @@ def settings_of(rung: Mapping[str, Any], rows: int, pool: int) -> dict[str, Any]
         "training_examples": training,
         "repeat_examples": some,
         "edit_examples": some,
-        "shuffled_examples": min(some, 50),
+        "shuffled_examples": min(some, 40),
         "planted_examples": max(30, min(rung["planted_examples"], int(0.15 * training))),
         "companion_examples": min(rung["companion_examples"], examples) if pool >= ENOUGH else 0,
         "relative_examples": min(rung["relative_examples"], some) if pool >= ENOUGH else 0,

@@ -76,7 +76,7 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
         names, by_chance = named(facts.singles, np.isfinite(strong))
         where.append((STRONGEST, among, names, by_chance, SINGLE))
         for name, inside in deciding(facts.strongest[:n]):
-            if examples_needed(by_chance[inside]) <= np.isfinite(names[inside]).sum():
+            if examples_needed(by_chance[inside], facts.looks) <= np.isfinite(names[inside]).sum():
                 what = f"{words.examples} with “{name}” as the strongest {words.unit}"
                 ranked = f"{what} in which it is in the first quarter of the ranking"
                 where.append((f"what “{name}” decides", ranked, names[inside], by_chance[inside], OF_UNIT))
@@ -84,7 +84,7 @@ def checks_of(facts: Measurements) -> tuple[list[Measured], tuple[str, ...]]:
         here = inside[:n]
         where.append((name, f"{words.examples} ({name}) {costs}", reached[here], chance[here], OF_SLICE))
     for name, what, values, by_chance, threshold in where:
-        known, needed = int(np.isfinite(values).sum()), examples_needed(by_chance)
+        known, needed = int(np.isfinite(values).sum()), examples_needed(by_chance, facts.looks)
         if needed <= known:
             found.append(check(name, what, share_above(values, by_chance, threshold)))
         else:
@@ -181,7 +181,7 @@ def slices(facts: Measurements) -> Iterator[tuple[str, Bools]]:
             yield "wrong predictions", ~right & known
 
 
-def examples_needed(chance: Floats) -> float:
+def examples_needed(chance: Floats, looks: int = 1) -> float:
     """So many examples would do for an explanation that is right in nine of ten of them; infinite if none would."""
     known = chance[np.isfinite(chance)]
     if not len(known):
@@ -189,7 +189,7 @@ def examples_needed(chance: Floats) -> float:
     reached = np.where(np.arange(10) < 9, 1.0, 0.0)
     above = (reached[:, None] - known).ravel()  # as if each example had been seen ten times
     test = Corrected(above, np.tile(1 - known, 10))
-    level, number = levels(1).passes, float(FEWEST)
+    level, number = levels(1, looks=looks).passes, float(FEWEST)
     while test.p_above(OF_SLICE, times=number / test.n) > level:
         number = np.ceil(1.1 * number)
         if number > _HOPELESS:

@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from trueness.audits import tasks, trained_tasks
 from trueness.audits.sizes import LEAST_POOL, PLANTED_ON, RETRAINED, by_new_names
-from trueness.audits.subject import MEMORY, family_of, subject
+from trueness.audits.subject import MEMORY, family_of, kind_on, subject
 from trueness.engine import Stored, Task, task
-from trueness.kinds import KINDS, kind_of
+from trueness.kinds import KINDS
 from trueness.kinds.contract import Kind
 from trueness.papers.recursive_roar.study import retraining
 from trueness.protocols.levels import LEVELS
@@ -59,9 +59,9 @@ class AuditStudy(Study):
     """Examples that are explained again after a harmless edit."""
     alone_examples: int = Field(default=50, ge=2, le=MOST)
     """Examples explained alone."""
-    shuffled_examples: int = Field(default=50, ge=30, le=MOST)
+    shuffled_examples: int = Field(default=40, ge=30, le=MOST)
     """Examples explained under random weights."""
-    shuffles: int = Field(default=5, ge=1, le=MOST_MODELS)
+    shuffles: int = Field(default=8, ge=1, le=MOST_MODELS)
     """Random orders of the weights; they may disagree, so that the interval covers them. One speaks of itself only."""
     layerwise_examples: int = Field(default=0, ge=0, le=MOST)
     """Examples explained while layers are randomised one after another."""
@@ -104,7 +104,8 @@ class AuditStudy(Study):
         if info.context is RECORDED or names is None or "models" not in info.data:
             return names
         with refused():
-            registry = kind_of(info.data["models"][0], *info.data.get("datasets", [])[:1]).explainers
+            data = info.data.get("datasets", [""])[0]
+            registry = kind_on(info.data["models"][0], data).explainers
             return [registry.reference(registry.name_of(name)) for name in names]
 
 
@@ -131,7 +132,7 @@ def read_task(study: AuditStudy, model: Path | str, dataset: str) -> Task:
 
 
 def _kind(model: Path | str, dataset: str) -> str:
-    return KINDS.reference(kind_of(model, None if dataset.startswith(MEMORY) else dataset).name)
+    return KINDS.reference(kind_on(model, dataset).name)
 
 
 class _Plan:
@@ -151,7 +152,7 @@ class _Plan:
         self.names = list(dict.fromkeys([*study.explainers, *self.foils]))
         self.made = Placed(
             *("explained", "randomised", "removed", "own", "planted found", "companion", "twin", "stranger"),
-            *("retrained", "bounded", "examples", "reference", "companion reference"),
+            *("retrained", "bounded", "examples", "reference", "companion reference", "layers"),
         )
 
     def verdict(self) -> Task:
@@ -159,6 +160,7 @@ class _Plan:
         study, made = self.study, self.made
         for name in self.names:
             self._explain(name)
+        self._shuffle()
         how: dict[str, Any] = {"examples": study.examples, "hidden_shares": study.hidden_shares}
         made.add("reference", tasks.reference(self.about, **how, **self.common))
         for held in self.kind.trials:
@@ -170,7 +172,7 @@ class _Plan:
         if like is not None and study.training_examples >= LEAST_POOL and study.train_models:
             self._plant(like)
             self._relate(like)
-        said: dict[str, Any] = {**self.about, "explained": made.inputs["explained"]}
+        said = self._said()
         if study.searched_examples:
             how = {"explainers": self.names, "examples": study.searched_examples}
             made.add("bounded", tasks.bounded(said, **how, **self.common))
@@ -193,6 +195,9 @@ class _Plan:
             data="" if self.dataset.startswith(MEMORY) else Path(self.dataset).name,
         )
 
+    def _said(self) -> dict[str, Any]:
+        return {**self.about, "explained": self.made.inputs["explained"]}
+
     def _of(self, name: str) -> int:
         """How many examples an explainer is asked about."""
         return min(self.study.examples, self.study.fewer_examples.get(name, self.study.examples))
@@ -202,10 +207,19 @@ class _Plan:
         repeated = {each: getattr(study, each) for each in ("repeat_examples", "edit_examples", "alone_examples")}
         said = self.made.add("explained", tasks.explained(self.about, examples=number, **repeated, **asked))
         both = {**self.about, "explained": said}
-        weights = {"seeds": list(range(study.shuffles)), "layerwise_examples": study.layerwise_examples}
-        weights |= {"noise_draws": study.noise_draws, "examples": min(study.shuffled_examples, number)}
-        self.made.add("randomised", tasks.randomised(both, **weights, **asked))
         self.made.add("removed", tasks.removed(both, hidden_shares=study.hidden_shares, **self.common))
+
+    def _shuffle(self) -> None:
+        """The weights in random order: one task for each order, in which all methods are asked."""
+        study, said = self.study, self._said()
+        each = [min(study.shuffled_examples, self._of(name)) for name in self.names]
+        for seed in range(study.shuffles):
+            how: dict[str, Any] = {"explainers": self.names, "examples": each, "seed": seed}
+            self.made.add("randomised", tasks.randomised(said, **how, **self.common))
+        if study.layerwise_examples:
+            how = {"explainers": self.names, "noise_draws": study.noise_draws}
+            how["examples"] = min(study.layerwise_examples, *each)
+            self.made.add("layers", tasks.layers(said, **how, **self.common))
 
     def _plant(self, like: Mapping[str, Any]) -> None:
         study = self.study
@@ -260,7 +274,7 @@ class _Plan:
             made.add("retrained", retraining(data["predicted"], family, seeds, methods, RETRAINED, **again))
 
 
-@task("audit/verdict", version=10, light=True)
+@task("audit/verdict", version=11, light=True)
 def verdict(inputs: Mapping[str, list[Stored]], **how: Any) -> dict[str, Any]:
     """Every explainer judged; what can be said is in `assemble`."""
     from trueness.audits.assemble import assemble

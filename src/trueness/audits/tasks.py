@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +12,7 @@ from trueness.audits.reading import attempted, audited_examples, opened, probabi
 from trueness.engine import Stored, task
 from trueness.kinds import KINDS
 from trueness.kinds.contract import Kind, Model
+from trueness.plugins import Reference
 from trueness.studies.placed import small
 
 HARMLESS = 0.02
@@ -97,7 +99,7 @@ def asked(
     return {"about": about, "said": {"probability": before.astype(np.float32), "harmless": harmless}}
 
 
-@task("audit/explained", version=8)
+@task("audit/explained", version=9)
 def explained(
     inputs: Mapping[str, Stored],
     *,
@@ -155,48 +157,84 @@ def _explained(
     }
 
 
-@task("audit/randomised", version=6)
+@task("audit/randomised", version=7)
 def randomised(
-    inputs: Mapping[str, Stored],
+    inputs: Mapping[str, Any],
     *,
     kind: str,
     model: Path | str,
     family: str | None,
-    explainer: str,
+    explainers: Sequence[str],
+    examples: Sequence[int],
+    seed: int,
+) -> dict[str, Any]:
+    """What every method says, each of so many examples, when all of the model's weights are in one random order."""
+    numbers = dict(zip(explainers, examples, strict=True))
+    way = {"orders": ["all at once"], "seeds": [seed]}
+    return _with_random_weights(inputs, opened(kind, model, family), kind, numbers, [way])
+
+
+@task("audit/layers", version=1)
+def layers(
+    inputs: Mapping[str, Any],
+    *,
+    kind: str,
+    model: Path | str,
+    family: str | None,
+    explainers: Sequence[str],
     examples: int,
-    seeds: Sequence[int],
-    layerwise_examples: int,
     noise_draws: int,
 ) -> dict[str, Any]:
-    """What one method says when the model's weights are random: all at once, layer by layer, smoothed."""
+    """The same while the layers are put into random order one after another, and smoothed."""
+    ways: list[dict[str, Any]] = [{"orders": ["top-down", "bottom-up"]}]
+    ways += [{"orders": ["all at once"], "smooth": noise_draws}] if noise_draws else []
+    return _with_random_weights(inputs, opened(kind, model, family), kind, dict.fromkeys(explainers, examples), ways)
+
+
+def _with_random_weights(
+    inputs: Mapping[str, Any], model: Any, kind: str, numbers: Mapping[str, int], ways: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Ours share every order of the weights; what is somebody else's may fail by itself."""
     import pandas as pd
 
-    from trueness.protocols.randomisation import randomisation
+    from trueness.protocols.randomisation import Before, as_it_is, randomisations
 
-    classifier, method = opened(kind, model, family), KINDS[kind].explainers[explainer]
-    network = classifier.network
-    if not inputs["explained"].holds("scores") or not network.differentiable:
+    network = model.network
+    known: dict[str, Before] = {}
+    broken: dict[str, str] = {}
+    for (name, number), stored in zip(numbers.items(), inputs["explained"], strict=True):
+        if stored.holds("scores") and network.differentiable:
+            scores, ceiling = stored.read("scores")["scores"], stored.read("repeats")["ceiling"]
+            least = min(number, len(scores), len(ceiling))
+            known[name] = Before(KINDS[kind].explainers[name], scores[:least].astype("float64"), ceiling[:least])
+    if not known:
+        return {"about": {"broken": broken}}
+    split = model.coded(audited_examples(inputs, kind, max(len(one.scores) for one in known.values())))
+    tables: list[pd.DataFrame] = []
+
+    def measure(some: Mapping[str, Before]) -> dict[str, Any]:
+        for how in ways:
+            smooth, before = how.get("smooth", 0), some
+            if smooth:
+                before = {
+                    name: as_it_is(network, split.only(range(len(one.scores))), one.explainer, smooth=smooth)
+                    for name, one in some.items()
+                }
+            tables.append(randomisations(network, split, before, **how).assign(smooth=smooth))
         return {}
-    kept, ceiling = inputs["explained"].read("scores")["scores"], inputs["explained"].read("repeats")["ceiling"]
-    some = audited_examples(inputs, kind, min(examples, len(kept), len(ceiling)))
-    known = {"before": kept[: len(some)].astype("float64"), "ceiling": ceiling[: len(some)]}
-    split = classifier.coded(some)
 
-    def work() -> dict[str, Any]:
-        at_once = randomisation(network, split, method, orders=["all at once"], seeds=seeds, **known)
-        frames = [at_once.assign(smooth=0)]
-        if layerwise_examples:
-            few = split.only(range(min(layerwise_examples, len(some))))
-            frames.append(randomisation(network, few, method, orders=["top-down", "bottom-up"]).assign(smooth=0))
-            if noise_draws:
-                done = randomisation(network, few, method, orders=["all at once"], smooth=noise_draws)
-                frames.append(done.assign(smooth=noise_draws))
-        return {"records": small(pd.concat(frames, ignore_index=True))}
-
-    return attempted(explainer, work)
+    ours = {name: one for name, one in known.items() if not isinstance(name, Reference)}
+    theirs: list[dict[str, Before]] = [{name: one} for name, one in known.items() if isinstance(name, Reference)]
+    groups: list[dict[str, Before]] = [ours, *theirs] if ours else theirs
+    for some in groups:
+        name = next(iter(some))
+        if failed := attempted(name, functools.partial(measure, some)).get("broken"):
+            broken[str(name)] = failed["error"]
+    found = {"records": small(pd.concat(tables, ignore_index=True))} if tables else {}
+    return {"about": {"broken": broken}, **found}
 
 
-@task("audit/removed", version=3)
+@task("audit/removed", version=4)
 def removed(
     inputs: Mapping[str, Stored], *, kind: str, model: Path | str, family: str | None, hidden_shares: Sequence[float]
 ) -> dict[str, Any]:
@@ -212,7 +250,7 @@ def removed(
     return {"removal": asdict(removal(classifier.network, split, scores, kept["mask"], levels=hidden_shares))}
 
 
-@task("audit/reference", version=1)
+@task("audit/reference", version=3)
 def reference(
     inputs: Mapping[str, Stored],
     *,

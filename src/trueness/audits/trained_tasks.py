@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from trueness.audits.reading import attempted, audited_examples, opened, probabilities, unpacked
+from trueness.audits.reading import attempted, audited_examples, opened, probabilities, trained, unpacked
 from trueness.audits.trials import learned
 from trueness.engine import Stored, task
 from trueness.engine.worker import current_device
 from trueness.errors import UserError
 from trueness.kinds import KINDS
-from trueness.kinds.contract import Model, Purpose
+from trueness.kinds.contract import Kind, Model, Purpose
 from trueness.plugins import Reference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from trueness.explainers.contract import Explainer
 
 Labels = Literal["predicted", "random"]
 SEEDS: Mapping[Purpose, int] = {"companion": 0, "twin": 1, "stranger": 0}
@@ -57,7 +62,7 @@ def planted_model(
     return KINDS[kind].models.pack({"0": relatives.train(like, data, seed, **how)})
 
 
-@task("audit/planted-found", version=3)
+@task("audit/planted-found", version=4)
 def planted_found(
     inputs: Mapping[str, Stored], *, kind: str, explainers: Sequence[str], examples: int
 ) -> dict[str, Any]:
@@ -65,45 +70,55 @@ def planted_found(
 
     Where evidence speaks for a class, methods with signs have to say so; only right predictions count for them.
     """
-    import numpy as np
     import pandas as pd
 
     from trueness.data.dataset import drawn
-    from trueness.protocols.ground_truth.trial import detect, needed
-    from trueness.stats import detection_auc
+    from trueness.protocols.ground_truth.trial import needed
 
-    model = KINDS[kind].models.unpack(inputs["model"], "0", current_device())
+    model = trained(kind, inputs["model"])
     test, about = unpacked(kind, inputs["dataset"])["test"], inputs["dataset"].read("planted")
     facts: dict[str, Any] = {**needed(model.network, model.coded(test), about["bound"]), "broken": {}}
     facts["evidence"] = about["evidence"]
     if not facts["proven"]:
         return {"facts": facts}
-    some, registry = test.pick(drawn(test.labels.tolist(), examples)), KINDS[kind].explainers
-    planter = KINDS[kind].planter
-    assert planter is not None
-    where, split, tables = planter.where(model, some, about["where"]), model.coded(some), []
+    some, registry, tables = test.pick(drawn(test.labels.tolist(), examples)), KINDS[kind].explainers, []
     ours = [name for name in explainers if not isinstance(name, Reference)]
     # What is somebody else's may fail by itself; ours share the copies that they hide units of.
     theirs: list[str] = [name for name in explainers if isinstance(name, Reference)]
-    groups = [ours, *([name] for name in theirs)]
-    for group in groups:
+    for group in [ours, *([name] for name in theirs)]:
         try:
-            records, found = detect(model.network, split, {name: registry[name] for name in group}, *where)
+            found = sought(KINDS[kind], model, some, about["where"], {name: registry[name] for name in group})
         except UserError as error:
             if group is ours:
                 raise
             facts["broken"][str(group[0])] = str(error)
             continue
-        for name, scores in found.scores.items():
-            if (
-                planter.speaks and registry[name].facts.signed
-            ):  # evidence of a class speaks for it, and so it has to be said
-                rows, found_by = records["method"] == name, detection_auc(scores, where[0], found.mask, signed=True)
-                right = records.loc[rows, "right"].to_numpy(dtype=bool)
-                records.loc[rows, "AUROC"] = np.where(right, found_by.values.filled(np.nan), np.nan)
-        tables += [records] if found.scores else []
+        tables += [found] if len(found) else []
     records = pd.concat(tables, ignore_index=True)[["instance", "method", "AUROC"]] if tables else pd.DataFrame()
     return {"facts": facts, "records": records} if len(records) else {"facts": facts}
+
+
+def sought(
+    kind: Kind, model: Model, examples: Any, about: Mapping[str, Any], methods: Mapping[str, Explainer]
+) -> pd.DataFrame:
+    """How well each method finds planted evidence: one row per method and example, with its AUROC."""
+    import numpy as np
+    import pandas as pd
+
+    from trueness.protocols.ground_truth.trial import detect
+    from trueness.stats import detection_auc
+
+    assert kind.planter is not None
+    where = kind.planter.where(model, examples, about)
+    records, found = detect(model.network, model.coded(examples), methods, *where)
+    if not found.scores:
+        return pd.DataFrame()
+    for name, scores in found.scores.items():
+        if kind.planter.speaks and methods[name].facts.signed:  # evidence of a class speaks for it, and has to say so
+            rows, found_by = records["method"] == name, detection_auc(scores, where[0], found.mask, signed=True)
+            right = records.loc[rows, "right"].to_numpy(dtype=bool)
+            records.loc[rows, "AUROC"] = np.where(right, found_by.values.filled(np.nan), np.nan)
+    return records
 
 
 @task("audit/labelled", version=2)
@@ -141,31 +156,31 @@ def relative(
     relatives, data = KINDS[kind].relatives, unpacked(kind, inputs["dataset"])
     assert relatives is not None
     how: dict[str, Any] = {"purpose": purpose, "epochs": epochs, "device": current_device()}
-    trained = relatives.train(like, data, SEEDS[purpose], **how)
-    if purpose != "stranger" and not _learned(trained, data["dev"]):
-        trained = relatives.train(like, data, SEEDS[purpose], longer=True, **how) or trained
-    return KINDS[kind].models.pack({"0": trained})
+    found = relatives.train(like, data, SEEDS[purpose], **how)
+    if purpose != "stranger" and not _learned(found, data["dev"]):
+        found = relatives.train(like, data, SEEDS[purpose], longer=True, **how) or found
+    return KINDS[kind].models.pack({"0": found})
 
 
-def _learned(trained: Model, examples: Any) -> bool:
+def _learned(model: Model, examples: Any) -> bool:
     """Whether it names the classes of examples that it was not trained on."""
-    return learned(examples.labels, probabilities(trained, examples).argmax(axis=1))[0]
+    return learned(examples.labels, probabilities(model, examples).argmax(axis=1))[0]
 
 
-@task("audit/companion-reference", version=1)
+@task("audit/companion-reference", version=3)
 def companion_reference(
     inputs: Mapping[str, Stored], *, kind: str, examples: int, hidden_shares: Sequence[float]
 ) -> dict[str, Any]:
     """What orders of the units can cost on the companion, whatever explainers are on trial."""
     from trueness.protocols.best_order import reference as searched
 
-    classifier = KINDS[kind].models.unpack(inputs["companion"], "0", current_device())
+    classifier = trained(kind, inputs["companion"])
     some = audited_examples(inputs, kind, examples)
     split = classifier.coded(some.labelled(probabilities(classifier, some).argmax(axis=1)))
     return {"best": {"cost": searched(classifier.network, split, levels=hidden_shares, shares=()).cost}}
 
 
-@task("audit/companion-removed", version=8)
+@task("audit/companion-removed", version=9)
 def companion_removed(
     inputs: Mapping[str, Stored],
     *,
@@ -178,7 +193,7 @@ def companion_removed(
     from trueness.protocols.faithfulness import removal
     from trueness.protocols.randomisation import explained as explain
 
-    classifier = KINDS[kind].models.unpack(inputs["companion"], "0", current_device())
+    classifier = trained(kind, inputs["companion"])
     some = audited_examples(inputs, kind, examples)
     predicted = probabilities(classifier, some).argmax(axis=1)
     split = classifier.coded(some.labelled(predicted))
@@ -194,7 +209,7 @@ def companion_removed(
     return attempted(explainer, work)
 
 
-@task("audit/compared", version=4)
+@task("audit/compared", version=5)
 def compared(inputs: Mapping[str, Stored], *, kind: str, explainer: str, examples: int) -> dict[str, Any]:
     """How alike one method's explanations of the audited model and of a relative are, of the audited model's class."""
     import numpy as np
@@ -208,10 +223,7 @@ def compared(inputs: Mapping[str, Stored], *, kind: str, explainer: str, example
     kept, ceiling = inputs["explained"].read("scores"), inputs["explained"].read("repeats")["ceiling"]
     number = min(examples, len(kept["scores"]), len(ceiling))
     some = audited_examples(inputs, kind, number)
-    other, method = (
-        KINDS[kind].models.unpack(inputs["relative"], "0", current_device()),
-        KINDS[kind].explainers[explainer],
-    )
+    other, method = trained(kind, inputs["relative"]), KINDS[kind].explainers[explainer]
     said, before = probabilities(other, some), inputs["asked"].read("said")["probability"][:number]
 
     def work() -> dict[str, Any]:

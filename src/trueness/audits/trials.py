@@ -212,7 +212,7 @@ def of_kind(trial: str, findings: Sequence[Finding], notes: tuple[str, ...] = ()
     for one in findings:
         values = np.where(np.isfinite(one.values), one.values > 0, np.nan) if one.shares else one.values
         found = _beside(mean_of(values), one.threshold)
-        how: dict[str, Any] = {"null": 0.0, "least": 0.0, "best": 1.0, "asked": len(values)}
+        how: dict[str, Any] = {"null": one.null, "least": 0.0, "best": 1.0, "asked": len(values)}
         checks.append(Measured(one.name, one.measure, found, size="shuffled_examples", **how))
     return Line(trial, checks, notes=notes)
 

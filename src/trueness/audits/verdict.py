@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from trueness.errors import UserError
 from trueness.kinds.contract import Words
+from trueness.registry import matching
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,7 @@ class Check(_Frozen):
     """Of the interval, which ends where the tests of the check stop denying."""
     null: float | None = None
     """What an explanation that knows nothing gets."""
-    mark: float | None = None
+    threshold: float | None = None
     """What has to be exceeded."""
     best: float | None = None
     n: int = 0
@@ -52,6 +53,13 @@ class Check(_Frozen):
     """Of the side of the threshold on which the value lies, enlarged: the check is decided where it is at most 0.05."""
     reason: str = ""
     """Why there is no number, or how to read it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_before(cls, given: Any) -> Any:
+        """Audits of an earlier version call the threshold a mark."""
+        renamed = isinstance(given, dict) and "mark" in given
+        return {("threshold" if name == "mark" else name): given[name] for name in given} if renamed else given
 
 
 class Trial(_Frozen):
@@ -94,6 +102,19 @@ class Judged(_Frozen):
     def trial(self, name: str) -> Trial | None:
         """The trial of that name, if there was one."""
         return next((one for one in self.trials if one.name == name), None)
+
+    def __repr__(self) -> str:
+        return f"<Judged {self.explainer}{' (foil)' if self.foil else ''}: {self.decision}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: a card."""
+        from trueness.report.cards import card, sign
+
+        shown = [(one, one.checks[0].value if one.checks else None) for one in self.trials if one.possible]
+        lines = [f"{sign(one.answer)} {one.name}{'' if value is None else f' {value:.2f}'}" for one, value in shown]
+        return card(
+            f"{self.explainer}{' (foil)' if self.foil else ''}", self.decision, lines, self.holds or self.settle
+        )
 
 
 class Broken(_Frozen):
@@ -194,9 +215,23 @@ class Audit(_Frozen):
         """Names, best first; may be empty."""
         return [one.explainer for one in self.explainers if one.decision == "may be shown" and not one.foil]
 
+    @property
+    def possible_trials(self) -> str:
+        """How many of the trials could be held on this model, as a sentence; empty where all could."""
+        trials: dict[str, bool] = {}
+        for trial in (trial for one in self.explainers if not one.foil for trial in one.trials):
+            trials[trial.name] = trials.get(trial.name, False) or trial.possible
+        missing = [f"“{name}”" for name, possible in trials.items() if not possible]
+        if not missing:
+            return ""
+        number = len(trials) - len(missing)
+        return f"{number} of {len(trials)} trials were possible on this model; not possible: {', '.join(missing)}."
+
     def __getitem__(self, explainer: str) -> Judged:
+        """One explainer by its name, also without the settings: `lime` for `lime[n_samples=200]`."""
+        name = matching(explainer, (one.explainer for one in self.explainers))
         for one in self.explainers:
-            if one.explainer == explainer:
+            if one.explainer == name:
                 return one
         raise UserError(
             f"{explainer} was not audited; there are {', '.join(one.explainer for one in self.explainers)}."
@@ -215,6 +250,20 @@ class Audit(_Frozen):
     def __repr__(self) -> str:
         shown = ", ".join(self.may_be_shown) or "none"
         return f"<Audit of {self.model} on {self.data}, {self.size} {self.words.examples}; may be shown: {shown}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: a card for each explainer; foils in one line."""
+        from html import escape
+
+        from trueness.report.cards import notes
+
+        cards = "".join(one._repr_html_() for one in self.explainers if not one.foil)
+        foils = [one for one in self.explainers if one.foil]
+        failed = sum(one.decision == "must not be shown" for one in foils)
+        about = f"{self.model} on {self.data}: {self.size} {self.words.examples}"
+        told = f"{failed} of {len(foils)} foils failed, as they must. " if foils else ""
+        said = [*(f"{one.explainer}: {one.error}" for one in self.broken), *self.warnings]
+        return f"<div><b>{escape(about)}</b>. {told}</div><div>{cards}</div>{notes(said)}"
 
     @property
     def table(self) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import typer
 
 import trueness as tn
 from trueness.cli import options
-from trueness.cli.options import as_flags, columns_of, put, settings_of
+from trueness.cli.options import as_flags, asked_family, columns_of, put, settings_of
 from trueness.cli.stopping import resumable
 from trueness.errors import UserError
 
@@ -71,6 +71,7 @@ def audit_command(
     text_column: options.TextColumn = None,
     second_column: options.SecondColumn = None,
     label_column: options.LabelColumn = None,
+    drop_bad_rows: options.DropBadRows = False,
     no_labels: options.NoLabels = False,
     split: options.Split = None,
     store: options.StorePath = Path("runs"),
@@ -82,6 +83,15 @@ def audit_command(
     device: options.Devices = None,
     engine: options.Engine = None,
     family: options.Family = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels", metavar="WORDS", help="Of a language model: the words for classes, negative,positive."
+        ),
+    ] = None,
+    prompt: Annotated[
+        Path | None, typer.Option("--prompt", help="Beside --labels: the prompt, with {text} in it.", **_FILE)
+    ] = None,
     no_text: options.NoText = False,
     as_json: options.Json = False,
 ) -> None:
@@ -94,14 +104,14 @@ def audit_command(
     from trueness.audits.gate import apply, check_names, read_gate
     from trueness.audits.report import check_page, write_report
     from trueness.audits.saved import read_audit, read_back
-    from trueness.cli.progress import Bar
 
     check_page(out)
+    family = asked_family(family, labels, prompt)
     wanted = None if gate is None else read_gate(gate)
     earlier = None if baseline is None else read_audit(baseline)
     if wanted is not None:
         check_names(wanted, explainers_of(model, explainer, family, data))
-    columns = columns_of(text_column, second_column, label_column, no_labels=no_labels)
+    columns = columns_of(text_column, second_column, label_column, no_labels=no_labels, drop_bad_rows=drop_bad_rows)
     named = {**columns, **({} if split is None else {"split": split})}
 
     def announce(plan: AuditPlan) -> None:
@@ -109,22 +119,20 @@ def audit_command(
             _announce(plan)
 
     try:
-        with Bar() as bar:
-            found = tn.audit(
-                model,
-                data,
-                explainers=explainer,
-                budget=budget,
-                store=store,
-                workers=workers,
-                devices=device or ["cpu"],
-                executor=engine,
-                listener=bar,
-                planned=announce,
-                family=family,
-                columns=named,
-                **settings_of(settings, tn.audit),
-            )
+        found = tn.audit(
+            model,
+            data,
+            explainers=explainer,
+            budget=budget,
+            store=store,
+            workers=workers,
+            devices=device or ["cpu"],
+            executor=engine,
+            planned=announce,
+            family=family,
+            columns=named,
+            **settings_of(settings, tn.audit),
+        )
     except tn.TasksFailedError as error:
         # Without a verdict no gate was asked: status 1 would say that it does not hold.
         raise UserError(str(error)) from error

@@ -38,10 +38,11 @@ def split_command(
     text_column: options.TextColumn = None,
     second_column: options.SecondColumn = None,
     label_column: options.LabelColumn = None,
+    drop_bad_rows: options.DropBadRows = False,
     as_json: options.Json = False,
 ) -> None:
     """Split one file of labelled texts into train, dev and test: seeded, every class in each, no text in two."""
     from trueness.kinds import split_data
 
-    columns = columns_of(text_column, second_column, label_column)
+    columns = columns_of(text_column, second_column, label_column, drop_bad_rows=drop_bad_rows)
     put(as_json, split_data(source, out, seed=seed, **columns), "splits")

@@ -19,7 +19,7 @@ import typer
 
 import trueness as tn
 from trueness.boundary import first_line, printable, quoted, warning_line, whole
-from trueness.cli import audit, browse, data, explaining, guard, studies, training
+from trueness.cli import audit, benching, browse, data, demo, doctor, explaining, guard, studies, training
 from trueness.cli.options import Json, as_flags, put
 from trueness.errors import NO_MEMORY, UserError, no_room
 from trueness.version import __version__
@@ -34,7 +34,7 @@ app = typer.Typer(
 data_app = typer.Typer(help="Look at datasets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-_TEXTS = {"--text", "--example", "--other"}
+_TEXTS = {"--text", "--example", "--text-b"}
 _SERVERS = {"serve", "rate"}
 """Commands that call no code of the user and end by a signal."""
 _LIBRARIES = {"typer", "click", "rich"}
@@ -63,6 +63,9 @@ def _root(
 
 
 app.command("audit")(audit.audit_command)
+app.command("doctor")(doctor.doctor_command)
+app.command("demo")(demo.demo_command)
+app.command("bench-audit")(benching.bench_audit_command)
 app.command("run")(studies.run_command)
 app.command("plan")(studies.plan_command)
 app.command("dry-run")(studies.dry_run_command)

@@ -35,6 +35,8 @@ def audit(found: Audit) -> None:
             else:
                 said = f"{why} {one.settle}".rstrip()
             console.print(" ".join(filter(None, (f"{one.explainer}: {one.decision}.", one.holds, said))))
+    if found.possible_trials:
+        console.print(found.possible_trials)
     for (trial_name, why), names_of in _left_open(found).items():
         console.print(f"{trial_name}, {', '.join(names_of)}: {why}")
     for broken in found.broken:

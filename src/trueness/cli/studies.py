@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +32,7 @@ def run_command(
 ) -> None:
     """Run a study. Running it again continues where it stopped."""
     where: dict[str, Any] = {"store": store, "workers": workers, "devices": device or ["cpu"]}
-    finished = _watched(tn.run, study, settings, executor=engine, durable=durable, **where)
+    finished = tn.run(study, executor=engine, durable=durable, **{**settings_of(settings), **where})
     put(as_json, finished, "study_run", tn.StudyRun.to_json)
 
 
@@ -48,27 +47,21 @@ def dry_run_command(
     text_column: options.TextColumn = None,
     second_column: options.SecondColumn = None,
     label_column: options.LabelColumn = None,
+    drop_bad_rows: options.DropBadRows = False,
     as_json: options.Json = False,
 ) -> None:
     """Plant evidence in your data, train models that must use it, rank explainers by how surely they find it.
 
     --set models=transformer --set pretrained=FOLDER takes your own architecture; --set plantings, explainers, seeds.
     """
-    columns = columns_of(text_column, second_column, label_column)
+    columns = columns_of(text_column, second_column, label_column, drop_bad_rows=drop_bad_rows)
     how: dict[str, Any] = {"store": store, "workers": workers, "devices": device or ["cpu"]}
-    finished = _watched(tn.dry_run, data, settings, **how, **({"columns": columns} if columns else {}))
+    chosen = {"columns": columns} if columns else {}
+    finished = tn.dry_run(data, **{**settings_of(settings), **how, **chosen})
     page, *figures = map(str, finished.report(out))
     put(as_json, finished, "dry_run", lambda run: {**run.to_json(), "report": page, "figures": figures})
     if not as_json:
         print(f"Report: {page}")
-
-
-def _watched(run: Callable[..., StudyRun], about: str, settings: list[str] | None, **how: Any) -> StudyRun:
-    """What a run gives, with a progress bar meanwhile."""
-    from trueness.cli.progress import Bar
-
-    with Bar() as bar:
-        return run(about, listener=bar, **{**settings_of(settings), **how})
 
 
 def plan_command(

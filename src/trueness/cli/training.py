@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,10 +13,13 @@ from typing import Annotated, Any
 import typer
 
 import trueness as tn
-from trueness.boundary import exists
+from trueness.boundary import exists, printable, short
 from trueness.cli import options
-from trueness.cli.options import columns_of, put, settings_of
+from trueness.cli.options import as_flags, columns_of, put, settings_of
 from trueness.errors import UserError
+
+_CLASSES = 12
+"""Names of classes that are said before training."""
 
 
 def train_command(
@@ -31,6 +35,7 @@ def train_command(
     text_column: options.TextColumn = None,
     second_column: options.SecondColumn = None,
     label_column: options.LabelColumn = None,
+    drop_bad_rows: options.DropBadRows = False,
     vectors: Annotated[str | None, typer.Option("--vectors", help="Word vectors: a file, glove-6b-50d[@unit].")] = None,
     device: options.Device = "cpu",
     settings: Annotated[
@@ -49,12 +54,13 @@ def train_command(
     kind = kind_with(model, data)
     _check_place(out)
     size = {"size": shape.pop("size")} if "size" in shape else {}
-    columns = columns_of(text_column, second_column, label_column)
+    columns = columns_of(text_column, second_column, label_column, drop_bad_rows=drop_bad_rows)
     loaded = with_splits(kind.data.read(data, root=root, columns=columns, **size))
+    _say_before(loaded)
     how: dict[str, Any] = {"recipe": recipe, "seed": seed, "vectors": vectors, "device": device, **shape}
     trained = tn.train(model, loaded, state=out / "training", **how)
     scores = _saved(trained, out, loaded)
-    told = getattr(trained, "notes", loaded.notes)
+    told = [note for note in getattr(trained, "notes", loaded.notes) if as_json or note not in loaded.notes]
     about = {"epochs": len(trained.history), "scores": scores, "notes": [*told, *_no_better(scores, loaded)]}
     put(as_json, {"model": str(out), **about}, "trained")
 
@@ -64,11 +70,20 @@ def fine_tune_command(
     data: options.Data,
     out: options.ModelPlace,
     recipe: Annotated[str, typer.Option("--recipe", help="How to train; see: trueness list recipe.")] = "fine-tune",
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Passes over the data; default: 3.")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option("--learning-rate", help="The highest one; default: 2e-5.")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option("--batch-size", min=1, help="Texts a step; default: 16.")] = None,
+    max_length: Annotated[
+        int | None, typer.Option("--max-length", min=16, help="Tokens read of a text; default: all that fit.")
+    ] = None,
     seed: options.Seed = 0,
     root: options.Root = None,
     text_column: options.TextColumn = None,
     second_column: options.SecondColumn = None,
     label_column: options.LabelColumn = None,
+    drop_bad_rows: options.DropBadRows = False,
     device: options.Device = "cpu",
     as_json: options.Json = False,
 ) -> None:
@@ -81,12 +96,25 @@ def fine_tune_command(
 
     check_pretrained(pretrained, data)  # refused before the data are read
     _check_place(out)
-    columns = columns_of(text_column, second_column, label_column)
+    columns = columns_of(text_column, second_column, label_column, drop_bad_rows=drop_bad_rows)
     loaded = with_splits(tn.load_dataset(data, root=root, columns=columns))
-    how: dict[str, Any] = {"recipe": recipe, "seed": seed, "device": device}
+    _say_before(loaded)
+    how: dict[str, Any] = {"recipe": recipe, "epochs": epochs, "learning_rate": learning_rate, "batch_size": batch_size}
+    how |= {"max_length": max_length, "seed": seed, "device": device}
     scores = _saved(tn.fine_tune(pretrained, loaded, state=out / "training", **how), out, loaded)
-    notes = [*loaded.notes, *_no_better(scores, loaded)]
+    notes = [*(loaded.notes if as_json else ()), *_no_better(scores, loaded)]
     put(as_json, {"model": str(out), "scores": scores, "notes": notes}, "trained")
+
+
+def _say_before(data: Any) -> None:
+    """What was guessed and left out, and the classes, before the time is spent."""
+    for note in data.notes:
+        print(f"trueness: {printable(as_flags(note))}.", file=sys.stderr)
+    names = [short(name) for name in data.classes[:_CLASSES]]
+    more = f" and {len(data.classes) - _CLASSES:,} more" if len(data.classes) > _CLASSES else ""
+    sizes = ", ".join(f"{name} {len(some):,}" for name, some in data.splits.items())
+    told = f"{len(data.classes)} classes ({', '.join(names)}{more}); examples: {sizes}."
+    print(f"trueness: {printable(told)}", file=sys.stderr)
 
 
 def _check_place(out: Path) -> None:

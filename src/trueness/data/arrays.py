@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from trueness.data.check import check_splits
+from trueness.data.dataset import SPLITS, looked_at
 
 if TYPE_CHECKING:
     from trueness.data.dataset import Dataset
@@ -46,6 +50,57 @@ class ArrayExamples:
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
+class DataOfArrays:
+    """What the data part of every kind of arrays does alike: how data are read is its own."""
+
+    payload: str
+    """By which a task's result is known to hold a dataset."""
+
+    def read(
+        self,
+        data: Any,
+        *,
+        model: Any = None,
+        columns: Mapping[str, str] | None = None,
+        root: str | Path | None = None,
+        **options: Any,
+    ) -> Any:
+        """See `Data.read`."""
+        raise NotImplementedError
+
+    def fitting(self, read: Any, model: Any) -> Any:  # noqa: ARG002  # where data fit every model
+        """The dataset as the model can read it; UserError where it cannot."""
+        return read
+
+    def look(
+        self,
+        data: Any,
+        model: Any,
+        *,
+        split: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        gold: bool = True,
+    ) -> Any:
+        """As the model reads it, under its classes."""
+        read = self.fitting(self.read(data, model=model, columns=columns), model)
+        splits, notes = looked_at(read, model.classes, split, gold=gold)
+        return replace(read, classes=model.classes, splits=splits, notes=notes)
+
+    def check(
+        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
+    ) -> dict[str, Any]:
+        """Sizes, classes, duplicates, leakage; what cannot be read is an error."""
+        return check_splits(self.read(data, columns=columns, root=root))
+
+    def sources(self, data: str) -> list[Path]:  # noqa: ARG002  # where all data are generated
+        """The files that a dataset is read from."""
+        return []
+
+    def holds(self, kept: Stored) -> bool:
+        """By the payload."""
+        return kept.holds(self.payload)
+
+
 Some = TypeVar("Some", bound=ArrayExamples)
 
 
@@ -60,5 +115,7 @@ def unpack(stored: Stored, payload: str, examples: type[Some]) -> tuple[dict[str
     """The facts that `pack` was told, with name, classes and notes; and the splits."""
     about, arrays = stored.read("about"), stored.read(payload)
     parts = [field.name for field in fields(examples)]
-    splits = {name: examples(*(arrays[f"{name}.{part}"] for part in parts)) for name in about.pop("splits")}
+    # An earlier version kept no order.
+    names = about.pop("splits", None) or [name for name in SPLITS if f"{name}.labels" in arrays]
+    splits = {name: examples(*(arrays[f"{name}.{part}"] for part in parts)) for name in names}
     return {**about, "classes": tuple(about["classes"]), "notes": tuple(about["notes"])}, splits

@@ -52,6 +52,17 @@ class Columns:
     text: str | None = None
     text_b: str | None = None
     label: str | None = None
+    bad_rows: str = "refuse"
+    """What becomes of rows that cannot be read, and of labels that seem to be gaps: they are refused, or "drop"."""
+
+    def __post_init__(self) -> None:
+        if self.bad_rows not in ("refuse", "drop"):
+            raise UserError(f"bad_rows is refuse or drop, not {self.bad_rows!r}.")
+
+    @property
+    def drops(self) -> bool:
+        """Whether rows that cannot be read are left out."""
+        return self.bad_rows == "drop"
 
     @property
     def asked(self) -> list[str]:
@@ -74,12 +85,13 @@ class Columns:
 
 
 def columns_of(named: Mapping[str, str]) -> Columns:
-    """From text_column, text_b_column and label_column; UserError for another name."""
-    known = ("text_column", "text_b_column", "label_column")
+    """From text_column, text_b_column, label_column and bad_rows; UserError for another name."""
+    known = ("text_column", "text_b_column", "label_column", "bad_rows")
     for name in named:
         if name not in known:
             raise UserError(f"There is no {name!r} to say of columns; {nearest(name, list(known))}")
-    return Columns(*(named.get(name) for name in known))
+    text, second, label = (named.get(name) for name in known[:3])
+    return Columns(text, second, label, named.get("bad_rows", "refuse"))
 
 
 def known_names(names: Iterable[str]) -> int:

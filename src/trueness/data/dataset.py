@@ -29,26 +29,21 @@ class Examples(Protocol):
     @property
     def labels(self) -> npt.NDArray[np.int64]:
         """(examples,) classes."""
-        ...
 
     def __len__(self) -> int: ...
 
     def pick(self, rows: npt.ArrayLike) -> Self:
         """Some of them, in the order given."""
-        ...
 
     def labelled(self, labels: npt.ArrayLike) -> Self:
         """The same inputs under other classes."""
-        ...
 
     def keys(self) -> Sequence[Hashable]:
         """Of each example what it shares with no other one, unless they are the same."""
-        ...
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """All examples of several parts."""
-        ...
 
 
 Some = TypeVar("Some", bound=Examples)

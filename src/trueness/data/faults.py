@@ -1,4 +1,4 @@
-"""What is wrong with rows that are left out, and with labels that are missing: counted, in few words."""
+"""Rows without anything in them, rows that cannot be read, labels that are missing: counted, in few words."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ import itertools
 from collections.abc import Iterable
 
 from trueness.boundary import short
+from trueness.errors import UserError
 
 _KINDS = 4
 """Kinds of faults that a note tells apart."""
+
+
+class Gap(str):
+    """Why a row counts as empty: it is left out and counted, where a row that cannot be read stops the command."""
+
+    __slots__ = ()
+
+
+def refuse_row(where: str, number: int, fault: str, more: str = "") -> UserError:
+    """That a row cannot be read, and how to go on without it."""
+    return UserError(f'{where}, row {number}: {fault}; {more}bad_rows="drop" leaves such rows out.')
 
 
 class Faults:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,38 @@ def match_labels(labels: Iterable[str | int | None], classes: Sequence[str], or_
         f"The labels are {_listed(given)}, and the model's classes are {_listed(classes)}: rename the labels to the "
         f"classes' names{'' if _numbered(classes) == {} else f' or numbers, 0 to {len(classes) - 1}'}{or_else}."
     )
+
+
+GAPS = frozenset(("nan", "null", "n/a", "#n/a", "#nv"))
+"""What spreadsheets and other programs write where there is no label, in any case of letters."""
+_LIKELY_GAPS = frozenset(
+    ("?", "??", "-", "--", "–", "—", ".", "na", "none", "nil", "unknown", "missing", "empty", "tbd", "k.a.", "k. a.")
+)
+"""What people write there; it may also be a class."""
+
+
+def likely_gaps(labels: Iterable[str | int]) -> list[str]:
+    """Those of some labels that may stand for no label."""
+    found = dict.fromkeys(label for label in labels if isinstance(label, str))
+    return [label for label in found if label.strip().casefold() in _LIKELY_GAPS]
+
+
+def spelled_alike(labels: Iterable[str | int]) -> dict[str, str]:
+    """Labels that differ only in capitals, spaces and dashes, each with the most frequent spelling of its class."""
+    counted = Counter(label for label in labels if isinstance(label, str))
+    classes: dict[str, list[str]] = {}
+    for label, _ in counted.most_common():
+        classes.setdefault(_folded(label), []).append(label)
+    return {label: same[0].strip() for same in classes.values() for label in same if label != same[0].strip()}
+
+
+def told_spellings(changed: Mapping[str, str], labels: Iterable[str | int]) -> Iterator[str]:
+    """Of each class how its label is written."""
+    counted = Counter(label for label in labels if isinstance(label, str))
+    for name in dict.fromkeys(changed.values()):
+        same = [label for label in counted if label == name or changed.get(label) == name]
+        written = ", ".join(f"{label!r} ({counted[label]:,})" for label in same[:_SHOWN])
+        yield f"labels that differ only in capitals, spaces and dashes are one class, {name}: {written}"
 
 
 def _folded(label: str | int) -> str:

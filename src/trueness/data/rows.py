@@ -1,11 +1,11 @@
-"""Rows of values on a device, all of one length: every value is a unit, and a hidden one shows a blank value."""
+"""Examples of one size on a device; and those that are rows of values, of which a hidden one shows a blank value."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +18,102 @@ _EXPLAINED = 1 << 14
 """Values of a batch that is explained."""
 
 
+class EvenBatch:
+    """What batches of examples of one size have in common: nothing is padded, all of it is explained."""
+
+    labels: Tensor
+    numbers: Tensor
+    """(examples,) of each its number in the split: what is drawn for it depends on nothing else."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def width(self) -> int:
+        """How many values each has."""
+        raise NotImplementedError
+
+    @property
+    def lengths(self) -> Tensor:
+        """(examples,) how many values each has."""
+        return torch.full((len(self),), self.width, device=self.labels.device)
+
+    def rows(self, index: Tensor) -> Self:
+        """Some of the examples, in the order given, repeats allowed."""
+        raise NotImplementedError
+
+    def cut(self, width: int, *, full: bool) -> Self:  # noqa: ARG002
+        """All examples have one size."""
+        return self
+
+    def alone(self) -> Iterator[Self]:
+        """One example at a time."""
+        for row in range(len(self)):
+            yield self.rows(torch.tensor([row], device=self.labels.device))
+
+    def generators(self, seed: int) -> Iterator[torch.Generator]:
+        """Random draws that are fixed by the seed and an example's number."""
+        return (seeded(seed, number) for number in self.numbers.tolist())
+
+
+class EvenSplit:
+    """What splits of examples of one size have in common."""
+
+    device: torch.device
+    labels: Any
+    units: int
+    """Of each example."""
+    most, most_units = 1 << 30, 1 << 17
+    """Examples and units of a batch that is looked at."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many units each example has."""
+        return np.full(len(self), self.units, dtype=np.int64)
+
+    @property
+    def tokens(self) -> int:
+        """Units of all examples."""
+        return len(self) * self.units
+
+    @property
+    def maskable(self) -> Tensor:
+        """(tokens,) which units may be hidden: all."""
+        return torch.ones(self.tokens, dtype=torch.bool, device=self.device)
+
+    def addresses(self, rows: npt.NDArray[np.intp], width: int) -> Tensor:
+        """(rows, width): the number that each unit has among all of the split."""
+        first = torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device) * self.units
+        return first[:, None] + torch.arange(width, device=self.device)
+
+    def batch(self, rows: npt.ArrayLike) -> Any:
+        """The examples of those numbers."""
+        raise NotImplementedError
+
+    def in_order(self, max_tokens: int | None = None) -> Iterator[tuple[npt.NDArray[np.intp], Any]]:
+        """Batches with the numbers of their examples, of at most so many units, and one example at least."""
+        size = max(1, min(self.most, (max_tokens or self.most_units) // max(1, self.units)))
+        for begin in range(0, len(self), size):
+            rows = np.arange(begin, min(begin + size, len(self)), dtype=np.intp)
+            yield rows, self.batch(rows)
+
+    def shuffled(self, size: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
+        """Numbers of examples in random order, so many at a time."""
+        order = rng.permutation(len(self))
+        return [order[begin : begin + size] for begin in range(0, len(order), size)]
+
+
 @dataclass(frozen=True)
-class RowBatch:
+class RowBatch(EvenBatch):
     """Some examples as tensors."""
 
     values: Tensor
     """(examples, values)"""
     labels: Tensor
     numbers: Tensor
-    """(examples,) of each its number in the split: what is drawn for it depends on nothing else."""
     blank: Tensor
     """(values,) what a hidden value shows."""
     background: Tensor
@@ -34,9 +121,6 @@ class RowBatch:
 
     grid = ()
     """Values have no neighbours."""
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
     @property
     def width(self) -> int:
@@ -48,18 +132,9 @@ class RowBatch:
         """(examples, values) true at explainable units: all of them."""
         return torch.ones_like(self.values, dtype=torch.bool)
 
-    @property
-    def lengths(self) -> Tensor:
-        """(examples,) how many values each has."""
-        return torch.full((len(self),), self.width, device=self.values.device)
-
     def rows(self, index: Tensor) -> RowBatch:
         """Some of the examples, in the order given, repeats allowed."""
         return replace(self, values=self.values[index], labels=self.labels[index], numbers=self.numbers[index])
-
-    def cut(self, width: int, *, full: bool) -> RowBatch:  # noqa: ARG002  # nothing is padded
-        """All examples have one length."""
-        return self
 
     def hide(self, where: Tensor) -> RowBatch:
         """The same with the values (examples, values) at `where` hidden."""
@@ -68,11 +143,6 @@ class RowBatch:
     def finest(self) -> RowBatch:
         """Values cannot be divided."""
         return self
-
-    def alone(self) -> Iterator[RowBatch]:
-        """One example at a time."""
-        for row in range(len(self)):
-            yield self.rows(torch.tensor([row], device=self.values.device))
 
     def groups(self) -> Tensor:
         """(examples, values) each value is hidden alone."""
@@ -83,12 +153,8 @@ class RowBatch:
         kept = ~torch.eye(self.width, dtype=torch.bool)
         return self.groups(), [kept] * len(self)
 
-    def generators(self, seed: int) -> Iterator[torch.Generator]:
-        """Random draws that are fixed by the seed and an example's number."""
-        return (seeded(seed, number) for number in self.numbers.tolist())
 
-
-class RowSplit:
+class RowSplit(EvenSplit):
     """Rows on a device, ready to be batched."""
 
     def __init__(
@@ -109,34 +175,7 @@ class RowSplit:
         some = np.unique(np.linspace(0, max(len(self) - 1, 0), min(64, len(self))).astype(np.int64))
         self._spread_rows = self._rows_of_values[torch.from_numpy(some).to(self.device)]
         self._draws_hidden: np.random.Generator | None = None
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @property
-    def width(self) -> int:
-        """How many values there are."""
-        return int(self._rows_of_values.shape[1])
-
-    @property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """How many values each example has."""
-        return np.full(len(self), self.width, dtype=np.int64)
-
-    @property
-    def tokens(self) -> int:
-        """Values of all examples."""
-        return len(self) * self.width
-
-    @property
-    def maskable(self) -> Tensor:
-        """(tokens,) which values may be hidden: all."""
-        return torch.ones(self.tokens, dtype=torch.bool, device=self.device)
-
-    def addresses(self, rows: npt.NDArray[np.intp], width: int) -> Tensor:
-        """(rows, width): the number that each value has among all of the split."""
-        first = torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device) * self.width
-        return first[:, None] + torch.arange(width, device=self.device)
+        self.units = int(values.shape[1])
 
     def _with(self, values: Tensor) -> RowSplit:
         other = copy.copy(self)
@@ -179,16 +218,16 @@ class RowSplit:
 
     def batch(self, rows: npt.ArrayLike) -> RowBatch:
         """The examples of those numbers."""
-        return self.gather(self._index(rows), (self.width, 0))
+        return self.gather(self._index(rows), (self.units, 0))
 
     def widths(self, rows: npt.NDArray[np.intp]) -> tuple[int, int]:  # noqa: ARG002  # the same for all
         """How many values they have."""
-        return self.width, 0
+        return self.units, 0
 
     @property
     def longest(self) -> tuple[int, int]:
         """The widths that hold every example."""
-        return self.width, 0
+        return self.units, 0
 
     def gather(self, index: Tensor, widths: tuple[int, int]) -> RowBatch:  # noqa: ARG002  # of one width
         """The examples whose numbers are on the device."""
@@ -198,21 +237,9 @@ class RowSplit:
         if self._draws_hidden is None:
             return made
         share = np.where(self._draws_hidden.random(len(made)) < 0.5, 0.0, self._draws_hidden.random(len(made)))
-        where = self._draws_hidden.random((len(made), self.width)) < share[:, None]
+        where = self._draws_hidden.random((len(made), self.units)) < share[:, None]
         return made.hide(torch.from_numpy(where).to(self.device))
-
-    def in_order(self, max_tokens: int = 1 << 17) -> Iterator[tuple[npt.NDArray[np.intp], RowBatch]]:
-        """Batches with the numbers of their examples, of at most so many values, and one example at least."""
-        size = max(1, max_tokens // max(1, self.width))
-        for begin in range(0, len(self), size):
-            rows = np.arange(begin, min(begin + size, len(self)), dtype=np.intp)
-            yield rows, self.batch(rows)
 
     def to_explain(self) -> Iterator[tuple[npt.NDArray[np.intp], RowBatch]]:
         """The same in smaller batches: an explanation takes more memory than a look."""
         return self.in_order(_EXPLAINED)
-
-    def shuffled(self, size: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
-        """Numbers of examples in random order, so many at a time."""
-        order = rng.permutation(len(self))
-        return [order[begin : begin + size] for begin in range(0, len(order), size)]

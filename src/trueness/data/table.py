@@ -13,6 +13,7 @@ from typing import Any
 
 from trueness.boundary import first_line, ordinary, reading, short
 from trueness.data.columns import Columns, known_names
+from trueness.data.faults import Gap
 from trueness.data.lines import LONGEST_LINE, Growth, encoding_of, read_lines
 from trueness.engine.payload import open_parquet, unpacked_size
 from trueness.errors import UserError
@@ -239,7 +240,9 @@ def _read_delimited(path: Path, form: _Form, names: list[str]) -> Records:
         if lines.ended:  # the reader went on for the end of a cell and found none
             yield last, f"a quote in the row that begins in line {begin} is left open to the end of the file"
             return
-        if len(cells) == len(names):
+        if not any(map(str.strip, cells)):  # as spreadsheets leave them
+            yield last, Gap("the row is empty")
+        elif len(cells) == len(names):
             yield last, dict(zip(names, cells, strict=True))
         else:
             fields = "more" if len(cells) > len(names) else "fewer"

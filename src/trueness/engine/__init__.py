@@ -14,6 +14,7 @@ from trueness.engine.store import DamagedObjectError, Store, Stored
 from trueness.engine.summary import EngineLostError, Failure, Listener, Summary, TasksFailedError, TimeUpError
 from trueness.engine.task import Task, TaskType, task, walk
 from trueness.engine.timing import Timing, chains, ends_after
+from trueness.engine.warm import begin
 from trueness.engine.worker import current_device
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "TasksFailedError",
     "TimeUpError",
     "Timing",
+    "begin",
     "chains",
     "cores",
     "current_device",

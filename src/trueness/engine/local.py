@@ -1,4 +1,4 @@
-"""The local executor: one spawned process per slot, each slot tied to a device.
+"""The local executor: one process per slot, each slot tied to a device.
 
 A process that dies (killed, out of memory) costs the task it was computing and nothing else: its slot starts a new one.
 """
@@ -14,7 +14,7 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker, util
@@ -23,7 +23,9 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import SemLock
 from typing import Any, TypeVar
 
+from trueness import carried
 from trueness.boundary import warning_line
+from trueness.engine import warm
 from trueness.engine.worker import DEVICE_VARIABLE
 from trueness.process_state import may_end
 
@@ -39,13 +41,22 @@ def cores() -> int:
 
 
 class LocalExecutor(Executor):
-    """A PEP 3148 executor over spawned processes; `devices` names one device per slot, e.g. two slots on cuda:0."""
+    """A PEP 3148 executor over processes; `devices` names one device per slot, e.g. two slots on cuda:0.
 
-    def __init__(self, devices: Sequence[str] = ("cpu",)) -> None:
+    Its processes begin with `modules` loaded, which are imported once for all (see `engine.warm`). Each is `sent` what
+    only this process has when it starts (see `trueness.carried`).
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[str] = ("cpu",),
+        modules: Sequence[str] = (),
+        sent: Mapping[str, bytes] | None = None,
+    ) -> None:
         if not devices:
             raise ValueError("a local executor needs at least one slot")
         self.slots = len(devices)
-        self._all = [_Slot(device) for device in devices]
+        self._all = [_Slot(device, tuple(modules), sent) for device in devices]
         self._free: queue.SimpleQueue[_Slot] = queue.SimpleQueue()
         for slot in self._all:
             self._free.put(slot)
@@ -89,8 +100,8 @@ class LocalExecutor(Executor):
 
 
 class _Slot:
-    def __init__(self, device: str) -> None:
-        self._device = device
+    def __init__(self, device: str, modules: tuple[str, ...] = (), sent: Mapping[str, bytes] | None = None) -> None:
+        self._device, self._modules, self._sent = device, modules, sent or {}
         self._pool: ProcessPoolExecutor | None = None
         self._killed = False
         self._changing = threading.Lock()
@@ -99,22 +110,37 @@ class _Slot:
         with self._changing:
             if self._killed:
                 raise BrokenProcessPool("the executor was shut down")
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(
-                    1, mp_context=multiprocessing.get_context("spawn"), initializer=_start, initargs=(self._device,)
-                )
-            try:
-                with _starting, _main_not_imported():
-                    _mend_tracker()
-                    future = self._pool.submit(fn, *args, **kwargs)
-            except OSError:  # no process could be started
-                self._pool = None
-                raise
+            future = self._submit(fn, args, kwargs)
         try:
             return future.result()
         except BrokenProcessPool:
             self.close()
             raise
+
+    def _submit(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Future[T]:
+        """To its process, or to another one: where that has died meanwhile, or the server that it was forked from."""
+        try:
+            return self._given(fn, args, kwargs)
+        except BrokenProcessPool:
+            self._pool = None
+        except (OSError, EOFError):  # no process could be started
+            self._pool = None
+            if not self._modules:
+                raise
+            self._modules = ()
+        try:
+            return self._given(fn, args, kwargs)
+        except OSError:
+            self._pool = None
+            raise
+
+    def _given(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Future[T]:
+        with _starting, _main_not_imported(), warm.starting(self._modules) as context:
+            _mend_tracker()
+            if self._pool is None:
+                given = (self._device, self._sent, dict(os.environ) if self._modules else None)
+                self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_start, initargs=given)
+            return self._pool.submit(fn, *args, **kwargs)
 
     def alive(self) -> bool:
         ends = [process.sentinel for process in self._processes()]
@@ -168,13 +194,16 @@ def _main_not_imported() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _start(device: str) -> None:
-    """Prepare a fresh worker: its device, one thread (the same bytes on any machine), and an end with its parent."""
-    os.environ[DEVICE_VARIABLE] = device
-    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[variable] = "1"
-    # Recorded steps of many shapes would leave most of what they reserve unused, and other workers share the device.
-    os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+def _start(device: str, sent: Mapping[str, bytes], environment: Mapping[str, str] | None = None) -> None:
+    """Prepare a fresh worker: its device, one thread (the same bytes on any machine), and an end with its parent.
+
+    One that was forked has the environment of its server, which began with that of another time.
+    """
+    if environment is not None:
+        os.environ.clear()
+        os.environ.update(environment)
+    os.environ.update({**warm.UNLESS_SAID, **os.environ, **warm.ONE_THREAD, DEVICE_VARIABLE: device})
+    carried.receive(sent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):  # standard output is the command's alone
         os.dup2(2, 1)

@@ -9,12 +9,13 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from trueness.boundary import calling
 from trueness.errors import Unsupported, UserError
 from trueness.explainers.untouched import untouched
-from trueness.registry import Registry
+from trueness.registry import FILLED_BY, Registry, nearest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -71,10 +72,10 @@ def _checked(attribute: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def checked(self: Explainer, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
         import torch
 
-        name = type(self).__name__
+        name = str(getattr(self, "__name__", type(self).__name__))
         _check_needs(self.facts, model, name)
-        code = self.function if isinstance(self, _Function) else attribute
-        ours = code.__module__.startswith("trueness.")
+        code = getattr(self, "code", attribute)
+        ours = str(getattr(code, "__module__", "")).startswith("trueness.")
         with contextlib.nullcontext() if ours else _guarded(model, name, code):
             scores = attribute(self, model, batch, target)
         wanted = tuple(batch.mask.shape)
@@ -120,6 +121,9 @@ def explainer(
     when its results change through something that is not in its own file. Studies find it in their workers if it is in
     a module or file that can be imported; see `docs/models.md`.
     """
+    known = [one for module in FILLED_BY.get("kinds", ()) for one in import_module(module).KINDS]
+    if known and kind not in {*known, *_OF_KIND}:
+        raise UserError(f"There is no kind of input {kind!r}; {nearest(kind, known)}")
 
     def register(thing: Thing) -> Thing:
         for key, value in (("facts", Facts(**facts)), ("version", version)):
@@ -142,11 +146,11 @@ def as_explainer(thing: Any, name: str) -> Explainer:
             inspect.signature(thing).bind()
         except TypeError as error:
             raise UserError(f"{name} needs settings ({error}): write {name}[key=value].") from error
-        _check_seed(thing, name)
+        _check_seed(thing, name, thing.facts)
         with calling(name, thing):
             return thing()
     if isinstance(thing, Explainer):
-        _check_seed(type(thing), name)
+        _check_seed(type(thing), name, thing.facts)
         _check_takes(type(thing).attribute, f"{name}.attribute", "self", "model", "batch", "target")
         return thing
     if isinstance(thing, types.FunctionType | functools.partial):
@@ -157,12 +161,12 @@ def as_explainer(thing: Any, name: str) -> Explainer:
     raise UserError(f"{name} is no explainer: it must be a function of model, batch and target, or an Explainer.")
 
 
-def _check_seed(kind: type[Explainer], name: str) -> None:
+def _check_seed(kind: type[Explainer], name: str, facts: Facts) -> None:
     """Refuse what draws at random and cannot be made to draw anew."""
     settable: list[str] = (
         [one.name for one in dataclasses.fields(kind) if one.init] if dataclasses.is_dataclass(kind) else []
     )
-    if kind.facts.random and "seed" not in settable:
+    if facts.random and "seed" not in settable:
         raise UserError(
             f"{name} declares random=True: make it a dataclass with a field seed, as other draws are made by."
         )
@@ -182,6 +186,11 @@ class _Function(Explainer):
 
     function: Callable[..., Tensor]
     seed: int = 0
+
+    @property
+    def code(self) -> Callable[..., Tensor]:
+        """Whose code computes."""
+        return self.function
 
     def attribute(self, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
         """What the function says."""

@@ -135,13 +135,19 @@ def _explain_alike(
         begin += keep.shape[1]
         whole, empty = values[:, :2].unbind(dim=1) if explainer.ends else (values.new_zeros(len(values)),) * 2
         scores = explainer.solve(keep.to(values), part, whole, empty, counts.to(values))
-        found.append(_of_units(explainer, scores, groups, model, batch))
+        found.append(of_groups(scores, groups, model, batch, shared=explainer.shared))
     return found
 
 
-def _of_units(explainer: MaskingExplainer, scores: Tensor, groups: Tensor, model: Network, batch: Batch) -> Tensor:
-    """(examples, units) from the scores of groups (examples, groups)."""
-    if explainer.shared:
+def said_of_copies(model: Network, one: Batch, keep: Tensor, target: int) -> Tensor:
+    """(copies,) the target's probability, in double precision, where (copies, groups) of one example are kept."""
+    groups = one.finest().groups()
+    return _outputs(model, one, keep[None], groups, target, "probability", MaskingExplainer())[0]
+
+
+def of_groups(scores: Tensor, groups: Tensor, model: Network, batch: Batch, *, shared: bool = True) -> Tensor:
+    """(examples, units) from the scores of groups (examples, groups), which their units share or each have."""
+    if shared:
         inside = (groups >= 0).to(scores)
         size = torch.zeros_like(scores).scatter_add_(1, groups.clamp(min=0), inside)
         scores = scores / size.clamp(min=1)
@@ -178,7 +184,7 @@ def _sampled(explainer: MaskingExplainer, model: Network, batch: Batch, target: 
             return few.solve(keep, said, ends[:, 0], ends[:, 1], counts.to(said))
 
         scores, error = until_accurate(draw, combine, explainer.tolerance)
-        return Estimate(_of_units(explainer, scores, groups, model, one), error.cpu())
+        return Estimate(of_groups(scores, groups, model, one, shared=explainer.shared), error.cpu())
 
     return together(batch, [of_one(one, number) for one, number in zip(batch.alone(), chosen, strict=True)])
 

@@ -1,4 +1,4 @@
-"""Kinds of input: texts, images, vectors, and those that others add. Whoever is outside asks a kind, never which it is.
+"""Kinds of input: texts, images, rows, prompts, and those of others. Whoever is outside asks a kind, never which it is.
 
 A kind of one's own is an object of `trueness.kinds.contract.Kind`: an entry point in `trueness.kinds`, or `KINDS.add`.
 """
@@ -47,10 +47,17 @@ def _kind_of_vectors() -> Kind:
     return VECTOR
 
 
+def _kind_of_prompts() -> Kind:
+    from trueness.kinds.prompt.kind import PROMPT
+
+    return PROMPT
+
+
 KINDS: Registry[Kind] = Registry("kind of input", group="trueness.kinds", adapt=as_kind)
 KINDS.add_later("text", _kind_of_texts, "texts and pairs of texts: one score per word")
 KINDS.add_later("image", _kind_of_images, "images: one score per pixel or square")
 KINDS.add_later("vector", _kind_of_vectors, "rows of numbers: one score per feature")
+KINDS.add_later("prompt", _kind_of_prompts, "questions to language models: one score per passage")
 _OWN = ("image", "text", "vector")
 """In the order in which models are opened: a function is of texts, unless the data say otherwise."""
 

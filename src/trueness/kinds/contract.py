@@ -5,12 +5,17 @@ Everything outside `kinds/` asks a `Kind`, and never which one it is. To add a k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from numpy.random import Generator as Draws
+    from torch import Generator
+
     from trueness.data.dataset import Dataset
     from trueness.data.inputs import Split
     from trueness.engine import Stored
@@ -39,25 +44,20 @@ class Model(Protocol):
     @property
     def kind(self) -> str:
         """The name of its kind."""
-        ...
 
     @property
     def network(self) -> Network:
         """What explainers look at."""
-        ...
 
     @property
     def classes(self) -> tuple[str, ...]:
         """Their names."""
-        ...
 
     def coded(self, examples: Any) -> Split:
         """Examples on the model's device, ready to be batched."""
-        ...
 
     def save(self, folder: str | Path) -> Path:
         """Write it to a folder from which its kind opens it."""
-        ...
 
 
 class Models(Protocol):
@@ -66,27 +66,25 @@ class Models(Protocol):
     @property
     def families(self) -> Registry[Any]:
         """What can be trained, by name; `pretrained` says of one that it is fine-tuned from a folder."""
-        ...
 
     def recognises(self, model: Any) -> bool:
         """Whether a folder, an address of code, or an object can be opened as a model; nothing of it is run."""
-        ...
 
     def open(self, model: Any, device: str = "cpu", family: Any = None) -> Model:
         """The model: from a folder, an address, or whatever object people have one in; UserError with what to do."""
+
+    def modules(self, model: Any) -> Sequence[str]:
+        """What takes long to import, of what opening a model imports: processes that will open it load it before."""
         ...
 
     def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Model]:
         """One model a seed: `data` has the splits train and dev; asked for are recipe, device, states and more."""
-        ...
 
     def pack(self, models: Mapping[str, Any]) -> dict[str, Any]:
         """Payloads of a task that hold models of one family, by their seeds or other names."""
-        ...
 
     def unpack(self, stored: Stored, name: str, device: str) -> Model:
         """One of them again."""
-        ...
 
 
 class Data(Protocol):
@@ -95,11 +93,9 @@ class Data(Protocol):
     @property
     def datasets(self) -> Registry[Any]:
         """Those that have a name."""
-        ...
 
     def recognises(self, data: Any) -> bool:
         """Whether a name, file, folder or object holds examples of this kind."""
-        ...
 
     def read(
         self,
@@ -111,7 +107,6 @@ class Data(Protocol):
         **options: Any,
     ) -> Dataset[Any]:
         """A labelled dataset, with the splits that there are; `model` tells for example what size images need."""
-        ...
 
     def look(
         self,
@@ -126,49 +121,42 @@ class Data(Protocol):
 
         Labels are numbers of the model's classes, -1 where there is none; unless `gold` labels are left out.
         """
-        ...
 
     def check(
         self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
     ) -> dict[str, Any]:
         """What is in a dataset of that name or path, and whether it can be used."""
-        ...
 
     def sources(self, data: str) -> Sequence[Path]:
         """The files and folders that a dataset of that name or path is read from: what they hold is part of a key."""
-        ...
 
     def pack(self, data: Any) -> dict[str, Any]:
         """Payloads of a task that hold a dataset."""
-        ...
 
     def holds(self, stored: Stored) -> bool:
         """Whether a task left a dataset of this kind."""
-        ...
 
     def unpack(self, stored: Stored) -> Dataset[Any]:
         """The dataset again."""
-        ...
 
 
 class Explaining(Protocol):
-    """What `tn.explain` and its neighbours ask of a kind."""
+    """What `tn.explain` and its neighbours ask of a kind.
+
+    `tn.explain` explains at the finest units, such as pixels, unless `finest` is there and false.
+    """
 
     def usual(self, model: Any) -> Sequence[str]:
         """Explainers that are worth comparing, the first one being the first to try."""
-        ...
 
     def is_data(self, examples: Any) -> bool:
         """Whether these are data to be read, of which a split is looked at, and not the examples themselves."""
-        ...
 
     def given(self, examples: Any, model: Any, others: Sequence[str] | None = None) -> tuple[Any, bool]:
         """Examples as somebody gives them, each of them kept and in its place; and whether they are without labels."""
-        ...
 
     def shown(self, model: Any, examples: Any, row: int, scores: Floats) -> Mapping[str, Any]:
         """What an Explanation has of one example: `scores`, made of those (values,), and `tokens` or `pixels`."""
-        ...
 
 
 class Attacks(Protocol):
@@ -176,11 +164,9 @@ class Attacks(Protocol):
 
     def adversary(self, model: Any, examples: Any, epsilon: float) -> Result:
         """The attention that differs most from the model's own while its output changes by at most epsilon."""
-        ...
 
     def attefa(self, base: Any, other: Any, examples: Any) -> Result:
         """Whether two models predict the same while attending elsewhere."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -191,10 +177,12 @@ class Finding:
     measure: str
     """What the number is, in plain words."""
     values: Floats
-    """(examples,) from 0 to 1; an explanation that knows nothing gets 0. Not a number where nothing was measured."""
+    """(examples,) from 0 to 1. Not a number where nothing was measured."""
     threshold: float
     shares: bool = False
     """Whether the share of examples with a value above 0 is judged, whatever these are, and not the mean."""
+    null: float = 0.0
+    """What an explanation that knows nothing gets."""
 
 
 @dataclass(frozen=True)
@@ -233,15 +221,31 @@ class Planter(Protocol):
 
         What is planted in examples of one class alone does not; scores are ranked by magnitude.
         """
-        ...
 
     def plant(self, model: Any, dataset: Any, seed: int) -> Planted:
         """Other labels, and evidence of them; UserError where the dataset does not allow it."""
-        ...
 
     def where(self, model: Any, examples: Any, about: Mapping[str, Any]) -> tuple[Bools, Bools]:
         """(examples, units) where the evidence is, and where what only looks like it is."""
-        ...
+
+
+@dataclass(frozen=True)
+class Known:
+    """A classifier of which it is known why it decides as it does, and examples of it: what audits are tried on.
+
+    Its log odds add up over the units, or nearly: what hiding each alone does to them is the right explanation.
+    """
+
+    model: Any
+    examples: Any
+    wrong: Mapping[str, Explainer] = field(default_factory=dict)
+    """Explanations that are wrong in a way which only these examples allow, such as one that is blind to "not"."""
+    draws: Callable[[Any, int], Iterator[Generator]] | None = None
+    """Of a batch and a seed: draws for each example that the harmless edit leaves alone; `generators` where None."""
+    dataset: Any = None
+    """More such examples, under the model's classes, to train others on; None where that would teach nothing."""
+    like: Mapping[str, Any] = field(default_factory=dict)
+    """What `Relatives.train` has to know."""
 
 
 class Relatives(Protocol):
@@ -250,11 +254,9 @@ class Relatives(Protocol):
     @property
     def passes(self) -> tuple[float, float]:
         """About how many passes over the data training takes: with planted evidence, and of the others."""
-        ...
 
     def like(self, model: Path | str, family: Any = None) -> Mapping[str, Any] | None:
         """What `train` has to know, as parameters of tasks; None where such a model has nothing to train."""
-        ...
 
     def train(
         self,
@@ -271,11 +273,9 @@ class Relatives(Protocol):
 
         `longer` is for those that did not learn by the usual way: None where there is no longer one.
         """
-        ...
 
     def retraining(self, like: Mapping[str, Any]) -> dict[str, Any] | None:
         """How Recursive ROAR trains such models again, as parameters of its tasks; None where it cannot."""
-        ...
 
 
 class View(Protocol):
@@ -283,11 +283,9 @@ class View(Protocol):
 
     def contents(self, model: Any, examples: Any) -> Sequence[Content]:
         """What a person sees of each."""
-        ...
 
     def scores(self, model: Any, examples: Any, row: int, scores: Floats) -> Sequence[float]:
         """One score for each unit that a person sees, from those (units,) of the network."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -338,12 +336,28 @@ class Kind:
     """What can be planted, by name."""
     outlines: Callable[..., Sequence[float]] | None = None
     """How well labels can be told from which units are hidden; if it is None, models of the same family are trained."""
+    known: Mapping[str, Callable[[Draws, int], Known]] = field(default_factory=dict)
+    """By name, made from random draws and a number of examples: models that audits are tried on."""
     explaining: Explaining | None = None
     """How examples are given to `tn.explain`, and how their scores are shown."""
     attacks: Attacks | None = None
     """What can be asked of attention, where models of this kind have some."""
     write_splits: Callable[..., dict[str, Any]] | None = None
     """Writes one file as train, dev and test."""
+    sizes: Callable[[Any], Mapping[str, Any]] | None = None
+    """Of a model's folder or address: how much of everything an audit does, where neither sizes nor a budget say."""
+    demos: Mapping[str, Callable[..., Mapping[str, Any]]] = field(default_factory=dict)
+    """Demonstrations that need nothing of one's own, by name: of a store, an executor and a listener, a table."""
     dry_run: str = ""
     """The study that plants evidence in one's own data, if this kind has its own. Otherwise its planter is asked, with
     no model."""
+
+
+def known_later(module: str, makers: Mapping[str, str]) -> Mapping[str, Callable[[Draws, int], Known]]:
+    """Makers of known models by name, from the names of functions of a module that is imported when one is asked."""
+
+    def asked(maker: str, draws: Draws, examples: int) -> Known:
+        found: Known = getattr(import_module(module), maker)(draws, examples)
+        return found
+
+    return {name: partial(asked, maker) for name, maker in makers.items()}

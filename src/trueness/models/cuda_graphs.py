@@ -30,24 +30,19 @@ class TrainingSplit(Protocol):
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
         """How many units each example has."""
-        ...
 
     @property
     def longest(self) -> tuple[int, int]:
         """The widths that hold every example."""
-        ...
 
     def shuffled(self, size: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
         """Numbers of examples in random order, so many at a time."""
-        ...
 
     def widths(self, rows: npt.NDArray[np.intp]) -> tuple[int, int]:
         """How wide a batch of those examples is; known without the device."""
-        ...
 
     def gather(self, index: Tensor, widths: tuple[int, int]) -> Any:
         """The examples whose numbers are on the device, as a batch of widths that are large enough."""
-        ...
 
 
 LARGEST = 1 << 15

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trueness.errors import UserError
 from trueness.plugins import told_by
 
 if TYPE_CHECKING:
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
     from trueness.models.network import Attends
     from trueness.models.recipes import Recipe
     from trueness.registry import Registry
+
+LABEL_WORDS = "label-words"
+"""The family of language models that are asked to choose between words."""
 
 
 class Family:
@@ -35,8 +40,14 @@ class Family:
 
         Asked for are `recipe`, `device`; `views`, for each seed how its model sees the splits, for example with units
         hidden; `states`, folders in which an interrupted training can go on; what changes the shape of the model; and
-        of texts word `vectors`, and the folder `pretrained`.
+        of texts word `vectors`, and the folder `pretrained`. By default one is trained after the other.
         """
+        none = [None] * len(seeds)
+        each = zip(seeds, how.pop("views", None) or none, how.pop("states", None) or none, strict=True)
+        return [self.train_one(data, seed, view=view, state=state, **how) for seed, view, state in each]
+
+    def train_one(self, data: Any, seed: int, *, view: Any, state: Any, **how: Any) -> Any:
+        """The model of one seed, for families whose models are trained one by one."""
         raise NotImplementedError
 
     def check_shape(self, recipe: Recipe, changes: Mapping[str, Any]) -> None:
@@ -88,6 +99,10 @@ class ModelsOfFamilies:
 
     families: Registry[Any]
 
+    def modules(self, model: Any) -> Sequence[str]:  # noqa: ARG002  # most need none but ours
+        """See `kinds.contract.Models`."""
+        return ()
+
     def train(self, family: str, data: Any, seeds: Sequence[int], **how: Any) -> Sequence[Any]:
         """See `Family.train`."""
         found: Sequence[Any] = self.families[family].train(data, seeds, **how)
@@ -103,3 +118,18 @@ class ModelsOfFamilies:
         with told_by(stored.key):
             family = self.families[stored.read("family")["name"]]
         return family.read(stored, name, device)
+
+
+def label_words(labels: str | Sequence[str], prompt: str = "") -> str:
+    """The name of the family: what `trueness audit --labels positive,negative --prompt prompt.txt` stands for."""
+    words = labels.split(",") if isinstance(labels, str) else list(labels)
+    words = [word.strip() for word in words]
+    if len(words) < 2 or len(set(words)) < len(words) or not all(words):
+        raise UserError(f"Label words are two or more different words with commas between them, not {labels!r}.")
+    parts = {"labels": ",".join(words), **({"prompt": prompt} if prompt else {})}
+    return f"{LABEL_WORDS}[{', '.join(f'{name}={_written(value)}' for name, value in parts.items())}]"
+
+
+def _written(text: str) -> str:
+    """As TOML, without the signs that a name of settings is read by."""
+    return json.dumps(text).replace("=", "\\u003d").replace("[", "\\u005b").replace("]", "\\u005d")

@@ -43,16 +43,13 @@ class Steps(Protocol):
     @property
     def optimiser(self) -> torch.optim.Optimizer:
         """What updates the weights."""
-        ...
 
     @property
     def total(self) -> Tensor:
         """The summed loss of the last pass."""
-        ...
 
     def epoch(self, rng: np.random.Generator) -> Iterator[None]:
         """One pass over the data, step by step."""
-        ...
 
 
 class Loop(Generic[Network]):
@@ -121,6 +118,7 @@ class Loop(Generic[Network]):
                 f"Training diverged in epoch {done.epoch + 1}: the loss is not finite; try a smaller learning rate."
             )
         row = {"train_loss": total / len(self.train), **(self.measure(self.network) if measured is None else measured)}
+        row = {**row, "last": float(done.epoch)} if self.recipe.select == "last" else row
         if self.recipe.select not in row:
             raise UserError(
                 f"The recipe selects by {self.recipe.select}, which needs development examples of both classes; "

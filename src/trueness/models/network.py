@@ -129,6 +129,49 @@ class Network(nn.Module):
         raise NotImplementedError
 
 
+class ModuleNetwork(Network):
+    """A module that reads numbers less their mean, over their deviation; noise comes in before that."""
+
+    module: nn.Module
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, module: nn.Module, family: str, mean: Tensor, deviation: Tensor, *, kept: bool) -> None:
+        """`kept` says whether mean and deviation are saved with the weights."""
+        super().__init__()
+        self.module, self.family = module, family
+        self.register_buffer("mean", mean, persistent=kept)
+        self.register_buffer("deviation", deviation, persistent=kept)
+        self._noise: tuple[float, int] | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.mean.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of what it reads."""
+        return self.mean.dtype
+
+    @contextlib.contextmanager
+    def noisy(self, share: float, seed: int) -> Iterator[None]:
+        """What it reads with normal noise of a share of its range; then as it was."""
+        self._noise = (share, seed)
+        try:
+            yield
+        finally:
+            self._noise = None
+
+    def with_noise(self, values: Tensor, extent: Tensor | float) -> Tensor:
+        """The values with the noise that `noisy` asks for, of a share of their `extent`."""
+        if self._noise is None:
+            return values
+        share, seed = self._noise
+        noise = torch.randn(values.shape, generator=torch.Generator().manual_seed(seed))
+        return values + share * extent * noise.to(values)
+
+
 def check_outputs(model: Network, outputs: Tensor) -> Tensor:
     """The same (examples, classes) outputs; refuse NaN and infinity, from which all that follows would be made up."""
     wrong = int((~outputs.isfinite()).any(dim=-1).sum())

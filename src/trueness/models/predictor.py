@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,8 @@ class Predictor:
 
 def as_predictor(thing: Any, name: str) -> Predictor:
     """A function of a list of examples, or an object or class with `predict_proba`; UserError for anything else."""
+    if isinstance(thing, Predictor):
+        return replace(thing, name=name)
     made = thing
     if isinstance(thing, type):
         try:
@@ -77,14 +79,19 @@ def as_predictor(thing: Any, name: str) -> Predictor:
     function = getattr(made, "predict_proba", made)
     if not callable(function):
         raise UserError(f"{name} is no model: give a function of a list of examples, or an object with predict_proba.")
-    try:
-        inspect.signature(function).bind([])
-    except TypeError as error:
-        raise UserError(f"{name} must take one argument, a list of examples ({first_line(error)}).") from error
-    except ValueError:
-        pass  # some built in another language have no signature
     classes = getattr(made, "classes", None)
     return Predictor(name, function, class_names(getattr(made, "classes_", None) if classes is None else classes, name))
+
+
+def _check_takes(predictor: Predictor, *given: Any) -> None:
+    """Refuse a function that cannot be called so."""
+    wanted = "one argument, a list of examples" if len(given) == 1 else "a question and a list of passages"
+    try:
+        inspect.signature(predictor.function).bind(*given)
+    except TypeError as error:
+        raise UserError(f"{predictor.name} must take {wanted} ({first_line(error)}).") from error
+    except ValueError:
+        pass  # some built in another language have no signature
 
 
 def class_names(classes: Any, name: str) -> tuple[str, ...] | None:
@@ -101,10 +108,13 @@ BLACK_BOXES: Registry[Predictor] = Registry("black box", adapt=as_predictor)
 """Functions by their address; `reference` gives the name that a task may carry."""
 
 
-def find_predictor(reference: Any) -> Predictor:
-    """By the address of a function, or the thing itself."""
+def find_predictor(reference: Any, *given: Any) -> Predictor:
+    """By the address of a function, or the thing itself, that takes what is `given`: by default a list of examples."""
     if not isinstance(reference, str):
-        return as_predictor(reference, str(getattr(reference, "__name__", type(reference).__name__)))
-    if reference not in BLACK_BOXES:
+        found = as_predictor(reference, str(getattr(reference, "__name__", type(reference).__name__)))
+    elif reference not in BLACK_BOXES:
         raise UserError(f"{reference!r} names no function: write path/to/file.py:name or package.module:name.")
-    return BLACK_BOXES[reference]
+    else:
+        found = BLACK_BOXES[reference]
+    _check_takes(found, *(given or ([],)))
+    return found

@@ -47,7 +47,7 @@ def import_transformers() -> Any:
     return transformers
 
 
-def check_saved(path: Path) -> list[Path]:
+def check_files(path: Path) -> list[Path]:
     """The files of weights of a folder; refused is one that would run or fetch something, or holds no safetensors."""
     if not is_file(path / "config.json"):
         raise UserError(f"{path} is not a saved transformer: it has no config.json.")

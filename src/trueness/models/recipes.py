@@ -29,8 +29,8 @@ class Recipe:
     """Over the batch."""
     weigh_positive: bool = False
     """Weigh class 1 of two by N / N1 - 1."""
-    select: Literal["auc", "accuracy", "macro-f1", "loss"] = "accuracy"
-    """The metric by which the best epoch is kept; auc is that of class 1 of two."""
+    select: Literal["auc", "accuracy", "macro-f1", "loss", "last"] = "accuracy"
+    """The metric by which the best epoch is kept; auc is that of class 1 of two; with "last" the last epoch is kept."""
     select_on: Literal["dev", "test"] = "dev"
     skip_first: bool = False
     """The first epoch cannot be the best one."""
@@ -130,6 +130,10 @@ RECIPES.add(
 )
 
 
+SHORTEST = 16
+"""Tokens that a transformer must read of a text, its own ones included."""
+
+
 @dataclass(frozen=True)
 class FineTuning:
     """How a transformer is fine-tuned."""
@@ -149,6 +153,8 @@ class FineTuning:
     """Stop after so many epochs without improvement."""
     stop_at: float | None = None
     """Stop once accuracy on the development split reaches this, and keep that epoch."""
+    max_length: int | None = None
+    """Tokens of a text that are read, at most; None: as many as the model can."""
 
 
 FINE_TUNINGS: Registry[FineTuning] = Registry("fine-tuning recipe")

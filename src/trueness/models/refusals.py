@@ -10,15 +10,14 @@ _TASKS = {
     "ForTokenClassification": "labels every token, and an explanation is of one decision about a whole text",
     "ForQuestionAnswering": "marks a passage, and an explanation is of a choice between classes",
     "ForMaskedLM": "is a language model without a classification head",
-    "ForCausalLM": "is a language model without a classification head",
-    "ForSeq2SeqLM": "is a language model without a classification head",
-    "ForConditionalGeneration": "is a language model without a classification head",
 }
 
 
 def check_suitable(model: Any) -> None:
     """UserError for a regressor, several labels at once, token labels, or a classifier without probabilities."""
-    inside = model[0] if isinstance(model, tuple) and model else getattr(model, "model", model)
+    inside = model[0] if isinstance(model, tuple) and model else model
+    if not hasattr(inside, "parameters"):  # a pipeline; networks may have a part of that name
+        inside = getattr(inside, "model", inside)
     if hasattr(inside, "save_pretrained"):
         _check_transformer(inside, alone=inside is model)
     elif hasattr(model, "get_params") and hasattr(model, "fit"):

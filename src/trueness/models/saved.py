@@ -9,7 +9,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trueness.boundary import check_folder, exists, is_file, quoted, read_settings, reading, short
 from trueness.engine import disk, write_atomically
@@ -17,12 +17,38 @@ from trueness.errors import UserError
 from trueness.plugins import is_address
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
 
     from trueness.registry import Registry
 
 FORMAT = 1
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+
+
+class SavedModel:
+    """What a dataclass of a network, its classes and its history has in common with those of other kinds."""
+
+    kind: ClassVar[str]
+    network: Any
+    classes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.network.family}: classes {', '.join(self.classes)}>"
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        found: torch.device = self.network.device
+        return found
+
+    def config(self) -> dict[str, Any]:
+        """All but the weights, as plain JSON."""
+        raise NotImplementedError
+
+    def save(self, folder: str | Path) -> Path:
+        """Write config.json and weights.safetensors."""
+        return save_model(self, folder)
 
 
 def foreign(config: Path, family: Any) -> UserError:

@@ -23,7 +23,6 @@ from trueness.stats.undefined import Bools, Floats, Ints
 
 RANDOM_ORDERS = 2
 """And as many reversed ones, whose cost is the negative."""
-_LEAST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -122,5 +121,12 @@ def _copies(network: Network, batch: Batch, example: Tensor, unit: Tensor, *, re
 
 
 def _of_class(logits: Tensor, labels: Tensor) -> Tensor:
-    chance = logits.double().softmax(dim=-1).gather(1, labels[:, None])[:, 0]
-    return (chance.clamp(min=_LEAST) / (1 - chance).clamp(min=_LEAST)).log()
+    return log_odds(logits).gather(1, labels[:, None])[:, 0]
+
+
+def log_odds(logits: Tensor) -> Tensor:
+    """(..., classes) of each class against all others; exact where a probability rounds to 1."""
+    own = torch.eye(logits.shape[-1], dtype=torch.bool, device=logits.device)
+    some = logits.double()[..., None, :].expand(*logits.shape, -1)
+    found: Tensor = logits.double() - some.masked_fill(own, -torch.inf).logsumexp(dim=-1)
+    return found

@@ -9,7 +9,7 @@ first, and `complexity` gives the efficient variant (Hedstroem et al. 2024): the
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -57,17 +57,30 @@ def layers_of(network: Network) -> list[Layer]:
 @contextlib.contextmanager
 def randomised(layers: Sequence[Layer], seed: int) -> Iterator[None]:
     """The entries of every weight in random order: the same values elsewhere. Restored, also after an error."""
-    generator = torch.Generator().manual_seed(seed)
-    kept = [(weight, weight.detach().clone()) for layer in layers for weight in layer.weights]
-    try:
-        with torch.no_grad():
-            for weight, before in kept:
-                order = torch.randperm(before.numel(), generator=generator).to(before.device)
-                weight.copy_(before.flatten()[order].view_as(before))
+    with one_by_one(seed) as shuffle:
+        for layer in layers:
+            shuffle(layer)
         yield
+
+
+@contextlib.contextmanager
+def one_by_one(seed: int) -> Iterator[Callable[[Layer], None]]:
+    """Inside, each layer that is given joins those whose weights are in random order. All are restored at the end."""
+    generator = torch.Generator().manual_seed(seed)
+    kept: list[tuple[nn.Parameter, torch.Tensor]] = []
+
+    def shuffle(layer: Layer) -> None:
+        for weight in layer.weights:
+            kept.append((weight, weight.detach().clone()))
+            with torch.no_grad():
+                order = torch.randperm(weight.numel(), generator=generator).to(weight.device)
+                weight.copy_(weight.flatten()[order].view_as(weight))
+
+    try:
+        yield shuffle
     finally:
         with torch.no_grad():
-            for weight, before in kept:
+            for weight, before in reversed(kept):
                 weight.copy_(before)
 
 
@@ -125,6 +138,18 @@ def complexity(scores: Floats, mask: Bools) -> Floats:
     return found
 
 
+@dataclass(frozen=True)
+class Before:
+    """What is known of a method on the model as it is: scores (examples, units) of the first examples of a split.
+
+    `ceiling` (examples,) says how alike two draws are.
+    """
+
+    explainer: Explainer
+    scores: Floats
+    ceiling: Floats
+
+
 def randomisation(
     network: Network,
     split: Split,
@@ -144,43 +169,67 @@ def randomisation(
     change` is the total variation of the model's own output: where that is 0, nothing can be told. Step s of an order
     has its first s layers randomised; all at once has one step.
     """
+    if before is None or ceiling is None:
+        found = as_it_is(network, split, explainer, smooth=smooth, scores=before)
+        before, ceiling = found.scores, found.ceiling if ceiling is None else ceiling
+    one = {"": Before(explainer, before, ceiling)}
+    return randomisations(network, split, one, orders=orders, seeds=seeds, smooth=smooth).drop(columns="method")
+
+
+def as_it_is(
+    network: Network, split: Split, explainer: Explainer, *, smooth: int = 0, scores: Floats | None = None
+) -> Before:
+    """What a method says of the model as it is, `scores` where these are known, and whether it says so again."""
+    if scores is None:
+        scores = explained(network, split, explainer, smooth=smooth)[0]
+    mask, other = mask_of(split), redrawn(explainer)
+    again = scores if other is None else explained(network, split, other, smooth=smooth)[0]
+    return Before(explainer, scores, similarity(scores[:, : mask.shape[1]], again[:, : mask.shape[1]], mask))
+
+
+def randomisations(
+    network: Network,
+    split: Split,
+    methods: Mapping[str, Before],
+    *,
+    orders: Sequence[Order] = ORDERS,
+    seeds: Sequence[int] = (0,),
+    smooth: int = 0,
+) -> pd.DataFrame:
+    """The same of several methods, beside their names: the weights are put into every order once for all of them."""
     import pandas as pd
 
-    other = redrawn(explainer)
-    if before is None:
-        before, mask = explained(network, split, explainer, smooth=smooth)
-    else:
-        mask = mask_of(split)
-        before = before[:, : mask.shape[1]]
-    if ceiling is None:
-        again = before if other is None else explained(network, split, other, smooth=smooth)[0]
-        ceiling = similarity(before, again, mask)
-    simple, said = complexity(before, mask), _outputs(network, split)
-    layers = layers_of(network)
+    # A method may have been asked about fewer examples than others.
+    parts = {number: split.only(range(number)) for number in {len(one.scores) for one in methods.values()}}
+    masks = {number: mask_of(part) for number, part in parts.items()}
+    scores = {name: one.scores[:, : masks[len(one.scores)].shape[1]] for name, one in methods.items()}
+    simple = {name: complexity(values, masks[len(values)]) for name, values in scores.items()}
+    layers, said = layers_of(network), _outputs(network, split)
     frames = []
+
+    def measure(about: Mapping[str, object]) -> None:
+        moved = 0.5 * np.abs(_outputs(network, split) - said).sum(axis=1)
+        for name, one in methods.items():
+            number, before = len(one.scores), simple[name]
+            after, mask = explained(network, parts[number], redrawn(one.explainer) or one.explainer, smooth=smooth)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                rise = np.where(before > 0, (complexity(after, mask) - before) / before, np.nan)
+            found = {
+                "similarity": similarity(scores[name], after, mask),
+                "ceiling": one.ceiling,
+                "complexity rise": rise,
+                "output change": moved[:number],
+            }
+            frames.append(pd.DataFrame({"method": name, "instance": np.arange(number), **about, **found}))
+
     for order in orders:
         queue = layers[::-1] if order == "top-down" else layers
-        steps = [len(queue)] if order == "all at once" else list(range(1, len(queue) + 1))
         for seed in seeds:
-            for step in steps:
-                with randomised(queue[:step], seed):
-                    after, _ = explained(network, split, other or explainer, smooth=smooth)
-                    moved = 0.5 * np.abs(_outputs(network, split) - said).sum(axis=1)
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    rise = np.where(simple > 0, (complexity(after, mask) - simple) / simple, np.nan)
-                frames.append(
-                    pd.DataFrame(
-                        {
-                            "instance": np.arange(len(split)),
-                            "order": order,
-                            "step": step,
-                            "layer": "all" if order == "all at once" else queue[step - 1].name,
-                            "seed": seed,
-                            "similarity": similarity(before, after, mask),
-                            "ceiling": ceiling,
-                            "complexity rise": rise,
-                            "output change": moved,
-                        }
-                    )
-                )
+            with one_by_one(seed) as shuffle:
+                for step, layer in enumerate(queue, 1):
+                    shuffle(layer)
+                    if order != "all at once":
+                        measure({"order": order, "step": step, "layer": layer.name, "seed": seed})
+                    elif step == len(queue):
+                        measure({"order": order, "step": step, "layer": "all", "seed": seed})
     return pd.concat(frames, ignore_index=True)

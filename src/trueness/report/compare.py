@@ -117,14 +117,17 @@ def sentences(agreement: Mapping[str, Any]) -> Iterator[str]:
         what = ", ".join(dict.fromkeys(part["stand-in"] for part in agreement["quantities"] if part["stand-in"]))
         more = " more" if agreement["compared"] else ""
         yield (
-            f"Of {apart['compared']}{more}, for which something else stands in ({what}), {_told(apart)}"
-            + ("." if agreement["compared"] else rest)
+            f"For {apart['compared']}{more} something else stands in ({what}): they show whether a finding carries "
+            f"over, and are not judged{'.' if agreement['compared'] else rest}"
         )
     for part in agreement["quantities"]:
         tau = part["rank correlation"]
+        judged = (
+            f"{part['agrees']} agree, {part['differs']} differ, {part['cannot tell']} cannot be told "
+            f"(margin {part['margin']:.3g}); "
+        )
         yield (
-            f"{part['group']}{_of_stand_in(part)}: {part['agrees']} agree, {part['differs']} differ, "
-            f"{part['cannot tell']} cannot be told (margin {part['margin']:.3g}); "
+            f"{part['group']}{_of_stand_in(part)}: {'' if part['stand-in'] else judged}"
             f"mean absolute error {part['mean absolute error']:.3g}"
             + (f", rank correlation {tau:.2f}." if tau is not None else ".")
         )

@@ -144,6 +144,37 @@ class Explanations(list[Explanation]):
             seen[one.explainer] += 1
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
+    def to_tensor(self) -> Any:
+        """(examples, units) scores as a tensor of torch, of images (images, height, width); texts are filled up with 0.
+
+        This is the form in which Captum gives attributions that were summed over embeddings.
+        """
+        import torch
+
+        found = [torch.as_tensor(np.asarray(one.scores, dtype=np.float64)) for one in self]
+        if not found or len({one.shape for one in found}) == 1:
+            return torch.stack(found) if found else torch.zeros(0, 0, dtype=torch.float64)
+        return torch.nn.utils.rnn.pad_sequence(found, batch_first=True)
+
+    def to_shap(self) -> Any:
+        """A `shap.Explanation`, for SHAP's plots: scores with their words, features or pixels.
+
+        The base value is 0: what a method's scores sum to is a matter of the method.
+        """
+        try:
+            import shap
+        except ModuleNotFoundError as error:
+            raise UserError("This needs SHAP: pip install shap.") from error
+        scores = [np.asarray(one.scores, dtype=np.float64) for one in self]
+        data = [np.array(one.tokens) if one.pixels is None else one.pixels for one in self]
+        names = {one.tokens for one in self}
+        return shap.Explanation(
+            values=_even(scores),
+            base_values=np.zeros(len(self)),
+            data=_even(data),
+            feature_names=list(names.pop()) if len(names) == 1 and self[0].pixels is None else None,
+        )
+
     def to_json(self) -> list[dict[str, Any]]:
         """Of each what its `to_json` gives."""
         return [one.to_json() for one in self]
@@ -185,8 +216,8 @@ def explanation_page(explanations: Iterable[Explanation]) -> str:
             examples.append((f"Target {first.target}", about, None, _inside(some)))
     signed = [any(one.signed is signed for one in explanations) for signed in (True, False)]
     return page_of(
-        "What the methods say",
-        "What made the model decide, as each method says? Every row shows the same example.",
+        "Explanations of a model",
+        "What made the model decide? Each row is one method's answer about the same example.",
         examples,
         signed,
         "An explanation is a claim about the model, not a fact: trueness audit puts it on trial.",
@@ -230,6 +261,16 @@ def _picture(pixels: npt.NDArray[np.uint8]) -> str:
     content = io.BytesIO()
     image.resize((image.width * times, image.height * times), Image.Resampling.NEAREST).save(content, "png")
     return f'<img alt="" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'
+
+
+def _even(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """One array, or an array of arrays where they differ in shape."""
+    if len({part.shape for part in parts}) == 1:
+        return np.stack(parts)
+    found = np.empty(len(parts), dtype=object)
+    for place, part in enumerate(parts):
+        found[place] = part
+    return found
 
 
 def _is_many(value: Any) -> bool:

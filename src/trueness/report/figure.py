@@ -143,10 +143,13 @@ def all_at_once(table: pd.DataFrame, **rest: Any) -> Spec:
 
 def style(size: int = 11, header: int = 300, **legend: Any) -> Spec:
     """Letters of a size, headers of panels up to a width, and what the legend has of its own."""
+    axis = {"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal"}
     return {
         "background": "white",
+        "padding": 12,  # letters are wider where their font is another one
         "view": {"stroke": "#DDDDDD"},
-        "axis": {"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal"},
+        "axis": {**axis, "labelLimit": 300},
+        "axisQuantitative": {"labelOverlap": "greedy", "labelSeparation": 14},
         "legend": {"labelFontSize": size, "orient": "bottom", "labelLimit": 300, **legend},
         "header": {"labelFontSize": size, "labelFontWeight": "bold", "labelLimit": header},
     }

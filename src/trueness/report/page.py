@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
@@ -71,8 +72,16 @@ def environment(*packages: str) -> Any:
         trim_blocks=True,
     )
     made.filters["number"] = _number
+    made.filters["breakable"] = breakable
     made.filters["script_json"] = lambda value: Markup(json.dumps(value).replace("<", "\\u003c"))
     return made
+
+
+def breakable(name: str) -> str:
+    """A method's name that breaks between its parts, where a line is too short: lime, [n_samples, =200]."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"(?=[\[(=@])|(?<=, )", "<wbr>", str(escape(name))))
 
 
 def render(name: str, styles: Sequence[str], **given: Any) -> str:

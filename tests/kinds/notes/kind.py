@@ -9,9 +9,8 @@ import numpy as np
 from torch import nn
 
 from trueness.data import arrays
-from trueness.data.arrays import ArrayExamples
-from trueness.data.check import check_splits
-from trueness.data.dataset import Dataset, looked_at
+from trueness.data.arrays import ArrayExamples, DataOfArrays
+from trueness.data.dataset import Dataset
 from trueness.data.rows import RowSplit
 from trueness.explainers.catalogue import add_common
 from trueness.explainers.contract import explainers_of
@@ -20,10 +19,9 @@ from trueness.kinds.contract import Content, Kind, Planted, Words
 from trueness.kinds.relatives import FamilyRelatives
 from trueness.models import saved
 from trueness.models.families import Family, ModelsOfFamilies
-from trueness.models.fitting import fitted
 from trueness.models.network import Network
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.training import build
+from trueness.models.training import build, fitted
 from trueness.registry import Registry
 
 PITCHES, LENGTH, REST = (*"-CDEFGAB",), 8, 0
@@ -91,11 +89,10 @@ class Listener:
 class EarFamily(Family):
     name, built_in, settings = "ear", True, ("size",)
 
-    def train(self, data, seeds, *, recipe=None, device="cpu", views=None, states=None, **shape):
+    def train_one(self, data, seed, *, view, state, recipe=None, device="cpu", **shape):
         how = recipe if isinstance(recipe, Recipe) else RECIPES[recipe or RECIPE]
-        fresh = [build(lambda: Ear(len(data.classes), **shape), seed).to(device) for seed in seeds]
-        each = zip(fresh, seeds, views or [None] * len(seeds), states or [None] * len(seeds), strict=True)
-        return [fitted(Listener(ear, data.classes), data, how, seed, view, state) for ear, seed, view, state in each]
+        fresh = build(lambda: Ear(len(data.classes), **shape), seed).to(device)
+        return fitted(Listener(fresh, data.classes), data, how, seed, view, state)
 
     def assemble(self, config, weights, device, source):
         return Listener(saved.filled(source, lambda: Ear(**config["network"]), weights, device), (*config["classes"],))
@@ -122,8 +119,8 @@ class NotesModels(ModelsOfFamilies):
         return found.load(Path(model), config, device)
 
 
-class NotesData:
-    datasets = DATASETS
+class NotesData(DataOfArrays):
+    datasets, payload = DATASETS, "melodies"
 
     def recognises(self, data):
         return isinstance(data, Melodies) or (isinstance(data, str) and data in DATASETS)
@@ -131,22 +128,8 @@ class NotesData:
     def read(self, data, *, model=None, columns=None, root=None, **options):
         return data if isinstance(data, MelodyDataset) else DATASETS[data](**options)
 
-    def look(self, data, model, *, split=None, columns=None, gold=True):
-        read = self.read(data)
-        splits, notes = looked_at(read, model.classes, split, gold=gold)
-        return MelodyDataset(read.name, model.classes, splits, notes)
-
-    def check(self, data, *, columns=None, root=None):
-        return check_splits(self.read(data))
-
-    def sources(self, data):
-        return []
-
     def pack(self, data):
         return arrays.pack(data, "melodies")
-
-    def holds(self, stored):
-        return stored.holds("melodies")
 
     def unpack(self, stored):
         about, splits = arrays.unpack(stored, "melodies", Melodies)

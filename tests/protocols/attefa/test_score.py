@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueness.kinds.text.attention.twin_comparisons import health
 from trueness.protocols.attefa.score import (
     Point,
     attefa,
@@ -65,21 +64,6 @@ def test_the_constant_predictor():
     assert constant_change(np.stack([1 - p, p], axis=1)) == pytest.approx((0.1 + 0.0 + 0.7) / 3)
     three = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1]])
     assert constant_change(three) == pytest.approx(2 / 3)
-
-
-@pytest.mark.parametrize(
-    ("divergence", "largest", "facts", "codes"),
-    [
-        (0.3, 1.0, {}, {"collapsed-twin"}),
-        (0.3, 1.0, {"one_class": 0.99}, set()),  # the base model does so too
-        (0.69, 0.5, {}, {"divergence-saturated"}),
-        (0.392, 0.5, {"ceiling": 0.393}, {"divergence-saturated", "unreachable-ceiling"}),
-        (0.3, 0.5, {}, set()),
-    ],
-)
-def test_health(divergence, largest, facts, codes):
-    base = {"ceiling": None, "one_class": 0.5, **facts}
-    assert {warning.code for warning in health(base, divergence, largest)} == codes
 
 
 def test_two_groups_of_seeds():

@@ -105,6 +105,14 @@ def test_taus_of_unrelated_rankings_are_told():
     assert set(told(**{f"tau: {FIRST}": near})) == {"constant-ranking"}, "of 7 instances 6 are not nearly all"
 
 
+def test_attention_that_has_not_formed_is_told():
+    assert told(max_attention=1.4 / cell().records["length"].to_numpy().reshape(2, 4))["attention-not-formed"] == (
+        "the largest weight is 1.4 times an even share on average: attention has hardly formed, so that its "
+        "correlations tell when training stopped rather than what attention is; train for more epochs"
+    )
+    assert "attention-not-formed" not in told(max_attention=2.1 / cell().records["length"].to_numpy().reshape(2, 4))
+
+
 def test_undefined_taus_are_told_with_how_many():
     some = told(**{f"tau: {FIRST}": TAU})
     assert some["constant-ranking"] == (

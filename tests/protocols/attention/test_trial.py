@@ -7,12 +7,10 @@ from scipy.stats import kendalltau
 
 from tests.models.test_training import DATA, QUICK, SMALL, corpus
 from trueness.kinds.text.attention import trial as trials
-from trueness.kinds.text.attention.adversarial_attention import adversarial_attention
 from trueness.kinds.text.attention.ascent import best_adversary
 from trueness.kinds.text.attention.correlation import padded, seed_spread
 from trueness.kinds.text.attention.search import improved
 from trueness.kinds.text.attention.trial import Settings, attention_trial
-from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
 from trueness.kinds.text.models.families import train
 from trueness.protocols.similarity import null_deviation
 
@@ -27,42 +25,6 @@ def model():
 @pytest.fixture(scope="module")
 def trial(model):
     return attention_trial(model, DATA["test"], HOW, seed=1)
-
-
-def test_records_are_in_the_order_of_the_examples(model, trial):
-    records = trial.records
-    assert records["instance"].tolist() == list(range(len(DATA["test"])))
-    assert records["length"].tolist() == [len(example.tokens) for example in DATA["test"]]
-    assert records["gold"].tolist() == [example.label for example in DATA["test"]]
-    batch = model.batch(DATA["test"])
-    with torch.no_grad():
-        whole = model.network(batch)
-    assert records["predicted"].tolist() == whole.logits.argmax(-1).tolist()
-    assert records["max_attention"].to_numpy() == pytest.approx(whole.attention.amax(-1).numpy(), abs=1e-5)
-
-
-def test_tau_is_scipys_of_the_same_scores(model, trial):
-    ends = np.cumsum(trial.tokens["sizes"])
-    for instance in (0, 7, 31):
-        example = DATA["test"][instance]
-        batch = model.batch([example])
-        inside = slice(1, len(example.tokens) + 1)
-        scores = {
-            name: TEXT_EXPLAINERS[explainer].attribute(model.network, batch)[0, inside].abs().numpy()
-            for name, explainer in (
-                ("attention", "attention"),
-                ("gradient@jw2019", "gradient@jw2019"),
-                ("leave-one-out@jw2019", "leave-one-out@jw2019"),
-            )
-        }
-        for name, values in scores.items():
-            kept = trial.tokens[name][ends[instance] - len(values) : ends[instance]]
-            assert kept == pytest.approx(values, abs=1e-5)
-        for pair in ("attention, gradient@jw2019", "attention, leave-one-out@jw2019"):
-            first, second = pair.split(", ")
-            theirs = kendalltau(scores[first], scores[second])
-            assert trial.records[f"tau: {pair}"][instance] == pytest.approx(theirs.statistic, abs=0.2)
-            assert 0 <= trial.records[f"p: {pair}"][instance] <= 1
 
 
 def test_every_class_has_a_gradient(trial):
@@ -135,23 +97,6 @@ def test_spread_between_seeds():
     block, mask = padded(same["attention"], sizes)
     assert block.shape == (2, 3)
     assert mask.sum() == 5
-
-
-def test_the_adversary_of_ones_own_texts(model):
-    result = adversarial_attention(model, DATA["test"][:4], 0.02)
-    for row in result.records.itertuples():
-        assert row.change <= 0.02 + 1e-9
-        assert row.divergence == row.upper
-        certificate = [row.words.index(word) for word in (row.first, row.second)]
-        assert all(row.adversarial[position] > 0 for position in certificate if row.weight not in (0, 1))
-        assert abs(row.probability - row.probability_after) <= 0.02 + 1e-9
-    assert {score.quantity for score in result.scores} == {
-        "largest divergence within epsilon",
-        "words that could carry the decision alone",
-        "words that alone give the same output",
-    }
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        adversarial_attention(model, DATA["test"][:1], 2)
 
 
 def test_each_epsilon_begins_where_the_one_before_ended_and_takes_what_the_search_found(monkeypatch):

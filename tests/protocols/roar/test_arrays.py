@@ -153,20 +153,20 @@ def test_channels_are_hidden_together(channels):
     assert (hidden[2] <= hidden[3]).all()
 
 
-def test_hidden_values_get_the_mean_of_their_place():
-    (inputs, labels), test = decided_by([2])
+@pytest.mark.parametrize("whole", [False, True])
+def test_hidden_values_get_the_mean_of_their_place(whole):
+    splits = [(inputs > 0 if whole else inputs, labels) for inputs, labels in decided_by([2])]
     seen = []
     tn.recursive_roar(
-        (inputs, labels),
-        test,
+        *splits,
         train=lambda values, classes, seed: seen.append(values) or train(values, classes, seed),
         predict=predict,
         explainers={"perfect": perfect},
-        steps=[0.5],
-        seeds=1,
+        steps=np.array([0.05, 0.5, 0.55]),
+        seeds=np.int64(1),
         leak=False,
     )
-    assert np.allclose(seen[1], inputs.mean(axis=0))
+    assert np.allclose(seen[1], splits[0][0].mean(axis=0))
 
 
 def raising(error):
@@ -256,22 +256,6 @@ def test_splits_must_fit():
         tn.recursive_roar(whole[0], test, **how)
     with pytest.raises(UserError, match="not numbers"):
         tn.recursive_roar((whole[0].astype(str), whole[1]), test, **how)
-
-
-def test_whole_numbers_are_hidden_behind_their_mean():
-    (inputs, labels), test = decided_by([2])
-    seen = []
-    tn.recursive_roar(
-        (inputs > 0, labels),
-        (test[0] > 0, test[1]),
-        train=lambda values, classes, seed: seen.append(values) or train(values, classes, seed),
-        predict=predict,
-        explainers={"perfect": perfect},
-        steps=np.array([0.05, 0.5, 0.55]),
-        seeds=np.int64(1),
-        leak=False,
-    )
-    assert np.allclose(seen[1], (inputs > 0).mean(axis=0))
 
 
 def test_steps_that_hide_no_more_are_warned_of():

@@ -152,21 +152,3 @@ def test_sparsity_of_known_explanations():
     sizes = split.sizes - 2
     assert found == pytest.approx([np.mean(sizes // 2 / sizes), 1.0])
     assert accumulated(network, Single(), split, [Amount(1, "tokens")]) == pytest.approx([1.0])
-
-
-def test_a_blurred_copy_spreads_over_neighbours():
-    network, split = build("average", "additive"), EncodedSplit(texts(), VOCABULARY)
-    batch = split.batch(np.arange(4))
-    sharp = TEXT_EXPLAINERS["input-x-gradient"].attribute(network, batch, "gold").abs()
-    soft = TEXT_EXPLAINERS["blurred[input-x-gradient]"].attribute(network, batch, "gold")
-    kernel = {-2: 1, -1: 4, 0: 6, 1: 4, 2: 1}
-    for row in range(4):
-        for place in range(batch.mask.shape[1]):
-            near = [
-                (weight, place + shift)
-                for shift, weight in kernel.items()
-                if 0 <= place + shift < batch.mask.shape[1] and batch.mask[row, place + shift]
-            ]
-            total = sum(weight for weight, _ in near)
-            wanted = sum(weight * float(sharp[row, other]) for weight, other in near) / total if total else 0.0
-            assert float(soft[row, place]) == pytest.approx(wanted if batch.mask[row, place] else 0.0, abs=1e-6)

@@ -3,9 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from trueness.kinds.vector.linear import LinearModel
 from trueness.kinds.vector.vectors import VectorDataset, Vectors
-from trueness.papers.roar_synthetic.trial import ORDERS, removal_curve
+from trueness.papers.roar_synthetic.trial import ORDERS, LinearModel, removal_curve
 
 RATIOS = [0.0, 0.25, 0.5, 0.75, 1.0]
 

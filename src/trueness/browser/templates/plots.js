@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const PER_PAGE = 60, MENU = 200, HEIGHTS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", WIDTH = 200, HEIGHT = 64, SPACE = "http://www.w3.org/2000/svg";
+  const PER_PAGE = 60, MENU = 200, HEIGHTS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", WIDTH = 200, HEIGHT = 64, ROW = 22, ACROSS = 180, SPACE = "http://www.w3.org/2000/svg";
   const make = (tag, given = {}, ...children) => {
     const one = document.createElement(tag);
     for (const [name, value] of Object.entries(given)) if (name in one) one[name] = value; else one.setAttribute(name, value);
@@ -49,6 +49,24 @@
       return picture;
     };
 
+    // Round numbers within two ends, three to six of them.
+    const ticks = (low, high) => { const power = 10 ** Math.floor(Math.log10((high - low || 1) / 4)), size = [1, 2, 5, 10].map(one => one * power).find(one => (high - low || 1) / one <= 5), found = []; for (let place = Math.ceil(low / size - 1e-9); place * size <= high + 1e-9 * size; place++) found.push(place * size); return found; };
+    // One quantity at one place: a row for each method, and one axis under all of them.
+    const drawn = some => {
+      const [low, high] = ends.get(some[0].told.quantity), span = high - low || 1, x = value => 12 + (ACROSS - 24) * (value - low) / span, floor = ROW * some.length, marks = ticks(low, high);
+      const picture = draw("svg", {viewBox: `0 0 ${ACROSS} ${floor + 18}`, width: ACROSS, height: floor + 18, role: "img", "aria-label": some.map(sentence).join(". ")});
+      for (const mark of marks) picture.append(draw("line", {class: "tick", x1: x(mark), x2: x(mark), y1: 0, y2: floor + 3}), draw("text", {x: x(mark), y: floor + 14, "text-anchor": "middle"}, shown(Number(mark.toPrecision(6)))));
+      some.forEach((one, place) => {
+        const y = ROW * (place + .5);
+        if (one.low !== null && one.high !== null) picture.append(draw("line", {class: "interval", x1: x(one.low), x2: x(one.high), y1: y, y2: y}));
+        if (one.none !== null) picture.append(draw("line", {class: "null", x1: x(one.none), x2: x(one.none), y1: y - 9, y2: y + 9}));
+        if (one.value !== null) picture.append(draw("circle", {class: "dot", cx: x(one.value), cy: y, r: 4}));
+      });
+      return picture;
+    };
+    const place = one => one.spread ? one.id : facets.filter(facet => facet !== "method").map(facet => one.told[facet]).join("\u0000");
+    const grouped = some => { const found = new Map(); for (const one of some) { const key = place(one); if (!found.has(key)) found.set(key, []); found.get(key).push(one); } return [...found.values()]; };
+
     const empty = {q: "", sort: "", page: 1, pins: "", cell: ""};
     for (const facet of facets) empty[facet] = "";
     const state = {...empty};
@@ -64,11 +82,16 @@
     add("sort", "order", make("select", {}, ...[["", "as stored"], ["largest", "largest value"], ["smallest", "smallest value"], ["widest", "widest interval"]].map(([value, text]) => make("option", {value}, text))));
     const told = make("p", {className: "count", role: "status"}), pinned = make("section", {className: "pinned", hidden: true, ariaLabel: "Pinned"}), alone = make("section", {className: "alone"}), grid = make("div", {className: "grid-of-plots"}), pager = make("nav", {className: "pager", ariaLabel: "Pages"});
 
-    const card = (one, where) => {
+    const pinOf = (one, where) => {
       const pin = make("input", {type: "checkbox", checked: pins().includes(one.id)});
       pin.addEventListener("change", () => { const now = pins(); go({pins: (pin.checked ? [...now, one.id] : now.filter(id => id !== one.id)).join(",")}); (root.querySelector(`[data-pin="${where}${one.id}"]`) ?? inputs.q).focus({preventScroll: true}); });
       pin.dataset.pin = where + one.id;
-      return make("div", {className: "plot"}, make("a", {href: address({cell: one.id})}, make("b", {}, one.told.quantity)), label(one), svg(one), make("div", {}, `${one.spread ? "mean " : ""}${shown(one.value)}`, one.low === null || one.low === undefined ? "" : ` (${shown(one.low)} to ${shown(one.high)})`), make("label", {}, pin, "pin"));
+      return pin;
+    };
+    const card = (one, where) => make("div", {className: "plot"}, make("a", {href: address({cell: one.id})}, make("b", {}, one.told.quantity)), label(one), one.spread ? svg(one) : drawn([one]), make("div", {}, `${one.spread ? "mean " : ""}${shown(one.value)}`, one.low === null || one.low === undefined ? "" : ` (${shown(one.low)} to ${shown(one.high)})`), make("label", {}, pinOf(one, where), "pin"));
+    const several = some => {
+      const first = some[0], names = make("div", {className: "methods"}, ...some.map(one => { const pin = pinOf(one, "g"); pin.ariaLabel = `pin ${one.told.method}`; return make("span", {}, pin, make("a", {href: address({cell: one.id}), title: sentence(one)}, one.told.method || "all"), make("small", {}, shown(one.value))); }));
+      return make("div", {className: "plot by-method"}, make("b", {}, first.told.quantity), facets.slice(1).filter(facet => facet !== "method").map(facet => first.told[facet]).filter(Boolean).join(" · "), make("div", {className: "beside"}, names, drawn(some)));
     };
     const table = some => {
       const columns = [...facets, "value", "low", "high", "random explanation", "n"];
@@ -93,10 +116,10 @@
       const clear = make("button", {type: "button"}, "Unpin all");
       clear.addEventListener("click", () => { go({pins: ""}); inputs.q.focus(); });
       pinned.replaceChildren(make("h2", {}, "Pinned"), make("div", {className: "grid-of-plots"}, ...now.map(cell => card(cell, "p"))), table(now), make("p", {}, clear));
-      const found = state.cell ? [] : chosen(), pages = Math.max(1, Math.ceil(found.length / PER_PAGE));
+      const found = state.cell ? [] : chosen(), groups = grouped(found), pages = Math.max(1, Math.ceil(groups.length / PER_PAGE));
       state.page = Math.min(state.page, pages);
-      told.textContent = state.cell ? "One cell, by its address." : `${found.length.toLocaleString("en")} of ${cells.length.toLocaleString("en")} plots.`;
-      grid.replaceChildren(...found.slice((state.page - 1) * PER_PAGE, state.page * PER_PAGE).map(cell => card(cell, "g")));
+      told.textContent = state.cell ? "One cell, by its address." : `${found.length.toLocaleString("en")} of ${cells.length.toLocaleString("en")} scores in ${groups.length.toLocaleString("en")} ${groups.length === 1 ? "plot" : "plots"}.`;
+      grid.replaceChildren(...groups.slice((state.page - 1) * PER_PAGE, state.page * PER_PAGE).map(some => some[0].spread ? card(some[0], "g") : several(some)));
       const step = (text, page, name) => { const button = make("button", {type: "button", disabled: page < 1 || page > pages}, text); button.dataset.go = name; button.addEventListener("click", () => { go({page}); root.scrollIntoView(); pager.querySelector(`[data-go=${name}]:enabled`)?.focus({preventScroll: true}); }); return button; };
       pager.replaceChildren(...(state.cell ? [] : [step("Previous", state.page - 1, "previous"), `page ${state.page} of ${pages.toLocaleString("en")}`, step("Next", state.page + 1, "next")]));
     };

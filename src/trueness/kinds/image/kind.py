@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trueness.kinds.contract import Kind
+from trueness.kinds.contract import Kind, known_later
 from trueness.kinds.image.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, usual
 from trueness.kinds.image.data.artefacts import ARTEFACTS
 from trueness.kinds.image.data.reading import ImageData
@@ -24,5 +24,11 @@ IMAGE = Kind(
     planter=PLANTER,
     relatives=RELATIVES,
     view=VIEW,
+    known=known_later(
+        "trueness.kinds.image.known",
+        {
+            "squares add up": "add_up",
+        },
+    ),
     plantings=ARTEFACTS,
 )

@@ -27,8 +27,8 @@ class TextExplaining:
         return [*attention, "input-x-gradient", "integrated-gradients", "leave-one-out"]
 
     def is_data(self, examples: Any) -> bool:
-        """A dataset or the path of a file; a string is always a text."""
-        return isinstance(examples, Dataset | Path)
+        """A dataset, a table, or the path of a file; a string is always a text."""
+        return isinstance(examples, Dataset | Path) or hasattr(examples, "columns")
 
     def given(self, examples: Any, model: Classifier, others: Sequence[str] | None = None) -> tuple[TextExamples, bool]:
         """New texts are read as the model's training data were; examples of a dataset are taken as they are."""

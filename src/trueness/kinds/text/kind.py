@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueness.kinds.contract import Kind
+from trueness.kinds.contract import Kind, known_later
 from trueness.kinds.text.attention.own_trial import TRIALS
 from trueness.kinds.text.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, oddities, usual
 from trueness.kinds.text.data.planting import PLANTINGS
@@ -38,6 +38,18 @@ TEXT = Kind(
     planter=PLANTER,
     relatives=RELATIVES,
     view=VIEW,
+    known=known_later(
+        "trueness.kinds.text.known",
+        {
+            "words add up": "add_up",
+            "half of each class": "half",
+            "longer texts": "long",
+            "“not” in 40 %": "not_40",
+            "“not” in 20 %": "not_20",
+            "shortcut in 60 %": "shortcut_60",
+            "shortcut in 30 %": "shortcut_30",
+        },
+    ),
     trials=TRIALS,
     oddities=oddities,
     plantings=PLANTINGS,

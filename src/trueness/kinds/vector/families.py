@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,20 +16,15 @@ from trueness.registry import Registry
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from trueness.kinds.vector.linear import LinearModel
     from trueness.kinds.vector.model import VectorModel
     from trueness.kinds.vector.network import VectorNetwork
-    from trueness.kinds.vector.vectors import VectorDataset, Vectors
+    from trueness.kinds.vector.vectors import VectorDataset
 
 
 class VectorFamily(Family):
     """Networks that are built from the number of features and classes."""
 
     built_in = True
-
-    def __call__(self, examples: Vectors) -> LinearModel:  # noqa: ARG002  # of linear ones
-        """A classifier for two classes, whose coefficients can be read."""
-        raise UserError(f"{self.name} has no coefficients: name a linear model.")
 
     def build(self, features: int, classes: int, **shape: Any) -> VectorNetwork:
         """A fresh network of that shape."""
@@ -61,12 +56,6 @@ class LinearFamily(VectorFamily):
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def __call__(self, examples: Vectors) -> LinearModel:
-        """A classifier for two classes, whose coefficients can be read."""
-        from trueness.kinds.vector.linear import fit
-
-        return fit(examples, **self.options)
-
     def build(self, features: int, classes: int, **shape: Any) -> VectorNetwork:
         """One matrix."""
         from torch import nn
@@ -75,36 +64,33 @@ class LinearFamily(VectorFamily):
 
         return VectorNetwork(nn.Linear(features, classes), features, classes, self.name, **shape)
 
-    def train(
+    def train_one(
         self,
         data: VectorDataset,
-        seeds: Sequence[int],
+        seed: int,  # noqa: ARG002  # nothing is drawn
         *,
+        view: Any,
+        state: Any,  # noqa: ARG002  # nothing to interrupt
         recipe: Any = None,
         device: str = "cpu",
-        views: Any = None,
-        states: Any = None,  # noqa: ARG002  # nothing to interrupt
         **shape: Any,
-    ) -> Sequence[VectorModel]:
-        """The same for every seed, unless `views` hide features."""
+    ) -> VectorModel:
+        """The same for every seed, unless a `view` hides features."""
         from trueness.kinds.vector.linear import fit_all
         from trueness.kinds.vector.vectors import Vectors
 
         if recipe is not None or shape:
             wrong = ", ".join([*(["recipe"] if recipe is not None else []), *shape])
             raise UserError(f"{self.name} is fitted by scikit-learn as it is: leave out {wrong}.")
-        found = []
-        for number, _ in enumerate(seeds):
-            train = data["train"]
-            if views is not None:
-                from trueness.kinds.vector.batches import VectorSplit
+        train = data["train"]
+        if view is not None:
+            from trueness.kinds.vector.model import VectorSplit
 
-                seen = views[number]("train", VectorSplit(train)).batch(range(len(train)))
-                train = Vectors(seen.values.double().numpy(), seen.labels.numpy())
-            if len(np.unique(train.labels)) < len(data.classes):
-                raise UserError(f"{data.name}: the training split does not have examples of every class.")
-            found.append(linear_model(self, data, *fit_all(train, **self.options), device, train.features))
-        return found
+            seen = view("train", VectorSplit(train)).batch(range(len(train)))
+            train = Vectors(seen.values.double().numpy(), seen.labels.numpy())
+        if len(np.unique(train.labels)) < len(data.classes):
+            raise UserError(f"{data.name}: the training split does not have examples of every class.")
+        return linear_model(self, data, *fit_all(train, **self.options), device, train.features)
 
 
 def linear_model(
@@ -162,34 +148,30 @@ class LayersFamily(VectorFamily):
         module = nn.Sequential(*parts, nn.Linear(widths[-1], classes))
         return VectorNetwork(module, features, classes, self.name, hidden=hidden, layers=layers)
 
-    def train(
+    def train_one(
         self,
         data: VectorDataset,
-        seeds: Sequence[int],
+        seed: int,
         *,
+        view: Any,
+        state: Any,
         recipe: Any = None,
         device: str = "cpu",
-        views: Any = None,
-        states: Any = None,
         **shape: Any,
-    ) -> Sequence[VectorModel]:
-        """One after the other."""
+    ) -> VectorModel:
+        """By the loop of all kinds."""
         from trueness.kinds.vector.model import VectorModel
-        from trueness.models.fitting import fitted
         from trueness.models.recipes import RECIPES, Recipe
-        from trueness.models.training import build
+        from trueness.models.training import build, fitted
 
         if wrong := [name for name in shape if name not in self.settings]:
             raise UserError(f"{self.name} has no {wrong[0]} to set, only {' and '.join(self.settings)}.")
         how = recipe if isinstance(recipe, Recipe) else RECIPES[recipe or "vector"]
-        found = []
-        for number, seed in enumerate(seeds):
-            fresh = build(lambda: self.build(data.width, len(data.classes), **shape), seed)
-            network = fresh.standardise(data["train"].features).to(device)
-            model = VectorModel(network, data.classes, data.features)
-            view, state = (None if some is None else some[number] for some in (views, states))
-            found.append(fitted(model, data, how, seed, view, state))
-        return found
+        fresh = build(lambda: self.build(data.width, len(data.classes), **shape), seed)
+        network = fresh.standardise(data["train"].features).to(device)
+        fresh_model = VectorModel(network, data.classes, data.features)
+        trained: VectorModel = fitted(fresh_model, data, how, seed, view, state)
+        return trained
 
 
 def as_vector_family(thing: Any, name: str) -> VectorFamily:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueness.explainers.catalogue import add_common, add_later
 from trueness.explainers.contract import explainers_of
-from trueness.kinds.contract import Kind
+from trueness.kinds.contract import Kind, known_later
 from trueness.kinds.vector.audit import FOILS, PLANTER, RELATIVES, VIEW, WORDS, edit, usual
 from trueness.kinds.vector.explaining import VectorExplaining
 from trueness.kinds.vector.opening import VectorModels
@@ -32,4 +32,11 @@ VECTOR = Kind(
     planter=PLANTER,
     relatives=RELATIVES,
     view=VIEW,
+    known=known_later(
+        "trueness.kinds.vector.known",
+        {
+            "features add up": "add_up",
+            "three classes": "three",
+        },
+    ),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,31 +13,6 @@ from trueness.kinds.vector.vectors import Vectors
 
 _CHECKED = 64
 """Random rows on which a linear copy must say what the original says."""
-
-
-@dataclass(frozen=True)
-class LinearModel:
-    """Predicts class 1 where the features times the coefficients plus the intercept are positive."""
-
-    coefficients: npt.NDArray[np.float64]
-    intercept: float
-
-    def predict(self, features: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """The predicted class of each row."""
-        return (features @ self.coefficients + self.intercept > 0).astype(np.int64)
-
-    def accuracy(self, examples: Vectors) -> float:
-        """Share of examples whose class is predicted: [0, 1], higher is better."""
-        return float((self.predict(examples.features) == examples.labels).mean())
-
-
-def fit(examples: Vectors, **options: Any) -> LinearModel:
-    """Logistic regression for two classes, with options of scikit-learn."""
-    if examples.features.shape[1] == 0 or len(np.unique(examples.labels)) < 2:
-        # Where there is nothing to tell them apart, the more frequent class is predicted.
-        return LinearModel(np.zeros(examples.features.shape[1]), 1.0 if examples.labels.mean() > 0.5 else -1.0)
-    weights, biases = fit_all(examples, **options)
-    return LinearModel(weights[0], float(biases[0]))
 
 
 def fit_all(examples: Vectors, **options: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

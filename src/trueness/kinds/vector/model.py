@@ -7,17 +7,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
+from trueness.data.rows import RowSplit
 from trueness.errors import UserError
-from trueness.kinds.vector.batches import VectorSplit
 from trueness.kinds.vector.network import FunctionNetwork, VectorNetwork
 from trueness.kinds.vector.vectors import Vectors
-from trueness.models.saved import save_model
+from trueness.models.saved import SavedModel
+
+
+class VectorSplit(RowSplit):
+    """Vectors on a device, ready to be batched."""
+
+    def __init__(
+        self, examples: Vectors, device: str | torch.device = "cpu", blank: npt.ArrayLike | None = None
+    ) -> None:
+        """A hidden feature shows its `blank` value, by default its mean over these examples."""
+        given = examples.features.mean(axis=0) if blank is None else blank
+        super().__init__(examples.features.astype(np.float32), examples.labels, device, given)
 
 
 @dataclass(frozen=True, repr=False)
-class VectorModel:
+class VectorModel(SavedModel):
     """A network, what its classes and features are called, and how training went."""
 
     kind = "vector"
@@ -29,14 +42,6 @@ class VectorModel:
     """Whether the network knows the means of the training features."""
     history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.network.family}: classes {', '.join(self.classes)}>"
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.network.device
 
     def coded(self, examples: Vectors) -> VectorSplit:
         """Examples on the model's device. A hidden feature shows the mean of the training examples, if it is known."""
@@ -58,4 +63,4 @@ class VectorModel:
         if isinstance(self.network, FunctionNetwork):
             name = self.network.predictor.name
             raise UserError(f"{name} is a function, not a model that could be saved to {folder}.")
-        return save_model(self, folder)
+        return super().save(folder)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,28 +11,20 @@ from torch import Tensor, nn
 
 from trueness.data.rows import RowBatch
 from trueness.errors import Unsupported, UserError
-from trueness.models.network import Network
+from trueness.models.network import ModuleNetwork
 from trueness.models.predictor import SMALLEST, Predictor
 
 
-class VectorNetwork(Network):
+class VectorNetwork(ModuleNetwork):
     """A module behind the questions that explainers ask.
 
     What gradients are taken of are standardised features: a feature's unit of measurement changes no score, and zero is
     the mean of the training examples.
     """
 
-    module: nn.Module
-    mean: Tensor
-    deviation: Tensor
-
     def __init__(self, module: nn.Module, features: int, classes: int, family: str = "", **shape: Any) -> None:
-        super().__init__()
-        self.module, self.family = module, family
+        super().__init__(module, family, torch.zeros(features), torch.ones(features), kept=True)
         self.shape = {"features": features, "classes": classes, **shape}
-        self.register_buffer("mean", torch.zeros(features))
-        self.register_buffer("deviation", torch.ones(features))
-        self._noise: tuple[float, int] | None = None
 
     @torch.no_grad()
     def standardise(self, features: Any) -> VectorNetwork:
@@ -42,16 +33,6 @@ class VectorNetwork(Network):
         self.mean.copy_(torch.from_numpy(np.asarray(features).mean(axis=0)))
         self.deviation.copy_(torch.from_numpy(np.where(spread > 0, spread, 1.0)))
         return self
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.mean.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The precision of the weights."""
-        return self.mean.dtype
 
     def values(self, batch: RowBatch) -> Tensor:
         """(examples, features, 1) standardised."""
@@ -71,25 +52,12 @@ class VectorNetwork(Network):
     def logits(self, batch: RowBatch, *, values: Tensor | None = None) -> Tensor:
         """(examples, classes)."""
         shown = self.values(batch) if values is None else values
-        if self._noise is not None:
-            share, seed = self._noise
-            noise = torch.randn(shown.shape, generator=torch.Generator().manual_seed(seed)).to(shown)
-            shown = shown + share * (shown.amax() - shown.amin()) * noise
-        found: Tensor = self.module(shown[..., 0])
+        found: Tensor = self.module(self.with_noise(shown, shown.amax() - shown.amin())[..., 0])
         return found
 
     def to_units(self, per_value: Tensor, batch: RowBatch) -> Tensor:  # noqa: ARG002  # all are explained
         """(examples, features)."""
         return per_value
-
-    @contextlib.contextmanager
-    def noisy(self, share: float, seed: int) -> Iterator[None]:
-        """Features with normal noise of a share of their range; then as they were."""
-        self._noise = (share, seed)
-        try:
-            yield
-        finally:
-            self._noise = None
 
     def _check(self, batch: RowBatch) -> None:
         if batch.width != self.shape["features"]:
@@ -119,11 +87,9 @@ class FunctionNetwork(VectorNetwork):
         found = self.predictor(named(rows, self._names), "rows")
         return torch.from_numpy(np.log(found.clip(SMALLEST, 1))).to(batch.values)
 
-    @contextlib.contextmanager
-    def noisy(self, share: float, seed: int) -> Iterator[None]:  # noqa: ARG002  # there is nothing to add it to
+    def noisy(self, share: float, seed: int) -> NoReturn:  # noqa: ARG002  # there is nothing to add it to
         """A function reads what it reads: Unsupported."""
         self._refuse()
-        yield
 
     def _refuse(self) -> NoReturn:
         raise Unsupported(f"{self.predictor.name} is a function: it has no attention or gradients.")

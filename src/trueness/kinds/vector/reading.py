@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.boundary import exists, is_file, short
+from trueness.data import arrays
+from trueness.data.arrays import DataOfArrays
 from trueness.data.check import check_splits
-from trueness.data.columns import columns_of, known_text, label_among
-from trueness.data.dataset import SPLITS, looked_at
+from trueness.data.columns import Columns, columns_of, known_text, label_among
+from trueness.data.dataset import SPLITS
+from trueness.data.faults import Faults, Gap, refuse_row
 from trueness.data.table import open_table
 from trueness.errors import UserError
-from trueness.kinds.vector import stored
 from trueness.kinds.vector.vectors import VECTOR_DATASETS, VectorDataset, Vectors
 
 if TYPE_CHECKING:
@@ -31,11 +33,10 @@ _Rows = tuple[Any, Sequence[str | None], tuple[str, ...], list[str]]
 """(rows, features) numbers, labels, names of the features, and notes."""
 
 
-class VectorData:
+class VectorData(DataOfArrays):
     """The data part of the kind `vector`."""
 
-    datasets = VECTOR_DATASETS
-    pack = staticmethod(stored.pack)
+    datasets, payload = VECTOR_DATASETS, "rows"
 
     def recognises(self, data: Any) -> bool:
         """A dataset's name, a table whose columns but the label are numbers, or arrays (rows, features)."""
@@ -68,8 +69,8 @@ class VectorData:
             raise UserError(f"A table of numbers has no option {next(iter(options))}.")
         if isinstance(data, VectorDataset):
             return data
-        label = columns_of(columns or {}).label
-        parts = self._parts(data, label)
+        asked = columns_of(columns or {})
+        parts = self._parts(data, asked)
         names = _features(parts)
         classes = _classes(parts) or (() if model is None else model.classes)
         splits = {}
@@ -80,17 +81,8 @@ class VectorData:
         name = str(data) if isinstance(data, str | Path) else f"{sum(map(len, splits.values())):,} rows"
         return VectorDataset(name, classes, splits, names, notes=notes)
 
-    def look(
-        self,
-        data: Any,
-        model: Any,
-        *,
-        split: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        gold: bool = True,
-    ) -> VectorDataset:
+    def fitting(self, read: VectorDataset, model: Any) -> VectorDataset:
         """Rows of as many features as the model reads, in its order where both name them."""
-        read = self.read(data, model=model, columns=columns)
         width = int(model.network.shape["features"])
         if model.features and read.features != model.features and set(model.features) <= set(read.features):
             order = np.array([read.features.index(name) for name in model.features])
@@ -98,8 +90,7 @@ class VectorData:
             read = VectorDataset(read.name, read.classes, chosen, model.features, notes=read.notes)
         if read.width != width:
             raise UserError(f"{read.name} has {read.width} features, and the model reads {width}.")
-        splits, notes = looked_at(read, model.classes, split, gold=gold)
-        return VectorDataset(read.name, model.classes, splits, read.features, read.evidence, notes)
+        return read
 
     def check(
         self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
@@ -113,17 +104,23 @@ class VectorData:
         """The files; none of what is generated."""
         return [] if data in VECTOR_DATASETS else list(_files(Path(data)).values())
 
-    def holds(self, kept: Stored) -> bool:
-        """By the payload that `pack` gives."""
-        return kept.holds("rows")
+    def pack(self, data: VectorDataset) -> dict[str, Any]:
+        """Arrays, and facts."""
+        made = arrays.pack(data, self.payload, features=list(data.features))
+        if data.evidence is not None:
+            made[self.payload]["evidence"] = data.evidence
+        return made
 
     def unpack(self, kept: Stored) -> VectorDataset:
         """The dataset that `pack` gave."""
-        return stored.unpack(kept)
+        about, splits = arrays.unpack(kept, self.payload, Vectors)
+        evidence, names = kept.read(self.payload).get("evidence"), tuple(about["features"])
+        return VectorDataset(about["name"], about["classes"], splits, names, evidence, about["notes"])
 
-    def _parts(self, data: Any, label: str | None) -> dict[str, _Rows]:
+    def _parts(self, data: Any, asked: Columns) -> dict[str, _Rows]:
+        label = asked.label
         if isinstance(data, str | Path):
-            return {split: _of_file(file, label) for split, file in _files(Path(data)).items()}
+            return {split: _of_file(file, label, drops=asked.drops) for split, file in _files(Path(data)).items()}
         if isinstance(data, Mapping):
             return {split: _of_memory(part, label) for split, part in data.items()}
         return {"all": _of_memory(data, label)}
@@ -183,17 +180,21 @@ def _is_matrix(data: Any) -> bool:
     return isinstance(row, list | tuple) and bool(row) and all(isinstance(one, int | float) for one in row)
 
 
-def _of_file(path: Path, label: str | None) -> _Rows:
+def _of_file(path: Path, label: str | None, *, drops: bool) -> _Rows:
     import pandas as pd
 
-    table, rows = open_table(path), []
+    table, rows, faults = open_table(path), [], Faults()
     for number, row in table.read():
-        if isinstance(row, str):
-            raise UserError(f"{path}, row {number}: {row}.")
-        rows.append(row)
+        if isinstance(row, Gap) or (isinstance(row, str) and drops):
+            faults.add(row, number)
+        elif isinstance(row, str):
+            raise refuse_row(str(path), number, row)
+        else:
+            rows.append(row)
     cells = {name: [row.get(name) for row in rows] for name in table.names}
     numbers = {name: _numbers(some) for name, some in cells.items()} if table.written else cells
-    return _of_table(pd.DataFrame(numbers), str(path), label)
+    found = _of_table(pd.DataFrame(numbers), str(path), label)
+    return (*found[:3], [*found[3], *([f"{faults.count:,} rows left out: {faults}"] if faults else [])])
 
 
 def _numbers(cells: list[Any]) -> Any:

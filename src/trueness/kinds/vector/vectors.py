@@ -67,7 +67,6 @@ class VectorGenerator(Protocol):
         self, seed: int, /, *, features: int = ..., informative: int = ..., train: int = ..., test: int = ...
     ) -> VectorDataset:
         """Draw the dataset."""
-        ...
 
 
 VECTOR_DATASETS: Registry[VectorGenerator] = Registry("dataset", group="trueness.vector_datasets")

@@ -160,6 +160,12 @@ def _beyond_seeds(cell: AttentionCell) -> Finding | None:
 
 
 def _comparable(first: AttentionCell, second: AttentionCell) -> Finding:
+    for cell in (first, second):
+        if not cell.has_formed:
+            return (
+                None,
+                f"attention of {cell.model} has not formed (largest weight times length {cell.formed.mean():.1f})",
+            )
     interval = _apart(first, second)
     inside = [decide(interval, above=-COMPARABLE), decide(interval, below=COMPARABLE)]
     return together(inside), f"differs by {shown(interval)}"

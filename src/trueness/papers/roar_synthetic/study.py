@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -9,10 +10,9 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from trueness.engine import Stored, Task, task
-from trueness.kinds.vector.explainers import VECTOR_EXPLAINERS
 from trueness.kinds.vector.families import VECTOR_MODELS
 from trueness.kinds.vector.vectors import VECTOR_DATASETS
-from trueness.papers.roar_synthetic.trial import RemovalOrder, removal_curve
+from trueness.papers.roar_synthetic.trial import EXPLAINERS, RemovalOrder, fit, removal_curve
 from trueness.studies.kinds import published_study
 from trueness.studies.schema import Part, Ratios, Several, Study, known
 
@@ -37,7 +37,7 @@ class RoarSynthetic(Study):
 
     datasets: Several[Annotated[str, known(VECTOR_DATASETS)]]
     models: Several[Annotated[str, known(VECTOR_MODELS)]]
-    explainer: Annotated[str, known(VECTOR_EXPLAINERS)]
+    explainer: Annotated[str, known(EXPLAINERS)]
     orders: Several[RemovalOrder]
     ratios: Ratios
     margin: float = Field(gt=0, lt=0.5)
@@ -67,8 +67,8 @@ def curve(
     seed: int,
 ) -> dict[str, Any]:
     """Accuracy of models retrained without ever more features, removed in one order."""
-    drawn, train, explain = VECTOR_DATASETS[dataset](seed, **data), VECTOR_MODELS[model], VECTOR_EXPLAINERS[explainer]
-    points = removal_curve(drawn, train, explain, order=order, ratios=ratios, seed=seed)
+    drawn, train = VECTOR_DATASETS[dataset](seed, **data), functools.partial(fit, model)
+    points = removal_curve(drawn, train, EXPLAINERS[explainer], order=order, ratios=ratios, seed=seed)
     where = {"dataset": dataset, "model": model, "explainer": explainer, "method": order, "seed": seed}
     return {"points": [{**where, **vars(point)} for point in points]}
 

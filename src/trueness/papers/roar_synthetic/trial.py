@@ -10,15 +10,51 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from trueness.kinds.vector.linear import LinearModel
+from trueness.errors import UserError
+from trueness.kinds.vector.families import VECTOR_MODELS, LinearFamily
+from trueness.kinds.vector.linear import fit_all
 from trueness.kinds.vector.vectors import VectorDataset, Vectors
 from trueness.protocols.roar.curves import Order
 from trueness.protocols.roar.removal import removal
+from trueness.registry import Registry
 
 RemovalOrder = Literal["recursive-roar", "roar", "ground-truth", "worst-case", "random"]
 ORDERS: tuple[RemovalOrder, ...] = get_args(RemovalOrder)
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Predicts class 1 where the features times the coefficients plus the intercept are positive."""
+
+    coefficients: npt.NDArray[np.float64]
+    intercept: float
+
+    def predict(self, features: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """The predicted class of each row."""
+        return (features @ self.coefficients + self.intercept > 0).astype(np.int64)
+
+    def accuracy(self, examples: Vectors) -> float:
+        """Share of examples whose class is predicted: [0, 1], higher is better."""
+        return float((self.predict(examples.features) == examples.labels).mean())
+
+
+def fit(name: str, examples: Vectors) -> LinearModel:
+    """The linear family of that name for two classes; UserError for a family of another form."""
+    family = VECTOR_MODELS[name]
+    if not isinstance(family, LinearFamily):
+        raise UserError(f"{name} has no coefficients: name a linear model.")
+    if examples.features.shape[1] == 0 or len(np.unique(examples.labels)) < 2:
+        # Where there is nothing to tell them apart, the more frequent class is predicted.
+        return LinearModel(np.zeros(examples.features.shape[1]), 1.0 if examples.labels.mean() > 0.5 else -1.0)
+    weights, biases = fit_all(examples, **family.options)
+    return LinearModel(weights[0], float(biases[0]))
+
+
 Explain = Callable[[LinearModel], npt.NDArray[np.float64]]
 Train = Callable[[Vectors], LinearModel]
+EXPLAINERS: Registry[Explain] = Registry("explainer")
+"""How much each feature mattered to a model, with sign; rankings use the magnitude."""
+EXPLAINERS.add("coefficient", lambda model: model.coefficients, "coefficients of a linear model")
 _ROUNDING = 1e-9  # 3/16 * 16 must count 3 features, not 2
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from trueness.data.rows import EvenSplit
 from trueness.errors import UserError
 from trueness.explainers.contract import Explainer, Target
 from trueness.protocols.roar.step import Retraining, View
@@ -29,7 +30,7 @@ _AXIS = {"first": 1, "last": -1}
 
 
 @dataclass(frozen=True)
-class ArraySplit:
+class ArraySplit(EvenSplit):
     """Inputs of one split; where `channels` are named, the values of a unit are hidden together."""
 
     name: str
@@ -40,9 +41,6 @@ class ArraySplit:
     channels: Channels | None
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
     @property
     def shape(self) -> tuple[int, ...]:
         """(examples, ...) without channels."""
@@ -52,23 +50,9 @@ class ArraySplit:
         return tuple(kept)
 
     @property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """How many units each input has."""
-        return np.full(len(self), int(np.prod(self.shape[1:])), dtype=np.int64)
-
-    @property
-    def tokens(self) -> int:
-        """Units of all inputs."""
-        return int(np.prod(self.shape))
-
-    @property
-    def maskable(self) -> Tensor:
-        """(units,) which may be hidden: all."""
-        return torch.ones(self.tokens, dtype=torch.bool)
-
-    def addresses(self, rows: npt.NDArray[np.intp], width: int) -> Tensor:
-        """(rows, width) the number of each unit among all units of the split."""
-        return torch.from_numpy(rows)[:, None] * width + torch.arange(width)
+    def units(self) -> int:  # type: ignore[override]
+        """Of each input."""
+        return int(np.prod(self.shape[1:]))
 
     def laid_over(self, where: Tensor) -> npt.NDArray[np.bool_]:
         """Truth values in a shape that fits the inputs."""
@@ -87,7 +71,7 @@ class ArraySplit:
     @property
     def mask(self) -> Tensor:
         """(examples, units) true everywhere."""
-        return torch.ones((len(self), int(self.sizes[0])), dtype=torch.bool)
+        return torch.ones((len(self), self.units), dtype=torch.bool)
 
     def to_explain(self) -> Iterator[tuple[npt.NDArray[np.intp], ArraySplit]]:
         """All inputs at once: an explainer says itself how many it looks at together."""

@@ -27,7 +27,6 @@ class Retrained(Protocol):
     @property
     def network(self) -> Any:
         """What explainers look at."""
-        ...
 
 
 @dataclass(frozen=True)

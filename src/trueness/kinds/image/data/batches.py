@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from trueness.data.units import seeded
+from trueness.data.rows import EvenBatch, EvenSplit
 from trueness.errors import UserError
 from trueness.kinds.image.data.images import Images
 from trueness.kinds.image.data.manipulations import SIDE, Manipulation
@@ -29,14 +29,13 @@ _AT_ONCE = 1 << 24  # pixels that a GPU makes at once
 
 
 @dataclass(frozen=True)
-class ImageBatch:
+class ImageBatch(EvenBatch):
     """Some images as tensors."""
 
     pixels: Tensor
     """(images, 3, height, width), from 0 to 1."""
     labels: Tensor
     numbers: Tensor
-    """(images,) of each image its number in the split: what is drawn for it depends on nothing else."""
     background: Tensor
     """(some, 3, height, width) other images of the split."""
     blank: Tensor
@@ -45,9 +44,6 @@ class ImageBatch:
     """The side of a unit in pixels."""
     cover: Tensor | None = None
     """(images, 3, height, width) what is seen of hidden pixels, where it is not the blank colour."""
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -60,11 +56,6 @@ class ImageBatch:
         """(images, units) true at explainable units: all of them."""
         rows, columns = self.grid
         return torch.ones((len(self), rows * columns), dtype=torch.bool, device=self.pixels.device)
-
-    @property
-    def lengths(self) -> Tensor:
-        """The pixels of each image."""
-        return torch.full((len(self),), self.width)
 
     @property
     def width(self) -> int:
@@ -84,10 +75,6 @@ class ImageBatch:
         return replace(
             self, pixels=self.pixels[some], labels=self.labels[some], numbers=self.numbers[some], cover=cover
         )
-
-    def cut(self, width: int, *, full: bool) -> ImageBatch:  # noqa: ARG002  # nothing is padded
-        """All images have one size."""
-        return self
 
     def hide(self, where: Tensor) -> ImageBatch:
         """The same with the units (images, units) at `where` hidden."""
@@ -119,10 +106,6 @@ class ImageBatch:
         groups = of_row[:, None] * columns.shape[1] + of_column
         hidden = (rows[:, None, :, None] & columns[None, :, None, :]).flatten(2).flatten(0, 1)
         return groups.flatten().expand(len(self), -1).to(self.pixels.device), [~hidden] * len(self)
-
-    def generators(self, seed: int) -> Iterator[torch.Generator]:
-        """Random draws that are fixed by the seed and an image's number."""
-        return (seeded(seed, number) for number in self.numbers.tolist())
 
     def over_pixels(self, of_units: Tensor) -> Tensor:
         """(images, height, width) from (images, units): every pixel has what its unit has."""
@@ -156,11 +139,13 @@ def usual_cell(height: int, width: int) -> int:
     return 1 if height % cell or width % cell else cell
 
 
-class ImageSplit:
+class ImageSplit(EvenSplit):
     """Images on a device, ready to be batched; answers the questions that an `EncodedSplit` of texts answers.
 
     With a `manipulation`, images of class 1 show it: made when they are asked for, always alike for the same image.
     """
+
+    most, most_units = 512, 1 << 22
 
     def __init__(
         self,
@@ -179,50 +164,27 @@ class ImageSplit:
         self._planted_rows = images.labels == 1  # on the host: which images to change is known without the device
         self._manipulation, self._seed, self.cell = manipulation, seed, cell
         self._blank = torch.tensor(blank, device=self.device)
-        self._hidden_places: Tensor | None = None
+        self._hidden_units: Tensor | None = None
         self._outline_alone = False
         height, width = self._pixels.shape[2:]
         if height % cell or width % cell:
-            raise UserError(f"Images of {height} by {width} pixels cannot be cut into places of {cell} by {cell}.")
-        self.places = (height // cell) * (width // cell)
+            raise UserError(f"Images of {height} by {width} pixels cannot be cut into squares of {cell} by {cell}.")
+        self.units = (height // cell) * (width // cell)
         self._background: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """How many places each image has."""
-        return np.full(len(self), self.places, dtype=np.int64)
-
-    @property
-    def tokens(self) -> int:
-        """Places of all images."""
-        return len(self) * self.places
 
     @property
     def on_gpu(self) -> bool:
         """Whether the images are in a GPU's memory."""
         return self.device.type == "cuda"
 
-    @property
-    def maskable(self) -> Tensor:
-        """(tokens,) which places may be hidden: all."""
-        return torch.ones(self.tokens, dtype=torch.bool, device=self.device)
-
-    def addresses(self, rows: npt.NDArray[np.intp], width: int) -> Tensor:
-        """(rows, width): the number that each place has among all places of the split."""
-        first = torch.from_numpy(np.asarray(rows, dtype=np.int64)).to(self.device) * self.places
-        return first[:, None] + torch.arange(width, device=self.device)
-
     def hidden(self, where: Tensor) -> ImageSplit:
-        """The same images with some places hidden: (tokens,) truth values, numbered as in `addresses`."""
+        """The same images with some units hidden: (tokens,) truth values, numbered as in `addresses`."""
         other = copy.copy(self)
-        other._hidden_places = where.to(self.device).view(len(self), self.places)
+        other._hidden_units = where.to(self.device).view(len(self), self.units)
         return other
 
     def outline(self, where: Tensor) -> ImageSplit:
-        """Only which places are hidden: white there, black elsewhere."""
+        """Only which units are hidden: white there, black elsewhere."""
         other = self.hidden(where)
         other._outline_alone = True
         return other
@@ -238,7 +200,7 @@ class ImageSplit:
             self._image_numbers[index],
         )
         other._planted_rows = self._planted_rows[np.asarray(rows, dtype=np.int64)]
-        other._hidden_places = None if self._hidden_places is None else self._hidden_places[index]
+        other._hidden_units = None if self._hidden_units is None else self._hidden_units[index]
         return other
 
     def labelled(self, labels: npt.ArrayLike) -> ImageSplit:
@@ -285,14 +247,14 @@ class ImageSplit:
         made = ImageBatch(
             pixels, self.labels[index], self._image_numbers[index], self.background, self._blank, self.cell
         )
-        if self._hidden_places is None:
+        if self._hidden_units is None:
             return made
         shown = replace(made, blank=torch.ones_like(self._blank)) if self._outline_alone else made
-        return replace(shown.hide(self._hidden_places[index]), blank=self._blank)
+        return replace(shown.hide(self._hidden_units[index]), blank=self._blank)
 
     def batches(self, pieces: Sequence[npt.NDArray[np.intp]]) -> Iterator[ImageBatch]:
         """The images of the numbers in each piece; a GPU makes several pieces at once, which asks less of it."""
-        size = max([1, *(len(piece) for piece in pieces)]) * self.places * self.cell**2
+        size = max([1, *(len(piece) for piece in pieces)]) * self.units * self.cell**2
         together = max(1, _AT_ONCE // size) if self.on_gpu else 1
         for begin in range(0, len(pieces), together):
             some = pieces[begin : begin + together]
@@ -300,28 +262,16 @@ class ImageSplit:
             for end, piece in zip(np.cumsum([len(piece) for piece in some]).tolist(), some, strict=True):
                 yield whole.between(end - len(piece), end)
 
-    def in_order(self, max_tokens: int = 1 << 22) -> Iterator[tuple[npt.NDArray[np.intp], ImageBatch]]:
-        """Batches with the numbers of their images, of at most so many places, and one image at least."""
-        size = max(1, min(512, max_tokens // self.places))
-        for begin in range(0, len(self), size):
-            rows = np.arange(begin, min(begin + size, len(self)), dtype=np.intp)
-            yield rows, self.batch(rows)
-
     def to_explain(self) -> Iterator[tuple[npt.NDArray[np.intp], ImageBatch]]:
         """The same in smaller batches: an explanation takes more memory than a look."""
-        return self.in_order(self.places * (64 if self.on_gpu else 16))
-
-    def shuffled(self, size: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
-        """Numbers of images in random order, so many at a time."""
-        order = rng.permutation(len(self))
-        return [order[begin : begin + size] for begin in range(0, len(order), size)]
+        return self.in_order(self.units * (64 if self.on_gpu else 16))
 
     def by_squares(self) -> ImageSplit:
         """The same images in the squares that they are explained by."""
         other = copy.copy(self)
         other.cell = usual_cell(*self._pixels.shape[2:])
         height, width = self._pixels.shape[2:]
-        other.places = (height // other.cell) * (width // other.cell)
+        other.units = (height // other.cell) * (width // other.cell)
         return other
 
     def hidden_at_random(self, seed: int) -> ImageSplit:
@@ -346,5 +296,5 @@ class _HiddenAtRandom(ImageSplit):
         rng = np.random.default_rng([self._hiding_seed, self._passes, *b"hidden"])
         self._passes += 1
         share = np.where(rng.random(len(self)) < 0.5, 0.0, rng.random(len(self)))
-        drawn = rng.random((len(self), self.places)) < share[:, None]
-        self._hidden_places = torch.from_numpy(drawn).to(self.device)
+        drawn = rng.random((len(self), self.units)) < share[:, None]
+        self._hidden_units = torch.from_numpy(drawn).to(self.device)

@@ -48,35 +48,18 @@ class Found:
 
 def read_image_files(path: Path, size: int) -> ImageDataset:
     """All pictures of a folder, tar archive or table, `size` by `size` pixels: the middle of each, reduced."""
-    with _opened(path) as found:
-        pictures = list(found)
-        return _read(path, pictures, size)
-
-
-class _opened:  # noqa: N801  # a context, as functions that make one are
-    """What is to be read, and the archive kept open meanwhile."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._archive: Any = None
-
-    def __enter__(self) -> Iterator[Found]:
-        path = self._path
-        if exists(path) and path.is_dir():
-            return _in_folder(path)
-        if not is_file(path):
-            raise UserError(f"There is no folder, archive or table of images {short(path)}.")
-        if _is_archive(path):
-            try:
-                self._archive = tarfile.open(path)  # closed below
-            except (tarfile.TarError, OSError, EOFError) as error:
-                raise UserError(f"{path} cannot be read as a tar archive ({first_line(error)}).") from error
-            return _in_archive(path, self._archive)
-        return _in_table(path)
-
-    def __exit__(self, *_: object) -> None:
-        if self._archive is not None:
-            self._archive.close()
+    if exists(path) and path.is_dir():
+        return _read(path, list(_in_folder(path)), size)
+    if not is_file(path):
+        raise UserError(f"There is no folder, archive or table of images {short(path)}.")
+    if not _is_archive(path):
+        return _read(path, list(_in_table(path)), size)
+    try:
+        archive = tarfile.open(path)  # noqa: SIM115  # closed below
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise UserError(f"{path} cannot be read as a tar archive ({first_line(error)}).") from error
+    with archive:
+        return _read(path, list(_in_archive(path, archive)), size)
 
 
 def _is_archive(path: Path) -> bool:
@@ -170,11 +153,8 @@ def _read(path: Path, pictures: list[Found], size: int) -> ImageDataset:
         if split == "train" and unseen:
             raise UserError(f"{path}: the training split has no picture of class {sorted(unseen)[0]!r}.")
     notes = tuple(f"{count} of {len(pictures)} pictures: {what}" for what, count in sorted(converted.items()))
-    return (
-        with_splits(ImageDataset(path.name, classes, found, notes))
-        if "all" in found
-        else ImageDataset(path.name, classes, found, notes)
-    )
+    whole = ImageDataset(path.name, classes, found, notes)
+    return with_splits(whole) if "all" in found else whole
 
 
 def _splits(pictures: list[Found]) -> list[str]:

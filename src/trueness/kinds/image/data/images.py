@@ -9,40 +9,22 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from trueness.data.arrays import ArrayExamples
 from trueness.data.dataset import Dataset
 from trueness.errors import UserError
 
 
 @dataclass(frozen=True)
-class Images:
+class Images(ArrayExamples):
     """The images of one split: red, green and blue of every pixel, and a class each."""
 
     pixels: npt.NDArray[np.uint8]
     """(images, height, width, 3)"""
     labels: npt.NDArray[np.int64]
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def pick(self, rows: npt.ArrayLike | slice) -> Images:
-        """Some of them."""
-        if not isinstance(rows, slice):
-            given = np.asarray(rows)
-            rows = given if given.dtype == bool else given.astype(np.intp)  # of none numpy would make real numbers
-        return Images(self.pixels[rows], self.labels[rows])
-
-    def labelled(self, labels: npt.ArrayLike) -> Images:
-        """The same images under other classes."""
-        return Images(self.pixels, np.asarray(labels, dtype=np.int64))
-
     def keys(self) -> list[bytes]:
         """A digest of the pixels of each image."""
         return [hashlib.blake2b(image.tobytes(), digest_size=16).digest() for image in self.pixels]
-
-    @classmethod
-    def joined(cls, parts: Sequence[Images]) -> Images:
-        """All images of several splits."""
-        return cls(np.concatenate([part.pixels for part in parts]), np.concatenate([part.labels for part in parts]))
 
 
 @dataclass(frozen=True)
@@ -71,7 +53,7 @@ class ImageDataset(Dataset[Images]):
         numbers = [self.classes.index(first), self.classes.index(second)]
         splits = {}
         for name, images in self.splits.items():
-            some = images.pick(np.isin(images.labels, numbers))
+            some = images.pick(np.flatnonzero(np.isin(images.labels, numbers)))
             splits[name] = Images(some.pixels, (some.labels == numbers[1]).astype(np.int64))
         return ImageDataset(f"{self.name}, {first} or {second}", (first, second), splits, self.notes)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import short
-from trueness.data.check import check_splits
-from trueness.data.dataset import looked_at
+from trueness.data import arrays
+from trueness.data.arrays import DataOfArrays
+from trueness.engine import Store
 from trueness.errors import UserError
-from trueness.kinds.image.data import stored
 from trueness.kinds.image.data.datasets import IMAGE_DATASETS, file_of, is_images, load_images
 from trueness.kinds.image.data.files import listed_pictures
 from trueness.kinds.image.data.images import ImageDataset, Images, images_of
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
     from trueness.engine import Stored
 
 
-class ImageData:
+class ImageData(DataOfArrays):
     """The data part of the kind `image`."""
 
-    datasets = IMAGE_DATASETS
-    pack = staticmethod(stored.pack)
+    datasets, payload = IMAGE_DATASETS, "pixels"
 
     def recognises(self, data: Any) -> bool:
         """A dataset's name, a folder, archive or table of pictures, or arrays (images, height, width[, colours])."""
@@ -61,38 +61,24 @@ class ImageData:
             "(pixels, labels)."
         )
 
-    def look(
-        self,
-        data: Any,
-        model: Any,
-        *,
-        split: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        gold: bool = True,
-    ) -> ImageDataset:
-        """In the size that the model takes."""
-        read = self.read(data, model=model, columns=columns)
-        splits, notes = looked_at(read, model.classes, split, gold=gold)
-        return ImageDataset(read.name, model.classes, splits, notes)
-
-    def check(
-        self, data: str, *, columns: Mapping[str, str] | None = None, root: str | Path | None = None
-    ) -> dict[str, Any]:
-        """Sizes, classes, duplicates, leakage; what cannot be read is an error."""
-        return check_splits(self.read(data, columns=columns, root=root))
-
     def sources(self, data: str) -> list[Path]:
         """The file or folder, and the pictures that a table lists; none of what is generated."""
         source = file_of(data)
         return [] if source is None else [source, *listed_pictures(source)]
 
-    def holds(self, kept: Stored) -> bool:
-        """By the payload that `pack` gives."""
-        return kept.holds("pixels")
+    def pack(self, data: ImageDataset) -> dict[str, Any]:
+        """Arrays, and facts."""
+        return arrays.pack(data, self.payload)
 
     def unpack(self, kept: Stored) -> ImageDataset:
-        """The dataset that `pack` gave."""
-        return stored.unpack(kept)
+        """The dataset that `pack` gave; a worker reads the images of a store once for all its tasks."""
+        return _read_once(kept.store.path, kept.key)
+
+
+@functools.lru_cache(maxsize=1)
+def _read_once(path: Path, key: str) -> ImageDataset:
+    about, splits = arrays.unpack(Store.open(path).get(key), ImageData.payload, Images)
+    return ImageDataset(splits=splits, **about)
 
 
 def _is_array(data: Any) -> bool:

@@ -52,11 +52,11 @@ class ImageFamily(Family):
         colours = {name: value for name, value in colours.items() if value is not None}
         return ImageNetwork(module, classes, size, family=self.name, **colours)
 
-    def train(self, data: ImageDataset, seeds: Sequence[int], **how: Any) -> Sequence[ImageModel]:
-        """See `train_image_models` for what can be said."""
-        from trueness.kinds.image.models.training import train_image_models
+    def train_one(self, data: ImageDataset, seed: int, *, view: Any, state: Any, **how: Any) -> ImageModel:
+        """See `train_image_model` for what can be said."""
+        from trueness.kinds.image.models.training import train_image_model
 
-        return train_image_models(self, data, seeds, **how)
+        return train_image_model(self, data, seed, view=view, state=state, **how)
 
     def assemble(
         self, config: Mapping[str, Any], weights: Mapping[str, Any], device: str, source: str | Path

@@ -4,33 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from trueness.kinds.image.data.batches import ImageSplit, usual_cell
 from trueness.kinds.image.data.images import Images
 from trueness.kinds.image.models.network import ImageNetwork
-from trueness.models.saved import save_model
+from trueness.models.saved import SavedModel
 
 
 @dataclass(frozen=True, repr=False)
-class ImageModel:
+class ImageModel(SavedModel):
     """A network, its classes, and how training went."""
 
     kind = "image"
     network: ImageNetwork = field(repr=False)
     classes: tuple[str, ...]
     history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.network.family}: classes {', '.join(self.classes)}>"
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.network.device
 
     def coded(self, images: Images, cell: int | None = None) -> ImageSplit:
         """Images on the model's device, ready to be batched; units are squares of a 16th of the side, or of `cell`."""
@@ -44,7 +33,3 @@ class ImageModel:
             "size": list(self.network.size),
             "history": [dict(row) for row in self.history],
         }
-
-    def save(self, folder: str | Path) -> Path:
-        """Write config.json and weights.safetensors, see `trueness.models.saved`."""
-        return save_model(self, folder)

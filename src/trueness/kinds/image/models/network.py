@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from trueness.boundary import calling
 from trueness.errors import Unsupported, UserError
 from trueness.kinds.image.data.batches import BLANK, ImageBatch
-from trueness.models.network import Network
+from trueness.models.network import Answer, ModuleNetwork
 
 SPREAD = (0.229, 0.224, 0.225)
 """Standard deviations of the colours of ImageNet's photographs, whose mean is `BLANK`."""
@@ -27,14 +26,7 @@ def _code_of(module: nn.Module) -> nn.Module | None:
     return None if type(module).__module__.startswith("torch.") else module
 
 
-@dataclass(frozen=True)
-class ImagePrediction:
-    """What a forward pass gives."""
-
-    logits: Tensor
-
-
-class ImageNetwork(Network):
+class ImageNetwork(ModuleNetwork):
     """A module behind the questions that explainers and protocols ask."""
 
     cpu_bytes = 1 << 30
@@ -53,26 +45,10 @@ class ImageNetwork(Network):
         family: str = "",
         shape: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__()
-        self.module = module
-        self.mean: Tensor
-        self.deviation: Tensor
-        self.size, self.family = size, family
-        self.shape = {"classes": classes, **(shape or {})}
-        self.register_buffer("mean", torch.tensor(mean).view(3, 1, 1), persistent=False)
-        self.register_buffer("deviation", torch.tensor(spread).view(3, 1, 1), persistent=False)
-        self._noise: tuple[float, int] | None = None
+        colours = (torch.tensor(some).view(3, 1, 1) for some in (mean, spread))
+        super().__init__(module, family, *colours, kept=False)
+        self.size, self.shape = size, {"classes": classes, **(shape or {})}
         self._last: tuple[nn.Module, ...] = ()
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.mean.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """That of the pixels it reads."""
-        return self.mean.dtype
 
     def values(self, batch: ImageBatch) -> Tensor:
         """(images, pixels, 3) the colours of the pixels."""
@@ -114,17 +90,13 @@ class ImageNetwork(Network):
         """(images,) the range of the colours."""
         return values.amax(dim=(1, 2)) - values.amin(dim=(1, 2))
 
-    def forward(self, batch: ImageBatch, *, pixels: Tensor | None = None) -> ImagePrediction:
+    def forward(self, batch: ImageBatch, *, pixels: Tensor | None = None) -> Answer:
         """Predict; given pixels take the place of the batch's own."""
         shown = batch.pixels if pixels is None else pixels
         if tuple(shown.shape[2:]) != self.size:
             found, wanted = (" by ".join(map(str, size)) for size in (shown.shape[2:], self.size))
             raise UserError(f"The model reads images of {wanted} pixels, not {found}: load them with that size.")
-        if self._noise is not None:
-            share, seed = self._noise
-            generator = torch.Generator().manual_seed(seed)
-            shown = shown + share * torch.randn(shown.shape, generator=generator).to(shown)
-        return ImagePrediction(self.of_normalised((shown - self.mean) / self.deviation))
+        return Answer(self.of_normalised((self.with_noise(shown, 1.0) - self.mean) / self.deviation))
 
     def logits(self, batch: ImageBatch, *, values: Tensor | None = None) -> Tensor:
         """(images, classes), given colours of pixels in the place of the batch's own."""
@@ -141,15 +113,6 @@ class ImageNetwork(Network):
             shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise UserError(f"The module gives {shape} for {len(normalised)} images and {self.classes} classes.")
         return found
-
-    @contextlib.contextmanager
-    def noisy(self, share: float, seed: int) -> Iterator[None]:
-        """Pixels with normal noise of a share of their range; then as they were."""
-        self._noise = (share, seed)
-        try:
-            yield
-        finally:
-            self._noise = None
 
     def numbers_per_token(self, width: int, *, gradients: bool = False) -> int:  # noqa: ARG002  # of a pixel
         """About how many numbers a look at an image holds for each of its pixels."""

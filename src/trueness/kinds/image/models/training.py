@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -111,37 +111,34 @@ def train_images(
     return ImageTraining(history, tuple(kept))
 
 
-def train_image_models(
+def train_image_model(
     family: Any,
     data: ImageDataset,
-    seeds: Sequence[int],
+    seed: int,
     *,
+    view: SplitView | None = None,
+    state: str | Path | None = None,
     recipe: str | Recipe | None = None,
     device: str = "cpu",
-    views: Sequence[SplitView] | None = None,
-    states: Sequence[str | Path] | None = None,
     **shape: Any,
-) -> list[ImageModel]:
-    """One classifier of a dataset's images per seed, one after the other; with `views` each sees the splits changed."""
+) -> ImageModel:
+    """A classifier of a dataset's images; with a `view` it sees the splits changed."""
     if shape:
         raise UserError(
             f"{family.name} reads images in their size and has nothing to set: leave out {', '.join(shape)}."
         )
     how = recipe if isinstance(recipe, Recipe) else RECIPES[recipe or "image"]
-    found = []
-    for number, seed in enumerate(seeds):
-        network = family.build(len(data.classes), data.size, seed).to(device)
-        if next((one for one in network.parameters() if one.requires_grad), None) is None:
-            raise UserError(f"{family.name} makes a network without weights to train.")
-        model = ImageModel(network, data.classes)
-        identity = {"recipe": asdict(how), "seed": seed, "data": data.name, "family": family.name, "size": data.size}
-        checkpoint = None if states is None else Checkpoint(states[number], identity, draws=True)
-        splits = {name: model.coded(data[name]) for name in ("train", how.select_on)}
-        if views is not None:
-            splits = {name: views[number](name, split) for name, split in splits.items()}
-        trained = train_images(network, splits["train"], splits[how.select_on], how, seed, checkpoint=checkpoint)
-        found.append(ImageModel(network, data.classes, trained.history))
-    return found
+    network = family.build(len(data.classes), data.size, seed).to(device)
+    if next((one for one in network.parameters() if one.requires_grad), None) is None:
+        raise UserError(f"{family.name} makes a network without weights to train.")
+    model = ImageModel(network, data.classes)
+    identity = {"recipe": asdict(how), "seed": seed, "data": data.name, "family": family.name, "size": data.size}
+    checkpoint = None if state is None else Checkpoint(state, identity, draws=True)
+    splits = {name: model.coded(data[name]) for name in ("train", how.select_on)}
+    if view is not None:
+        splits = {name: view(name, split) for name, split in splits.items()}
+    trained = train_images(network, splits["train"], splits[how.select_on], how, seed, checkpoint=checkpoint)
+    return ImageModel(network, data.classes, trained.history)
 
 
 def accuracy(network: ImageNetwork, split: ImageSplit) -> float:

@@ -13,6 +13,8 @@ from trueness.stats import Interval, Reason, Undefined, crossed_interval, t_inte
 
 MOST_CLASSES = 3
 """With more classes only the whole is reported, as in the paper."""
+FORMED = 2.0
+"""Below this the largest weight is less than twice an even share on average."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,16 @@ class AttentionCell(Cell):
         interval = crossed_interval(known.pivot(index="seed", columns="instance", values="value").to_numpy())
         seeds, instances = (int(known[name].nunique()) for name in ("seed", "instance"))
         return replace(interval, n=seeds, clusters=instances)
+
+    @property
+    def formed(self) -> pd.Series:
+        """How far attention has formed: the largest weight times the length, 1 where all weights are equal."""
+        return self.records["max_attention"] * self.records["length"]
+
+    @property
+    def has_formed(self) -> bool:
+        """Whether the largest weight is at least twice an even share on average: less is no order to compare with."""
+        return float(self.formed.mean()) >= FORMED
 
     def reliability(self, name: str) -> float | None:
         """Test-retest tau of an explanation over seeds; None where there is one seed or it is constant."""

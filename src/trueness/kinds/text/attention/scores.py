@@ -26,6 +26,7 @@ CHANGE = share("median change of output when attention is permuted", "higher is 
 DIVERGENCE = Quantity("largest divergence within epsilon", "lower is better", None, 0.0, 0.0, LN2)
 DECIDING = Quantity("tokens that could carry the decision alone", least=0.0)
 ALONE = Quantity("tokens that alone give the same output", least=0.0)
+FORMED = Quantity("largest weight times length", null=1.0, least=0.0)
 BETWEEN_SEEDS = Quantity("divergence between seeds", least=0.0, most=LN2)
 
 
@@ -33,6 +34,8 @@ def scores(cell: AttentionCell) -> Iterator[Score]:
     """Everything that has a value and an interval."""
     for pair in PAIRS:
         yield from _agreement(cell, pair)
+    note = "1 where all weights are equal: how far attention has formed"
+    yield from _mean(cell, FORMED, "learned attention", cell.formed, note=note)
     yield from _mean(cell, CHANGE, "permutations", cell.records["permutation"], "as-published")
     if "permutation_closed" in cell.records:
         yield from _mean(cell, CHANGE, "closed form (normal approximation)", cell.records["permutation_closed"])

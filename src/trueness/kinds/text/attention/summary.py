@@ -79,6 +79,13 @@ def warnings(cell: AttentionCell) -> Iterator[ResultWarning]:
             f"in {inside:.0%} of the instances tau of attention and gradient lies within the band of unrelated "
             "rankings of that length",
         )
+    if not cell.has_formed:
+        yield cell.warn(
+            "attention-not-formed",
+            f"the largest weight is {cell.formed.mean():.1f} times an even share on average: attention has hardly "
+            "formed, so that its correlations tell when training stopped rather than what attention is; "
+            "train for more epochs",
+        )
     undefined = int(tau.isna().sum())
     if undefined:
         yield cell.warn(

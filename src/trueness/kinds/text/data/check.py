@@ -8,10 +8,12 @@ from typing import Any
 
 from trueness.data.check import counts, leakage
 from trueness.data.columns import Columns
+from trueness.data.faults import Faults, Gap
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.datasets import TEXT_DATASETS, load_text, refuse_columns
 from trueness.kinds.text.data.examples import RawExample
-from trueness.kinds.text.data.folder import find_splits, labelled, open_rows, told_unlabelled
+from trueness.kinds.text.data.files import tidied
+from trueness.kinds.text.data.folder import checked, find_splits, open_rows
 
 _Rows = list[tuple[int, RawExample]]
 """Examples with the numbers of their rows."""
@@ -50,20 +52,21 @@ def _check_text(source: str, files: dict[str, Path], columns: Columns | None) ->
     splits = {}
     notes: dict[str, None] = {}
     for split, file in files.items():
-        rows[split], opened = [], open_rows(file, columns)
+        rows[split], opened, gaps = [], open_rows(file, columns), Faults()
         notes |= dict.fromkeys(opened.notes)
-        gaps: list[str] = []
-        for number, row, gap in labelled(opened):
-            if isinstance(row, str):
+        for number, row in checked(opened):
+            if isinstance(row, Gap):
+                gaps.add(row, number)
+            elif isinstance(row, str):
                 bad.append({"file": file.name, "row": number, "problem": row})
-            elif row is None:
-                gaps.append(gap)
             else:
                 rows[split].append((number, row))
-        if not bad:  # which are told first, here and where it is loaded
-            notes |= told_unlabelled(file, gaps, len(rows[split]))
+        if gaps:
+            notes[f"{file.name}: {gaps.count:,} rows are empty or without a label, and left out: {gaps}"] = None
         splits[split] = {"file": file.name, **_describe(rows[split])}
-    labels = {split: {str(row.label) for _, row in part} for split, part in rows.items()}
+    raw, told = tidied({split: [row for _, row in part] for split, part in rows.items()})
+    notes |= dict.fromkeys(told)
+    labels = {split: {str(row.label) for row in part} for split, part in raw.items()}
     train = labels.pop("train", set())
     unseen = {split: sorted(found - train) for split, found in labels.items() if train and found - train}
     empty = [split for split, part in rows.items() if not part]

@@ -33,13 +33,13 @@ class Coder(Protocol):
     @property
     def pad(self) -> int:
         """Fills up short texts."""
-        ...
 
     @property
     def mask_token(self) -> int:
         """Takes the place of a token that is hidden."""
-        ...
 
     def code(self, example: TextExample) -> Coded:
         """One example."""
-        ...
+
+    def spelled(self, numbers: Sequence[int]) -> list[str]:
+        """What some numbers stand for: words, parts of words, and the names of special tokens."""

@@ -24,15 +24,8 @@ from trueness.kinds.text.data.babi import read_babi, simulate_babi
 from trueness.kinds.text.data.beer import as_many_as_beer, read_beer
 from trueness.kinds.text.data.dataset import TextDataset, classes_of, prepare
 from trueness.kinds.text.data.examples import RawExample
-from trueness.kinds.text.data.folder import (
-    SUFFIXES,
-    find_splits,
-    labelled,
-    open_rows,
-    package_folder,
-    rows_of,
-    told_unlabelled,
-)
+from trueness.kinds.text.data.files import read_files, tidied
+from trueness.kinds.text.data.folder import SUFFIXES, package_folder, rows_of
 from trueness.kinds.text.data.mock import KINDS, TEST, Placement, Strength, mock
 from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.source import PLAIN_TEXT, Raw, TextSource, as_source
@@ -61,8 +54,9 @@ def load_text(
     else:
         check_name(name)
         raw, notes = read_files(Path(name), columns)
+    raw, told = tidied(raw, drops=columns is not None and columns.drops)
     prepared = prepare(name, raw, changed(PLAIN_TEXT, changes))
-    return replace(prepared, notes=(*notes, *prepared.notes))
+    return replace(prepared, notes=(*notes, *told, *prepared.notes))
 
 
 def changed(how: Preparation, changes: Mapping[str, Any]) -> Preparation:
@@ -132,29 +126,6 @@ def read_folder(path: Path) -> Raw:
     Its texts and labels are what the paper's code read, also where one is NaN.
     """
     return read_files(path, gaps=False)[0]
-
-
-def read_files(path: Path, asked: Columns | None = None, *, gaps: bool = True) -> tuple[Raw, tuple[str, ...]]:
-    """The splits of a folder or file, and what was found out of how the files are written.
-
-    `asked` are columns not to be guessed; unless `gaps` NaN is a text or label like others. UserError with file and row
-    for what cannot be used.
-    """
-    splits: Raw = {}
-    notes: dict[str, None] = {}
-    for split, file in find_splits(path).items():
-        splits[split], rows = [], open_rows(file, asked, gaps=gaps)
-        notes |= dict.fromkeys(rows.notes)
-        gaps_found: list[str] = []
-        for number, example, gap in labelled(rows):
-            if isinstance(example, str):
-                raise UserError(f"{file}, row {number}: {example}; see `trueness data check {path}`.")
-            if example is None:
-                gaps_found.append(gap)
-            else:
-                splits[split].append(example)
-        notes |= told_unlabelled(file, gaps_found, len(splits[split]))
-    return splits, tuple(notes)
 
 
 def _under_root(name: str, folder: str, root: str | Path | None) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from typing import Any
 from trueness.boundary import exists, is_file, quoted, short, whole
 from trueness.data.columns import Columns, choose_columns
 from trueness.data.dataset import SPLITS
-from trueness.data.faults import told_gaps
-from trueness.data.labels import read_label
+from trueness.data.faults import Gap
+from trueness.data.labels import GAPS, read_label
 from trueness.data.table import Table, open_table
 from trueness.errors import UserError
 from trueness.kinds.text.data.examples import RawExample, Span
@@ -27,10 +27,8 @@ SUFFIXES = (".jsonl.gz", ".csv.gz", ".jsonl", ".csv", ".parquet")
 SEPARATED = (".tsv", ".tsv.gz", ".txt", ".txt.gz")
 """Files with tabs; in a folder, of splits that are there in no other form."""
 LARGEST_LABEL = 1 << 63
-NO_LABEL = frozenset(("NaN", "nan", "NULL", "null", "N/A"))
-"""What stands in a file of text where a table had no label."""
-NO_TEXT = NO_LABEL | {"None"}
-"""The same of texts; a class may well be called None."""
+NO_TEXT = GAPS | {"none"}
+"""What stands in a file of text where a table had no text; a class may well be called None."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,8 @@ class Rows:
         """What is wrong with a row of which a text is missing; an empty one is found later."""
         if self.table.written and self.gaps:
             for name in (self.columns.text, self.columns.text_b):
-                if name is not None and str(record.get(name)).strip() in NO_TEXT:
-                    return f"the text is missing ({quoted(record[name])})"
+                if name is not None and str(record.get(name)).strip().casefold() in NO_TEXT:
+                    return Gap(f"the text is missing ({quoted(record[name])})")
         return ""
 
     def row(self, record: Mapping[str, Any]) -> Row:
@@ -79,7 +77,7 @@ class Rows:
         evidence = record.get("evidence")
         if not self.table.written:
             return Row(text, label, text_b, evidence)
-        if self.gaps and str(label).strip() in NO_LABEL:
+        if self.gaps and str(label).strip().casefold() in GAPS:
             return Row(text, None, text_b or None, evidence, gap=str(label).strip())
         found = read_label(str(label or ""))
         fault = "the label is a number that is not whole, or not written as 7 or -7 are" if found is None else ""
@@ -135,27 +133,19 @@ def rows_of(table: Table, asked: Columns, *, labelled: bool = False) -> Rows:
     return Rows(columns, tuple(notes), table)
 
 
-def labelled(rows: Rows) -> Iterator[tuple[int, RawExample | str | None, str]]:
-    """Examples or what is wrong with a row; None for one without a label, with what stands in its place."""
+def checked(rows: Rows) -> Iterator[tuple[int, RawExample | str]]:
+    """Rows as labelled examples, or what is wrong with one; a `Gap` where the text or the label is missing."""
     for number, row in rows:
-        if not isinstance(row, str) and not row.fault and is_missing(row.label):
-            yield number, None, row.gap
-        else:
-            yield number, checked(row), ""
+        yield number, usable(row) or Gap("there is no label")
 
 
-def checked(row: Row | str) -> RawExample | str:
-    """A row as a labelled example, or what is wrong with it."""
-    return row if isinstance(row, str) else row.fault or check_row(vars(row))
-
-
-def told_unlabelled(file: Path, gaps: Sequence[str], kept: int) -> dict[str, None]:
-    """A note on the rows without a label; UserError where no other row is kept."""
-    if not gaps:
-        return {}
-    if not kept:
-        raise UserError(f"{file} has no labels{told_gaps(gaps)}; label_column names where they are.")
-    return {f"{file.name}: {len(gaps):,} rows without a label were left out{told_gaps(gaps)}": None}
+def usable(row: Row | str) -> RawExample | str | None:
+    """A labelled example, or what is wrong with a row; None: nothing but that it has no label."""
+    if isinstance(row, str):
+        return row
+    if gap := problem_of_text(row.text):
+        return gap
+    return None if not row.fault and is_missing(row.label) else row.fault or check_row(vars(row))
 
 
 def check_row(record: Mapping[str, Any]) -> RawExample | str:
@@ -186,9 +176,9 @@ def read_evidence(evidence: object, text: str) -> tuple[Span, ...] | str | None:
 def problem_of_text(text: object, text_b: object = None) -> str:
     """What is wrong with a text or a pair; empty where nothing is."""
     if not isinstance(text, str):
-        return "there is no text" if text is None else f"the text is not text ({quoted(text)})"
+        return Gap("there is no text") if text is None else f"the text is not text ({quoted(text)})"
     if not text.strip():
-        return "the text is empty"
+        return Gap("the text is empty")
     if text_b is not None and not (isinstance(text_b, str) and text_b.strip()):
         return "text_b is empty or not text"
     if not whole(text) or not whole(text_b or ""):

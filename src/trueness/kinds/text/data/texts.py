@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trueness.data.columns import Columns
-from trueness.data.faults import Faults, told_gaps
+from trueness.data.faults import Faults, Gap, refuse_row, told_gaps
 from trueness.data.table import SAMPLE, Table
 from trueness.errors import UserError
 from trueness.kinds.text.data.dataset import TextDataset, prepare, renamed
@@ -26,6 +26,7 @@ from trueness.kinds.text.data.datasets import (
     refuse_columns,
 )
 from trueness.kinds.text.data.examples import RawExample, Span
+from trueness.kinds.text.data.files import tidied
 from trueness.kinds.text.data.folder import (
     Row,
     find_splits,
@@ -80,19 +81,21 @@ def read_texts(
     text_column: str | None = None,
     text_b_column: str | None = None,
     label_column: str | None = None,
+    bad_rows: str = "refuse",
     root: str | Path | None = None,
 ) -> Texts:
     """Texts from a file, a folder, a dataset's name, a table in memory, or a list.
 
     A table in memory is a pandas DataFrame or a `datasets.Dataset`; the items of a list are texts, pairs of text and
     label, or mappings. Of several splits `split` names one; by default it is test, else dev, else the only one. Columns
-    that are not said are guessed by their names; an empty name says that there is none. Labels may be missing. What
-    cannot be used is left out and counted in the notes; UserError where nothing is left.
+    that are not said are guessed by their names; an empty name says that there is none. Labels may be missing. Empty
+    rows, and texts that stood in a row before, are left out and counted in the notes. UserError for a row that cannot
+    be read, unless `bad_rows="drop"` leaves these out too, and where nothing is left.
     """
-    asked = Columns(text_column, text_b_column, label_column)
+    asked = Columns(text_column, text_b_column, label_column, bad_rows)
     name, rows, notes = _opened(source, split, asked, root)
     unread = label_column == ""
-    return _kept(name, _without_labels(rows) if unread else rows, notes, unread=unread)
+    return _kept(name, _without_labels(rows) if unread else rows, notes, unread=unread, drops=asked.drops)
 
 
 def as_dataset(
@@ -111,14 +114,15 @@ def as_dataset(
     raw: dict[str, list[RawExample]] = {}
     notes: dict[str, None] = {}
     for split, part in splits.items():
-        found = _kept(*_opened(part, None, asked, root))
+        found = _kept(*_opened(part, None, asked, root), drops=asked.drops)
         notes |= dict.fromkeys(found.notes)
         labelled = [RawExample(**vars(text)) for text in found.texts if text.label is not None]
         if not labelled:
             raise UserError(f"{found.name} has no labels: give pairs of text and label, or name the column of labels.")
         raw[HUB_SPLITS.get(split, split)] = labelled
+    raw, told = tidied(raw, drops=asked.drops)
     prepared = prepare(found.name, raw, changed(PLAIN_TEXT, changes))
-    return replace(prepared, notes=(*notes, *prepared.notes))
+    return replace(prepared, notes=(*notes, *told, *prepared.notes))
 
 
 def _without_labels(rows: _Rows) -> _Rows:
@@ -238,8 +242,8 @@ def _listed(items: list[Any], asked: Columns) -> tuple[str, _Rows, list[str]]:
     return name, found, notes
 
 
-def _kept(name: str, rows: _Rows, notes: list[str], *, unread: bool = False) -> Texts:
-    """The rows that can be used, and how many could not; labels may be `unread`."""
+def _kept(name: str, rows: _Rows, notes: list[str], *, unread: bool = False, drops: bool = False) -> Texts:
+    """The rows that can be used, and how many could not; bad ones are dropped or refused."""
     texts: dict[tuple[str, str | None], Text] = {}
     faults, labels, gaps = Faults(), Faults(), list[str]()
     again = differing = total = 0
@@ -247,6 +251,8 @@ def _kept(name: str, rows: _Rows, notes: list[str], *, unread: bool = False) -> 
         total += 1
         text = row if isinstance(row, str) else _read(row)
         if isinstance(text, str):
+            if not drops and not isinstance(text, Gap):
+                raise refuse_row(name, number, text)
             faults.add(text, number)
         elif (before := texts.get((text.text, text.text_b))) is not None:
             again += 1
@@ -290,7 +296,7 @@ def _read(row: Row) -> Text | str:
     """A text, or what is wrong with it; a label that cannot be used is none."""
     text, text_b = (None if _is_gap(cell) else cell for cell in (row.text, row.text_b))
     if problem := problem_of_text(text, text_b):
-        return "the text is empty" if text is None else problem
+        return Gap("the text is empty") if text is None else problem
     spans = read_evidence(None if _is_gap(row.evidence) else row.evidence, str(text))
     if isinstance(spans, str):
         return spans

@@ -49,6 +49,10 @@ class Vocabulary:
         other = None if example.tokens_b is None else self.encode(example.tokens_b)
         return Coded(self.encode(example.tokens), other)
 
+    def spelled(self, numbers: Sequence[int]) -> list[str]:
+        """The words of some numbers; those that are not known are [UNKNOWN]."""
+        return [self.words[number] for number in numbers]
+
     def encode(self, tokens: Sequence[str]) -> list[int]:
         """Begin, the words, end; unknown words share one number."""
         numbers = self.numbers

@@ -66,6 +66,10 @@ class WordCoder:
             raise UserError("A function of texts reads one text, not pairs.")
         return Coded([BEGIN, *map(self.number, example.tokens), END])
 
+    def spelled(self, numbers: Sequence[int]) -> list[str]:
+        """The words of some numbers, and the names of special tokens."""
+        return [SPECIAL[number] if number < len(SPECIAL) else self.words[number] for number in numbers]
+
     def text(self, numbers: Sequence[int]) -> str:
         """The words of some numbers between single spaces; what is hidden is left out."""
         return " ".join(self.words[number] for number in numbers if number not in _HIDDEN)
@@ -78,7 +82,8 @@ class BlackBoxNetwork(TextNetwork):
 
     def __init__(self, predictor: Predictor) -> None:
         super().__init__()
-        self.predictor, self.coder = predictor, WordCoder()
+        self.predictor = predictor
+        self.coder: WordCoder = WordCoder()
         self.shape = {"classes": len(predictor.classes or ())}
         # It holds no vectors; what asks for the device and the precision of a network looks here.
         self.embedding = nn.Embedding(1, 1, padding_idx=PAD, dtype=torch.float64).requires_grad_(False)

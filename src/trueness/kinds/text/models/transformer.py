@@ -174,6 +174,10 @@ class UniformAttention(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+_REMEMBERED = 20_000
+"""Texts."""
+
+
 @dataclass(frozen=True)
 class Subwords:
     """The tokeniser of a transformer: words to parts of words, both texts of a pair as one sequence."""
@@ -184,6 +188,7 @@ class Subwords:
     """Whether tokens such as [CLS] and [SEP] may be explained too."""
     explain_other: bool = True
     """Whether the second text of a pair is explained too."""
+    _known: dict[Any, Coded] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def pad(self) -> int:
@@ -201,7 +206,18 @@ class Subwords:
         raise UserError("The tokeniser has no mask, unknown, padding or end token: nothing can be hidden.")
 
     def code(self, example: TextExample) -> Coded:
-        """One example; texts beyond the longest length lose their end, the longer one of a pair first."""
+        """One example; texts beyond the longest length lose their end, the longer one of a pair first.
+
+        What was read before is remembered: many tasks ask about the same texts.
+        """
+        words = (example.tokens, example.tokens_b)
+        if words not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[words] = self._coded(example)
+        return self._known[words]
+
+    def _coded(self, example: TextExample) -> Coded:
         with reading("A text", "cannot be read by the model's tokeniser"):  # whose library may panic
             coded = self.tokenizer(
                 list(example.tokens),
@@ -218,6 +234,10 @@ class Subwords:
         ]
         # Tokenisers of models that do not tell two texts apart give no types.
         return Coded(coded["input_ids"], None, coded.get("token_type_ids"), words, explained)
+
+    def spelled(self, numbers: Sequence[int]) -> list[str]:
+        """The parts of words as the tokeniser spells them."""
+        return list(map(str, self.tokenizer.convert_ids_to_tokens(list(numbers))))
 
 
 def by_word(

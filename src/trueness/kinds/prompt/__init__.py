@@ -1,0 +1,1 @@
+"""Language models: what they answer from a question and passages."""

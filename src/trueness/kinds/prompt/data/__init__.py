@@ -1,0 +1,1 @@
+"""Prompts as data: questions, passages, answers, and prompts as batches of tokens."""

@@ -1,0 +1,1 @@
+"""Explainers that only language models with passages have."""

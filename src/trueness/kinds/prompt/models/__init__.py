@@ -1,0 +1,1 @@
+"""Language models behind the questions that explainers ask."""
