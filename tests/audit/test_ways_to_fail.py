@@ -354,6 +354,28 @@ def test_processes_that_end_before_their_command(code, tmp_path):
     assert "Traceback" not in found.stderr
 
 
+NO_FORK = """
+import os, sys
+del os.fork
+sys.argv = ["trueness", *sys.argv[1:]]
+from trueness.cli.main import main
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("returned", "status"), [("os._exit(0)", 2), ("sys.exit(0)", 2), ("[[0.5, 0.5]] * len(texts)", 0)]
+)
+def test_where_there_is_no_fork_the_last_word_counts_as_well(returned, status, tmp_path):
+    (tmp_path / "mine.py").write_text(f"import os, sys\ndef predict(texts):\n    return {returned}\n")
+    command = [sys.executable, "-c", NO_FORK, "explain", "mine.py:predict", "--text", "a film", "--explainer", "random"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120)
+    assert found.returncode == status, found.stderr
+    assert "Traceback" not in found.stderr
+    assert bool(found.stderr.strip()) or not status
+
+
 @pytest.mark.slow
 def test_a_model_that_ends_its_process_and_an_explainer_that_ends_its_worker(done, monkeypatch, tmp_path):
     monkeypatch.chdir(done)
