@@ -16,8 +16,7 @@ from trueness.errors import UserError, install
 from trueness.kinds.prompt.data.coding import Units
 from trueness.kinds.prompt.data.form import Form
 from trueness.kinds.prompt.models.prompt_model import PromptModel, network_of
-from trueness.kinds.text.models.pretrained import check_saved
-from trueness.models.pretrained import quiet
+from trueness.models.pretrained import SAFELY, check_saved, quiet
 from trueness.models.saved import check_finite
 
 _CAUSAL = ("ForCausalLM", "LMHeadModel")
@@ -61,16 +60,13 @@ def open_folder(path: Path) -> tuple[Any, Any]:
         import transformers
     except ImportError as error:
         raise UserError(f"Language models need an extra: {install('llm')}.") from error
-    safely: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    file = _gguf(path)
+    safely, file = dict(SAFELY), _gguf(path)
     if file is not None:
         _check_gguf(file)
         safely |= {"gguf_file": file.name}
         path = file.parent
     else:
         check_saved(path)
-        if not sorted(path.glob("*.safetensors")):
-            raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
     apart = file is None and any(name.endswith(_APART) for name in _architectures(path))
     kind: Any = transformers.AutoModelForSeq2SeqLM if apart else transformers.AutoModelForCausalLM
     # Reading GGUF draws a bar of its own.
