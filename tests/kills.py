@@ -156,7 +156,7 @@ def main():
             stores += 1
             print(f"{sum(kills.killed.values())} kills, {time.monotonic() - begin:.0f} s", flush=True)
     outcome = {
-        "command": f"KILLS={number} KILL_SEED={seed} python -m tests.kills",
+        "command": f"KILLS={number} KILL_SEED={seed} KILL_STUDIES={','.join(named)} python -m tests.kills",
         "kills": dict(kills.killed),
         "stores": stores,
         "completed on": dict(kills.finished),

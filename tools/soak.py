@@ -33,8 +33,10 @@ from trueness.engine import DamagedObjectError, Store
 SIZES = (
     *("examples=30", "repeat_examples=30", "edit_examples=30", "alone_examples=16", "shuffled_examples=30"),
     *("shuffles=1", "layerwise_examples=0", "noise_draws=0", "hidden_shares=[0.5]", "searched_examples=0"),
-    *("training_examples=0", "planted_models=1", "companion_examples=0", "relative_examples=0", "shown_examples=2"),
+    *("training_examples=0", "planted_models=1", "companion_examples=0", "relative_examples=0", "shown_examples=6"),
 )
+KINDS = ("rows", "study", "texts")
+"""Of commands; audits of texts come last, since the newest audit is rated."""
 CODE = """
 import math
 def of_texts(texts):
@@ -98,7 +100,7 @@ class Soak:
         """Commands one after the other; some are killed."""
         draw = random.Random(f"{self.seed} driver {number}")
         while time.monotonic() < end:
-            turn, kind = int(time.monotonic() // ROUND), draw.choice(["texts", "rows", "study"])
+            turn, kind = int(time.monotonic() // ROUND), draw.choice(KINDS)
             begin = time.monotonic()
             process = start(self.command(kind, turn))
             patience = draw.uniform(1, 20) if draw.random() < 0.4 else 900
@@ -167,7 +169,7 @@ class Soak:
         begin = time.monotonic()
         end = begin + 60 * minutes
         first = int(begin // ROUND)
-        for kind in ("texts", "rows", "study"):
+        for kind in KINDS:
             finish(self.command(kind, first))
         rate = ["rate", "audit", "--store", str(self.store), "--json"]
         threads = [
@@ -186,7 +188,7 @@ class Soak:
         (self.disk / "filler").unlink(missing_ok=True)
         turns = [int(end // ROUND) - 1, first]
         for turn in turns:
-            for kind in ("texts", "rows", "study"):
+            for kind in KINDS:
                 finish(self.command(kind, turn))
         compared = self.compare(turns)
         return {
@@ -215,7 +217,7 @@ class Soak:
         held, other = digests(self.store, self.wrong), Soak(self.place, self.place / "calm", False, 0, self.seed)
         other.disk.mkdir()
         for turn in turns:
-            for kind in ("texts", "rows", "study"):
+            for kind in KINDS:
                 finish(other.command(kind, turn))
         calm = digests(other.store, self.wrong)
         lost = [key for key in calm if key not in held]
