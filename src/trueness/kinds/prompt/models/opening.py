@@ -17,8 +17,9 @@ from trueness.kinds.prompt.data.coding import Units
 from trueness.kinds.prompt.data.form import Form
 from trueness.kinds.prompt.models.prompt_model import PromptModel, network_of
 from trueness.kinds.text.models.pretrained import check_saved
-from trueness.models.pretrained import quiet
+from trueness.models.pretrained import check_size, quiet, shapes_of
 from trueness.models.saved import check_finite
+from trueness.rehearsal import rehearse
 
 _CAUSAL = ("ForCausalLM", "LMHeadModel")
 _APART = ("ForConditionalGeneration", "ForSeq2SeqLM")
@@ -62,20 +63,28 @@ def open_folder(path: Path) -> tuple[Any, Any]:
     except ImportError as error:
         raise UserError(f"Language models need an extra: {install('llm')}.") from error
     safely: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    file = _gguf(path)
+    file, weights = _gguf(path), list[Path]()
     if file is not None:
         _check_gguf(file)
         safely |= {"gguf_file": file.name}
         path = file.parent
     else:
-        check_saved(path)
-        if not sorted(path.glob("*.safetensors")):
+        weights = check_saved(path)
+        if not weights:
             raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
     apart = file is None and any(name.endswith(_APART) for name in _architectures(path))
     kind: Any = transformers.AutoModelForSeq2SeqLM if apart else transformers.AutoModelForCausalLM
+
+    def tokeniser() -> Any:
+        if weights:
+            check_size(path, shapes_of(weights), kind.from_config)
+        return transformers.AutoTokenizer.from_pretrained(path, **safely)
+
     # Reading GGUF draws a bar of its own.
     with quiet(), contextlib.redirect_stderr(io.StringIO()), reading(path, _UNREADABLE):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, **safely)
+        if weights:
+            rehearse(path, lambda: tokeniser()("good film " * 256))
+        tokenizer = tokeniser()
         model, loading = kind.from_pretrained(
             path,
             dtype=torch.float32,
