@@ -16,8 +16,9 @@ from trueness.errors import UserError, install
 from trueness.kinds.prompt.data.coding import Units
 from trueness.kinds.prompt.data.form import Form
 from trueness.kinds.prompt.models.prompt_model import PromptModel, network_of
-from trueness.models.pretrained import SAFELY, check_saved, quiet
+from trueness.models.pretrained import SAFELY, check_saved, check_size, quiet, shapes_of
 from trueness.models.saved import check_finite
+from trueness.rehearsal import rehearse
 
 _CAUSAL = ("ForCausalLM", "LMHeadModel")
 _APART = ("ForConditionalGeneration", "ForSeq2SeqLM")
@@ -60,18 +61,26 @@ def open_folder(path: Path) -> tuple[Any, Any]:
         import transformers
     except ImportError as error:
         raise UserError(f"Language models need an extra: {install('llm')}.") from error
-    safely, file = dict(SAFELY), _gguf(path)
+    safely, file, weights = dict(SAFELY), _gguf(path), list[Path]()
     if file is not None:
         _check_gguf(file)
         safely |= {"gguf_file": file.name}
         path = file.parent
     else:
-        check_saved(path)
+        weights = check_saved(path)
     apart = file is None and any(name.endswith(_APART) for name in _architectures(path))
     kind: Any = transformers.AutoModelForSeq2SeqLM if apart else transformers.AutoModelForCausalLM
+
+    def tokeniser() -> Any:
+        if weights:
+            check_size(path, shapes_of(weights), kind.from_config)
+        return transformers.AutoTokenizer.from_pretrained(path, **safely)
+
     # Reading GGUF draws a bar of its own.
     with quiet(), contextlib.redirect_stderr(io.StringIO()), reading(path, _UNREADABLE):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, **safely)
+        if weights:
+            rehearse(path, lambda: tokeniser()("good film " * 256))
+        tokenizer = tokeniser()
         model, loading = kind.from_pretrained(
             path,
             dtype=torch.float32,
