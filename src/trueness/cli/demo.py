@@ -42,7 +42,7 @@ def demo_command(
         return
     model = out / "model"
     if not (model / "config.json").is_file() or (model / "training").exists():  # which is there until it is complete
-        shape = {"hidden": 32, "embedding": 50}
+        shape: dict[str, Any] = {"hidden": 32, "embedding": 50}
         tn.train("bilstm-additive", "movie-sentences", recipe="demo", state=model / "training", **shape).save(model)
         shutil.rmtree(model / "training", ignore_errors=True)
     audit_command(

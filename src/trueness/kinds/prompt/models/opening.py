@@ -11,12 +11,13 @@ from typing import Any
 
 import torch
 
-from trueness.boundary import check_folder, is_file, read_json, reading
+from trueness.boundary import check_folder, is_file, read_settings, reading
 from trueness.errors import UserError, install
 from trueness.kinds.prompt.data.coding import Units
 from trueness.kinds.prompt.data.form import Form
 from trueness.kinds.prompt.models.prompt_model import PromptModel, network_of
-from trueness.kinds.text.models.pretrained import check_saved, quiet
+from trueness.kinds.text.models.pretrained import check_saved
+from trueness.models.pretrained import quiet
 from trueness.models.saved import check_finite
 
 _CAUSAL = ("ForCausalLM", "LMHeadModel")
@@ -109,7 +110,7 @@ def _generates(architectures: Sequence[str]) -> bool:
 
 def _architectures(path: Path) -> list[str]:
     """What config.json says that a folder holds."""
-    config = read_json(path / "config.json") if is_file(path / "config.json") else None
+    config = read_settings(path / "config.json") if is_file(path / "config.json") else None
     names = config.get("architectures") if isinstance(config, dict) else None
     return [str(name) for name in names] if isinstance(names, list) else []
 
