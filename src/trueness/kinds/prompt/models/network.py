@@ -14,7 +14,7 @@ from trueness.errors import Unsupported, UserError
 from trueness.kinds.prompt.data.batches import PromptBatch
 from trueness.kinds.prompt.models.reader import Likelihood, Reader, of_tokens
 from trueness.kinds.prompt.models.sequences import Wanted
-from trueness.kinds.text.models.pretrained import quiet
+from trueness.kinds.text.models.pretrained import attention_of, quiet
 from trueness.models.network import Network
 from trueness.models.packing import memory_for_batches
 
@@ -234,7 +234,7 @@ class PromptNetwork(Network):
     @contextlib.contextmanager
     def _with_weights(self) -> Iterator[None]:
         """Fused kernels hide attention; then as it was."""
-        before = self.model.config._attn_implementation
+        before = attention_of(self.model.config)
         self.model.set_attn_implementation("eager")
         try:
             yield
