@@ -1,3 +1,4 @@
+import contextlib
 import gzip
 import json
 
@@ -5,7 +6,7 @@ import pandas as pd
 import pytest
 
 from trueness.errors import UserError
-from trueness.kinds import check_data
+from trueness.kinds import check_data, read_data
 from trueness.kinds.text.data.datasets import load_text
 from trueness.kinds.text.data.examples import RawExample
 from trueness.kinds.text.data.folder import checked, find_splits, open_rows
@@ -279,3 +280,47 @@ def test_a_name_of_more_than_255_characters_is_told():
     for look in (check_data, load_text):
         with pytest.raises(UserError, match="File name too long"):
             look("a" * 300)
+
+
+HEAD = "text,label\n"
+DIFFERENT = {
+    "a label is missing": HEAD + "a good film,1\na bad film,\nso so,0\n",
+    "all labels are missing": HEAD + "a good film,\na bad film,nan\n",
+    "a label is no number": HEAD + "a good film,1.5\na bad film,0\n",
+    "no rows": HEAD,
+    "empty": "",
+    "one class": HEAD + "a good film,1\nso so,1\n",
+    "a quote left open": HEAD + '"a good film,1\nb,0\n',
+    "a gap and a bad row": HEAD + "a good film,\na bad film,1,2\n",
+    "columns twice": "text,text,label\na,b,1\n",
+    "a text is missing": HEAD + "NaN,1\nso so,0\n",
+    "numbers with a gap": "a,b,label\n1,2,0\n,3,1\n4,5,1\n",
+    "numbers with a word": "a,b,label\n" + "1,2,0\n3,4,1\n" * 30 + "x,1,0\n",
+    "EBCDIC": (HEAD + "a good film,1\na bad film,0\n").encode("cp037"),
+    "too many columns": ",".join(["text", "label", *map(str, range(120_000))]) + "\n",
+}
+
+
+@pytest.mark.parametrize("content", DIFFERENT.values(), ids=DIFFERENT)
+def test_what_a_check_finds_usable_can_be_loaded_and_nothing_else(content, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    usable = False
+    with contextlib.suppress(UserError):
+        usable = check_data(str(path))["usable"]
+    if usable:
+        assert len(read_data(str(path)).splits)
+    else:
+        with pytest.raises(UserError):
+            read_data(str(path))
+
+
+def test_text_of_mainframes_is_refused_in_one_sentence(tmp_path):
+    for suffix, text in (("csv", HEAD + "a good film,1\n" * 40), ("jsonl", '{"text": "a film", "label": 1}\n' * 40)):
+        path = tmp_path / f"data.{suffix}"
+        path.write_bytes(text.encode("cp500"))
+        for read in (check_data, read_data):
+            with pytest.raises(
+                UserError, match=r"^\S+ seems to be EBCDIC text, as mainframes write it; save it as UTF-8"
+            ):
+                read(str(path))

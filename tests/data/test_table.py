@@ -433,3 +433,61 @@ def test_many_columns_take_little_time(tmp_path):
     begin = time.process_time()
     assert len(open_table(tmp_path / "a.csv").names) == len(names)
     assert time.process_time() - begin < 10
+
+
+def bomb(path, texts, rows):
+    """A parquet file of a few KB: one text a row, from a list of few."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    numbers = pa.array(np.arange(rows) % len(texts), pa.int32())
+    columns = {"text": pa.DictionaryArray.from_arrays(numbers, texts), "label": pa.array([1] * rows)}
+    pq.write_table(pa.table(columns), path, compression="zstd")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("texts", "rows", "message"),
+    [
+        (["a good film " * 8000], 60_000, r"has [\d,]+ bytes and becomes more than"),
+        (["a good film " * 80], 900_000, r"has [\d,]+ bytes and becomes more than"),
+        (["x" * (65 << 20)], 1, r"a cell of it has 68,157,440 bytes|are said to hold"),
+    ],
+)
+def test_a_small_parquet_file_does_not_fill_memory(tmp_path, texts, rows, message):
+    file = bomb(tmp_path / "a.parquet", texts, rows)
+    assert file.stat().st_size < 1 << 20
+    begin = time.monotonic()
+    with pytest.raises(UserError, match=message):
+        for _ in open_table(file).read():
+            pass
+    assert time.monotonic() - begin < 20
+
+
+def test_equal_texts_in_parquet_are_fine(tmp_path):
+    found = [
+        row["text"] for _, row in open_table(bomb(tmp_path / "a.parquet", ["one film", "two films"], 10_000)).read()
+    ]
+    assert found[:3] == ["one film", "two films", "one film"]
+    assert len(found) == 10_000
+
+
+@pytest.mark.parametrize("code", ["utf-8", "cp1252"])
+def test_a_small_gzip_file_does_not_fill_memory(tmp_path, code, monkeypatch):
+    monkeypatch.setattr("trueness.data.lines.GROWN", 1 << 20)
+    file = tmp_path / "a.csv.gz"
+    file.write_bytes(gzip.compress("text,label\ncafé au lait,1\n".encode(code) + b"a good film,1\n" * 200_000))
+    with pytest.raises(UserError, match=r"a.csv.gz has [\d,]+ bytes and becomes more than"):
+        for _ in open_table(file).read():
+            pass
+
+
+def test_more_columns_than_any_table_has_are_refused_at_once(tmp_path):
+    names = [f"c{number}" for number in range(400_000)]
+    (tmp_path / "a.csv").write_text(",".join(["text", "label", *names]) + "\n")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "a", "label": 1, **dict.fromkeys(names, 1)}))
+    for file in ("a.csv", "a.jsonl"):
+        begin = time.monotonic()
+        with pytest.raises(UserError, match="has 400,002 columns, more than 100,000"):
+            open_table(tmp_path / file)
+        assert time.monotonic() - begin < 5

@@ -36,7 +36,7 @@ def _pool(inputs: Mapping[str, Any], kind: str, number: int) -> Any:
     return replace(data, splits={"all": some.labelled(np.zeros(len(some), dtype=int))})
 
 
-@task("audit/planted", version=3)
+@task("audit/planted", version=4)
 def planted(
     inputs: Mapping[str, Stored], *, kind: str, model: Path | str, family: str | None, examples: int, seed: int
 ) -> dict[str, Any]:

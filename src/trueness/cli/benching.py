@@ -38,4 +38,5 @@ def bench_audit_command(
 
 
 def _plain(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return table.astype(object).where(table.notna(), None).to_dict("records")
+    known = table.astype(object).where(table.notna(), None)
+    return [dict(zip(map(str, table), row, strict=True)) for row in known.itertuples(index=False)]

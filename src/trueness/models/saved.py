@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from trueness.boundary import check_folder, exists, is_file, quoted, read_json, reading, short
+from trueness.boundary import check_folder, exists, is_file, quoted, read_settings, reading, short
 from trueness.engine import disk, write_atomically
 from trueness.errors import UserError
 from trueness.plugins import is_address
@@ -71,7 +71,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         way = f"; a function in it is named {folder}:NAME" if folder.suffix == ".py" and folder.is_file() else ""
         raise UserError(f"{folder} is not a model: it has no {CONFIG}{way}.")
     check_folder(folder)
-    config = read_json(path)
+    config = read_settings(path)
     if not isinstance(config, dict):
         raise UserError(f"{path} does not describe a model.")
     return config

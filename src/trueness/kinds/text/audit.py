@@ -80,9 +80,9 @@ class WordPlanter:
     speaks = True
 
     def plant(self, model: Classifier, dataset: TextDataset, seed: int) -> Planted:
-        """Common words of the texts; where there are too few, made-up ones, which stand out more."""
+        """Common words of the texts; where there are too few, made-up ones that look like them."""
         from trueness.data.dataset import with_splits
-        from trueness.kinds.text.data.planting import PLANTINGS, bound, own_words, plant, reassignment
+        from trueness.kinds.text.data.planting import bound, made_up_words, own_words, plant, reassignment
 
         def number_of(word: str) -> int | None:
             coded = model.coder.code(TextExample((word,), 0))
@@ -94,7 +94,7 @@ class WordPlanter:
         try:
             planting, texts = own_words(texts, number_of, seed)
         except UserError:
-            planting = PLANTINGS["token-with-decoy"](len(texts.classes))
+            planting = made_up_words(texts, seed)
         return Planted(plant(texts, planting, seed=seed), bound(reassignment(len(texts.classes))), "words")
 
     def where(

@@ -14,9 +14,9 @@ from trueness.errors import Unsupported, UserError
 from trueness.kinds.prompt.data.batches import PromptBatch
 from trueness.kinds.prompt.models.reader import Likelihood, Reader, of_tokens
 from trueness.kinds.prompt.models.sequences import Wanted
-from trueness.kinds.text.models.pretrained import attention_of, quiet
 from trueness.models.network import Network
 from trueness.models.packing import memory_for_batches
+from trueness.models.pretrained import attention_of, quiet
 
 Score = Literal["auto", "likelihood", "contrast"]
 SCORES = ("auto", "likelihood", "contrast")

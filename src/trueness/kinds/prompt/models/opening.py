@@ -17,7 +17,8 @@ from trueness.kinds.prompt.data.coding import Units
 from trueness.kinds.prompt.data.form import Form
 from trueness.kinds.prompt.models.prompt_model import PromptModel, network_of
 from trueness.kinds.prompt.models.recognising import APART, architectures_in, gguf_in, pair_of
-from trueness.kinds.text.models.pretrained import check_saved, quiet
+from trueness.kinds.text.models.pretrained import check_saved
+from trueness.models.pretrained import quiet
 from trueness.models.saved import check_finite
 
 _UNREADABLE = "cannot be read as a language model with a tokeniser"
@@ -53,7 +54,7 @@ def open_folder(path: Path) -> tuple[Any, Any]:
     safely: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     file = gguf_in(path)
     if file is not None:
-        _checkgguf_in(file)
+        _check_gguf(file)
         safely |= {"gguf_file": file.name}
         path = file.parent
     else:
@@ -83,7 +84,7 @@ def open_folder(path: Path) -> tuple[Any, Any]:
     return model.eval(), tokenizer
 
 
-def _checkgguf_in(file: Path) -> None:
+def _check_gguf(file: Path) -> None:
     check_folder(file.parent)
     try:
         import accelerate  # noqa: F401  # transformers asks for it

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trueness.boundary import is_file, read_json
+from trueness.boundary import is_file, read_settings
 
 _CAUSAL = ("ForCausalLM", "LMHeadModel")
 APART = ("ForConditionalGeneration", "ForSeq2SeqLM")
@@ -37,7 +37,7 @@ def _generates(architectures: Sequence[str]) -> bool:
 
 def architectures_in(path: Path) -> list[str]:
     """What config.json says that a folder holds."""
-    config = read_json(path / "config.json") if is_file(path / "config.json") else None
+    config = read_settings(path / "config.json") if is_file(path / "config.json") else None
     names = config.get("architectures") if isinstance(config, dict) else None
     return [str(name) for name in names] if isinstance(names, list) else []
 

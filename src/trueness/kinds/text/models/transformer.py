@@ -24,8 +24,8 @@ from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.kinds.text.models.first_token import first_token, first_token_suffices
 from trueness.kinds.text.models.network import Prediction, TextNetwork
-from trueness.kinds.text.models.pretrained import attention_of, computing_attention, quiet
 from trueness.models.network import Attends
+from trueness.models.pretrained import attention_of, computing_attention, quiet
 
 WordRule = Literal["sum", "max", "first"]
 """How the scores of a word's parts become one: their sum, the one of largest magnitude, or the first part's."""
