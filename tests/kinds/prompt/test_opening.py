@@ -1,5 +1,6 @@
 """Language models from folders, pairs and pipelines."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -134,3 +135,14 @@ def test_a_gguf_file(tmp_path, capfd):
     with torch.no_grad():
         assert torch.allclose(opened.network.model(input_ids=ids).logits, model(input_ids=ids).logits, atol=1e-5)
     assert "GGUF" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("family", "setting"), [("llama", "num_hidden_layers"), ("gpt2", "n_layer"), ("t5", "num_decoder_layers")]
+)
+def test_a_configuration_of_far_more_layers_than_there_are_weights_takes_no_time(family, setting, tmp_path):
+    saved = open_model(tiny_model(family=family)).save(tmp_path / "model")
+    config = json.loads((saved / "config.json").read_text())
+    (saved / "config.json").write_text(json.dumps({**config, setting: 100_000}))
+    with pytest.raises(UserError, match=f"{setting} is 100000, but there are"):
+        open_model(saved)

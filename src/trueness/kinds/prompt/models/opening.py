@@ -17,8 +17,9 @@ from trueness.kinds.prompt.data.coding import Units
 from trueness.kinds.prompt.data.form import Form
 from trueness.kinds.prompt.models.prompt_model import PromptModel, network_of
 from trueness.kinds.prompt.models.recognising import APART, architectures_in, gguf_in, pair_of
-from trueness.models.pretrained import SAFELY, check_saved, quiet
+from trueness.models.pretrained import SAFELY, check_saved, check_size, quiet, shapes_of
 from trueness.models.saved import check_finite
+from trueness.rehearsal import rehearse
 
 _UNREADABLE = "cannot be read as a language model with a tokeniser"
 
@@ -51,18 +52,26 @@ def open_folder(path: Path) -> tuple[Any, Any]:
     except ImportError as error:
         raise UserError(f"Language models need an extra: {install('llm')}.") from error
     safely: dict[str, Any] = dict(SAFELY)
-    file = gguf_in(path)
+    file, weights = gguf_in(path), list[Path]()
     if file is not None:
         _check_gguf(file)
         safely |= {"gguf_file": file.name}
         path = file.parent
     else:
-        check_saved(path)
+        weights = check_saved(path)
     apart = file is None and any(name.endswith(APART) for name in architectures_in(path))
     kind: Any = transformers.AutoModelForSeq2SeqLM if apart else transformers.AutoModelForCausalLM
+
+    def tokeniser() -> Any:
+        if weights:
+            check_size(path, shapes_of(weights), kind.from_config)
+        return transformers.AutoTokenizer.from_pretrained(path, **safely)
+
     # Reading GGUF draws a bar of its own.
     with quiet(), contextlib.redirect_stderr(io.StringIO()), reading(path, _UNREADABLE):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, **safely)
+        if weights:
+            rehearse(path, lambda: tokeniser()("good film " * 256))
+        tokenizer = tokeniser()
         model, loading = kind.from_pretrained(
             path,
             dtype=torch.float32,
