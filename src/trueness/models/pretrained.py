@@ -153,6 +153,22 @@ def class_names(name: str, config: Any) -> tuple[str, ...]:
     return tuple(str(config.id2label[number]) for number in range(config.num_labels))
 
 
+def attention_of(config: Any) -> str:
+    """How the attention of a model with that configuration is computed."""
+    return getattr(config, "_attn_implementation", None) or "eager"
+
+
+@contextlib.contextmanager
+def computing_attention(config: Any, how: str) -> Iterator[None]:
+    """With the implementation of that name; then as it was."""
+    before = config._attn_implementation
+    config._attn_implementation = how
+    try:
+        yield
+    finally:
+        config._attn_implementation = before
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """No progress bar and nothing but errors from transformers; then as it was."""
