@@ -610,7 +610,7 @@ def test_a_budget_that_is_over_before_models_are_trained_ends_with_what_is_known
     from trueness.api import audits
 
     how = {"explainers": ["gradient"], "budget": "10m", "planted_models": 2, "training_examples": 200}
-    left = iter([1e6, 1e6, 0.0])  # for the probe, the trials without training, and the rest
+    left = iter([1e6, 1e6, 1e6, 0.0])  # for two measurements, the trials without training, and the rest
     monkeypatch.setattr(audits._Left, "__call__", lambda _: next(left))
     monkeypatch.setattr(audits, "failed_for_good", lambda *_: False)
     found = run(place / "model", place / "reviews.csv", tmp_path / "store", **how)

@@ -80,7 +80,7 @@ def test_a_slot_is_one_spawned_process_with_its_device_made_when_first_used(pool
     assert slot.run(int, ("11",), {"base": 3}) == 4
     assert slot.run(abs, (-2,), {}) == 2
     (pool,) = pools
-    assert pool.how == (1, "spawn", _start, ("cuda:3",))
+    assert pool.how == (1, "spawn", _start, ("cuda:3", {}, None))
     assert slot.alive()
 
 
@@ -171,7 +171,7 @@ def test_each_slot_has_its_device_and_a_thread_and_they_work_side_by_side(pools)
         names = {future.result() for future in [executor.submit(name) for _ in range(2)]}
         assert executor.alive()
         assert executor.submit(int, "11", base=5).result() == 6
-    assert {pool.how[3] for pool in pools} == {("cuda:0",), ("cuda:1",)}
+    assert {pool.how[3][0] for pool in pools} == {"cuda:0", "cuda:1"}
     assert len(names) == 2
     assert all(one.startswith("trueness-slot") for one in names)
     assert [pool.closed for pool in pools] == [[True], [True]]

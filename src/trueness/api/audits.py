@@ -235,7 +235,7 @@ class _Left:
 
     def over(self, before: str) -> UserError:
         """What to say where it is over before anything can be said of the explainers."""
-        more = "the same command goes on where it stopped; or give more, or fewer explainers"
+        more = "give more, or fewer explainers; the same command keeps what is done"
         return UserError(f"The budget of {self.budget:g} s was over before {before}: {more}.")
 
 
@@ -384,28 +384,38 @@ def _sized(
     """The study: a few examples are explained to see what everything costs, then the sizes are chosen."""
     kind, model, family = request.kind, request.model, request.common["family"]
     foils = [foil for foil in kind.foils if foil not in request.explainers]
-    how = {"kind": read.parameters["kind"], "model": model, "family": family, "examples": _PROBED}
-    measured = probe({"read": read}, explainers=[*request.explainers, *map(kind.explainers.reference, foils)], **how)
-    try:
-        check_done(engine.run([measured], store, pool, seconds=left()))
-    except TimeUpError:
-        raise left.over("every explainer was tried on one example") from None
-    costs, about = store.get(measured.key).read("costs"), store.get(read.key).read("told")
+    about = store.get(read.key).read("told")
+
+    def cost(explainers: Sequence[str]) -> dict[str, Any]:
+        how = {"kind": read.parameters["kind"], "model": model, "family": family, "examples": _PROBED}
+        measured = probe({"read": read}, explainers=explainers, **how)
+        try:
+            check_done(engine.run([measured], store, pool, seconds=left()))
+        except TimeUpError:
+            raise left.over("every explainer was tried on one example") from None
+        found: dict[str, Any] = store.get(measured.key).read("costs")
+        relatives = kind.relatives
+        like = None if relatives is None else relatives.like(model, family)
+        found |= {"trains": False, "retrains": False, "passes": (0.0, 0.0)}
+        if relatives is not None and like is not None:
+            found |= {"trains": True, "retrains": relatives.retraining(like) is not None}
+            found["passes"] = relatives.passes(like)
+        found["spent"] = time.monotonic() - left.begin
+        return found
+
+    usual = {} if kind.sizes is None or request.budget is not None else dict(kind.sizes(model))
+    if "examples" in usual:
+        usual["examples"] = min(usual["examples"], about["rows"])
+    asked: dict[str, Any] = {"budget": request.budget, "asked": {**usual, **request.sizes}, "words": kind.words}
+    if request.budget is not None:  # which looks at the model alone may exceed: then no explainer is tried
+        sizing.choose(cost([]), about["rows"], about["pool"], slots, **asked)
+    costs = cost([*request.explainers, *map(kind.explainers.reference, foils)])
     refused = {name: why for name, why in costs["refused"].items() if name in request.explainers}
     able = [name for name in request.explainers if name not in refused]
     broken = costs["broken"]
     if not set(able) - set(broken):
         why = "; ".join(dict.fromkeys([*refused.values(), *broken.values()]))
         raise UserError(f"None of the explainers works for this model: {why}")
-    like = None if kind.relatives is None else kind.relatives.like(model, family)
-    costs["trains"] = like is not None
-    costs["retrains"] = like is not None and kind.relatives is not None and kind.relatives.retraining(like) is not None
-    costs["passes"] = (0.0, 0.0) if like is None or kind.relatives is None else kind.relatives.passes(like)
-    costs["spent"] = spent = time.monotonic() - left.begin
-    usual = {} if kind.sizes is None or request.budget is not None else dict(kind.sizes(model))
-    if "examples" in usual:
-        usual["examples"] = min(usual["examples"], about["rows"])
-    asked: dict[str, Any] = {"budget": request.budget, "asked": {**usual, **request.sizes}, "words": kind.words}
     found = sizing.choose(costs, about["rows"], about["pool"], slots, **asked)
     if request.planned is not None:
         request.planned(
@@ -416,7 +426,7 @@ def _sized(
                 tuple(foils),
                 found.settings,
                 kind.words,
-                found.seconds - spent,
+                found.seconds - costs["spent"],
                 sizing.parts(found.settings, costs, kind.words),
                 found.left_out,
                 refused,
