@@ -114,7 +114,7 @@ class Passes:
 
 def by_captum(model: PromptModel, text: str, answer: str) -> Tensor:
     """(passages,) Captum's ablation of passages, one pass for a whole answer and no cache, which it gets wrong."""
-    from captum import attr as theirs  # type: ignore[import-untyped]
+    from captum import attr as theirs
 
     passages = example().contexts
     template = text.replace("{", "{{").replace("}", "}}")
