@@ -72,7 +72,7 @@ def infidelity(model: Any, examples: Any, scores: Floats) -> float:
 
 def captum_infidelity(model: Any, examples: Any, scores: Floats) -> float:
     """The same by `captum.metrics.infidelity`, of which units are shown; scores as they are, the sign turned."""
-    from captum.metrics import infidelity as of_captum  # type: ignore[import-untyped]
+    from captum.metrics import infidelity as of_captum
 
     few = examples.only(range(min(_EXAMPLES, len(examples))))
     values, mask = _inside(scores[: len(few)])
