@@ -7,7 +7,7 @@ LOCKED := $(PIP) --require-hashes --no-deps --requirement
 INSTALL := $(PIP) --constraint constraints.txt --no-build-isolation
 TOOLS := .venv/tools/bin
 
-.PHONY: demo readme test quick check bench bench-peers fuzz kill-test mutate coverage wheel docs locks licences sbom results clean
+.PHONY: demo readme test quick check bench bench-peers fuzz kill-test mutate coverage wheel docs locks licences sbom advisories soak results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -77,6 +77,11 @@ fuzz: .venv/dev.stamp
 kill-test: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.kills results/robustness/kills.json
 
+# Audits, studies, serve and rate on one store with random kills: MINUTES=240; DISK=a small file system that may be filled.
+MINUTES ?= 240
+soak: .venv/run.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python tools/soak.py --minutes $(MINUTES) $(if $(DISK),--disk $(DISK)) results/robustness/soak.json
+
 # After a change of pyproject.toml or constraints.txt: the hashes of all files of all dependencies, for every platform.
 locks: | .venv/bin/python
 	$(BIN)/python -m venv .venv/tools
@@ -90,6 +95,10 @@ licences: .venv/dev.stamp
 # The software bill of materials.
 sbom: .venv/dev.stamp
 	$(BIN)/python tools/dependencies.py sbom docs/sbom.cdx.json
+
+# Locked packages with known faults: OSV=all.zip, as https://osv.dev exports it for PyPI. Nothing is asked of anybody.
+advisories: .venv/dev.stamp
+	$(BIN)/python tools/advisories.py locks/dev.txt "$(OSV)"
 
 # Mutation testing of stats, protocols or engine: how many small changes of the code do its tests notice?
 PART ?= stats

@@ -69,17 +69,6 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def sums() -> str:
-    """How many published cells agree, differ and are open, and what perfect replication gives, in two sentences."""
-    rows = judged_rows()
-    found, perfect = _found(rows), expected(rows)
-    return (
-        f"Of {len(rows)} published values {found['agrees']} agree with ours, {found['differs']} differ and "
-        f"{found['cannot tell']} are open. Perfect replication would give {_whole(perfect)} "
-        f"([which, and why](docs/results.md)).\n"
-    )
-
-
 def totals() -> str:
     """How many published cells agree, differ and cannot be told: in all, by quantity, and of each study."""
     rows = judged_rows()
@@ -205,10 +194,10 @@ def verdicts() -> str:
             if verdicts_there:
                 alike = sum(known[name] == verdict for name, verdict in verdicts_there)
                 again.append(f"{alike} of {len(verdicts_there)} for{about.replace('(', '').rstrip(')')}")
-        rows = _verdict_rows(shown, f"results/{study}-cells.md")
-        told = f"\nAsked again elsewhere, verdicts stay: {'; '.join(again)}.\n" if again else ""
+        rows = _verdict_rows(shown, f"{study}-cells.md")
+        told = f"\nRepeated elsewhere, verdicts stay: {'; '.join(again)}.\n" if again else ""
         name = title.partition(" (")[0]
-        parts.append(f"## [{name}](results/{study}.md)\n\n{table(['claim', 'verdict', 'one number'], rows)}{told}")
+        parts.append(f"## [{name}]({study}.md)\n\n{table(['claim', 'verdict', 'one number'], rows)}{told}")
     return "\n".join(parts)
 
 

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import re
 import sys
-import types
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -240,8 +239,10 @@ def test_much_memory_of_a_gpu_is_given_back_after_a_task(store, monkeypatch, dev
         if broken:
             raise RuntimeError("the device is gone")
 
-    cuda = types.SimpleNamespace(empty_cache=empty_cache, memory_reserved=lambda: held)
-    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=cuda))
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "empty_cache", empty_cache)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda: held)
     monkeypatch.setattr(worker.gc, "collect", lambda: calls.append("collected"))
     monkeypatch.delenv("TRUENESS_DEVICE", raising=False)
     if device:

@@ -191,18 +191,26 @@ def _of_file(path: Path, label: str | None, *, drops: bool) -> _Rows:
             raise refuse_row(str(path), number, row)
         else:
             rows.append(row)
-    frame = pd.DataFrame(rows, columns=list(table.names))
-    for name in frame.columns if table.written else ():
-        with contextlib.suppress(ValueError):  # its cells are words
-            frame[name] = pd.to_numeric(frame[name].replace("", None))
-    found = _of_table(frame, str(path), label)
+    cells = {name: [row.get(name) for row in rows] for name in table.names}
+    numbers = {name: _numbers(some) for name, some in cells.items()} if table.written else cells
+    found = _of_table(pd.DataFrame(numbers), str(path), label)
     return (*found[:3], [*found[3], *([f"{faults.count:,} rows left out: {faults}"] if faults else [])])
+
+
+def _numbers(cells: list[Any]) -> Any:
+    """The cells of a column as numbers, if they all are; an empty one is none."""
+    import pandas as pd
+
+    known = [None if cell == "" else cell for cell in cells]
+    with contextlib.suppress(ValueError):  # its cells are words
+        return pd.to_numeric(np.array(known, dtype=object))
+    return known
 
 
 def _of_table(table: pd.DataFrame, where: str, label: str | None) -> _Rows:
     """Columns of numbers, and one of labels; rows with a gap are left out and counted."""
     table = table.rename(columns=str)
-    odd = [name for name in table.columns if table[name].dtype.kind not in "biuf"]
+    odd = [name for name, kind in zip(table.columns, table.dtypes, strict=True) if kind.kind not in "biuf"]
     chosen = label_among(where, list(table.columns), label) if label != "" else None
     chosen = chosen or (odd[0] if len(odd) == 1 and label is None else None)
     wrong = [name for name in odd if name != chosen]

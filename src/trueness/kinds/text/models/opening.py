@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import is_file, read_json
+from trueness.boundary import is_file, read_settings
 from trueness.errors import UserError
 from trueness.kinds.text.models.families import TEXT_MODELS, as_family, family_of
 from trueness.models import saved
@@ -41,7 +41,7 @@ class TextModels(ModelsOfFamilies):
         if isinstance(model, str | Path):
             if is_function(model):
                 return True
-            config = read_json(Path(model) / "config.json") if is_file(Path(model) / "config.json") else None
+            config = read_settings(Path(model) / "config.json") if is_file(Path(model) / "config.json") else None
             if not isinstance(config, dict) or _generates(config.get("architectures")):
                 return False
             return any(TEXT_MODELS[name].recognises(config) for name in TEXT_MODELS)
@@ -54,7 +54,7 @@ class TextModels(ModelsOfFamilies):
         """Of a folder of transformers also the module of its architecture."""
         if not isinstance(model, str | Path) or is_function(model) or not is_file(Path(model) / "config.json"):
             return ()
-        config = read_json(Path(model) / "config.json")
+        config = read_settings(Path(model) / "config.json")
         told = config.get("model_type") if isinstance(config, dict) else None
         if not (isinstance(told, str) and re.fullmatch(r"[a-z][a-z0-9_-]*", told)):
             return ("trueness.kinds.text.models.classifier",)
