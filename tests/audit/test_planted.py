@@ -4,9 +4,16 @@ import re
 
 import numpy as np
 import pytest
+import torch
+from scipy.ndimage import zoom
 
 from trueness.audits.notes import unlearned
 from trueness.kinds.contract import Words
+from trueness.kinds.image.audit import PLANTER
+from trueness.kinds.image.data.images import ImageDataset, Images
+from trueness.kinds.image.explainers.own import Edges
+from trueness.kinds.image.models.model import ImageModel
+from trueness.kinds.image.models.network import ImageNetwork
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.examples import TextExample, TextExamples
 from trueness.kinds.text.data.planting import made_up_words, own_words
@@ -65,3 +72,35 @@ def test_evidence_with_the_wrong_sign_is_not_found():
     assert detection_auc(scores, marked, signed=True).values.tolist() == [1.0, 0.0]
     inside = np.array([[True, True, True, False]] * 2)
     assert detection_auc(scores, marked, inside, signed=True).values.tolist() == [1.0, 0.0]
+
+
+def images(number, side=32):
+    """Soft blobs of colours."""
+    coarse = np.random.default_rng(0).normal(125, 40, (number, side // 8, side // 8, 3))
+    return Images(zoom(coarse, (1, 8, 8, 1), order=1).clip(0, 255).astype(np.uint8), np.zeros(number, dtype=np.int64))
+
+
+def test_of_two_spots_in_images_one_tells_the_label_and_edges_find_neither():
+    before = ImageDataset("blobs", ("a", "b"), {"all": images(300)})
+    model = ImageModel(ImageNetwork(torch.nn.Identity(), 2, (32, 32)), ("a", "b"))
+    found, places = [], []
+    for seed in range(8):
+        made = PLANTER.plant(model, before, seed)
+        test = made.dataset["test"]
+        evidence, decoy = PLANTER.where(model, test, made.about)
+        assert 0.03 < evidence.mean() < 0.12
+        assert not (evidence & decoy).any()
+        places.append(tuple(np.flatnonzero(evidence[0])))
+        squares = (
+            test.pixels.astype(float).reshape(len(test), 16, 2, 16, 2, 3).mean(axis=(2, 4)).reshape(len(test), -1, 3)
+        )
+        redder = squares[..., 0] - squares[..., 1]
+        for where, tells in ((evidence, True), (decoy, False)):
+            apart = [redder[test.labels == label][:, where[0]].mean() for label in (0, 1)]
+            assert (apart[1] - apart[0] > 60) == tells
+        scores = torch.cat(
+            [Edges().attribute(model.network, batch) for _, batch in model.coded(test).in_order()]
+        ).numpy()
+        found.append(detection_auc(scores, evidence).values.mean())
+    assert len(set(places)) == 8
+    assert abs(np.mean(found) - 0.5) < 0.08
