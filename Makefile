@@ -7,7 +7,7 @@ LOCKED := $(PIP) --require-hashes --no-deps --requirement
 INSTALL := $(PIP) --constraint constraints.txt --no-build-isolation
 TOOLS := .venv/tools/bin
 
-.PHONY: demo readme test quick check bench bench-peers fuzz kill-test mutate coverage wheel docs locks licences sbom results clean
+.PHONY: demo readme test quick check bench bench-peers fuzz kill-test mutate coverage wheel docs locks licences sbom advisories soak results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -26,11 +26,8 @@ TOOLS := .venv/tools/bin
 
 # A small classifier of real sentences, and which explanations of it may be shown: under five minutes on two cores.
 # Results are kept in runs, as by every command.
-demo: .venv/run.stamp demo/model/config.json
-	$(BIN)/trueness audit demo/model movie-sentences --budget 3m --out demo/audit.html
-
-demo/model/config.json: | .venv/run.stamp
-	$(BIN)/trueness train bilstm-additive --data movie-sentences --set hidden=32 --set embedding=50 --recipe demo --out demo/model
+demo: .venv/run.stamp
+	$(BIN)/trueness demo
 
 # What the README tells a person to run, on the demo's model.
 readme: demo
@@ -80,6 +77,11 @@ fuzz: .venv/dev.stamp
 kill-test: .venv/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.kills results/robustness/kills.json
 
+# Audits, studies, serve and rate on one store with random kills: MINUTES=240; DISK=a small file system that may be filled.
+MINUTES ?= 240
+soak: .venv/run.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python tools/soak.py --minutes $(MINUTES) $(if $(DISK),--disk $(DISK)) results/robustness/soak.json
+
 # After a change of pyproject.toml or constraints.txt: the hashes of all files of all dependencies, for every platform.
 locks: | .venv/bin/python
 	$(BIN)/python -m venv .venv/tools
@@ -93,6 +95,10 @@ licences: .venv/dev.stamp
 # The software bill of materials.
 sbom: .venv/dev.stamp
 	$(BIN)/python tools/dependencies.py sbom docs/sbom.cdx.json
+
+# Locked packages with known faults: OSV=all.zip, as https://osv.dev exports it for PyPI. Nothing is asked of anybody.
+advisories: .venv/dev.stamp
+	$(BIN)/python tools/advisories.py locks/dev.txt "$(OSV)"
 
 # Mutation testing of stats, protocols or engine: how many small changes of the code do its tests notice?
 PART ?= stats
@@ -113,8 +119,7 @@ wheel: .venv/run.stamp
 	$(PYTHON) -m venv .venv/wheel
 	.venv/wheel/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[report,data]"
 	rm -rf build/wheel && mkdir -p build/wheel
-	cd build/wheel && ../../.venv/wheel/bin/trueness train bilstm-additive --data movie-sentences --set hidden=32 --set embedding=50 --recipe demo --out model
-	cd build/wheel && ../../.venv/wheel/bin/trueness audit model movie-sentences --budget 3m --out audit.html
+	cd build/wheel && ../../.venv/wheel/bin/trueness demo
 
 # The site, in build/docs: every warning is an error and every link inside it is followed.
 docs: .venv/dev.stamp

@@ -1,6 +1,7 @@
-"""Drivers of all built-in studies killed at random moments: nothing may be lost, written again, or differ.
+"""Drivers of all built-in studies and of audits of all kinds killed at random: nothing may be lost, or differ.
 
 `python -m tests.kills [FILE]`: KILLS (100) and KILL_SEED (0) say how many and which; the outcome goes to FILE as JSON.
+KILL_STUDIES names the studies, separated by commas, where not all of them are to run.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ import numpy as np
 import psutil
 
 from tests.engine.test_clusters import PARSL
-from tests.miniatures import MINIATURES, digests, finish, one_word, start, stderr_of
+from tests.miniatures import MINIATURES, audits, digests, finish, one_word, start, stderr_of
 
 AT_ONCE = 9
 """Kills over one store."""
@@ -46,16 +47,16 @@ def engines(folder):
 class Driver:
     """A process that runs all studies, and what is known of those that it starts."""
 
-    def __init__(self, store, folder, engine):
+    def __init__(self, store, folder, engine, work):
         self.mark = uuid.uuid4().hex
-        self.process = start(store, folder, engine, **{MARK: self.mark})
+        self.process = start(store, folder, engine, **work, **{MARK: self.mark})
 
 
 class Kills:
     """Kills drivers, and counts what came of it."""
 
-    def __init__(self, folder, names, undisturbed, seed):
-        self.folder, self.names, self.undisturbed = folder, names, undisturbed
+    def __init__(self, folder, names, undisturbed, seed, work=None):
+        self.folder, self.names, self.undisturbed, self.work = folder, names, undisturbed, work or {}
         self.rng = np.random.default_rng(seed)
         self.killed, self.finished = Counter(), Counter()
         self.lost, self.rewritten, self.different, self.failed, self.left = [], [], [], [], []
@@ -70,14 +71,14 @@ class Kills:
         try:
             for target in np.sort(self.rng.choice(len(self.undisturbed), number)):
                 engine = self._next()
-                drivers.append(Driver(store, self.folder, self.names[engine]))
+                drivers.append(Driver(store, self.folder, self.names[engine], self.work))
                 kept = self._kill(drivers[-1], engine, store, target, kept)
                 # What a killed driver leaves running is there while the next one works, and ended after it.
                 for earlier in drivers[:-1]:
                     end(earlier)
                 drivers = drivers[-1:]
             engine = self._next()
-            drivers.append(Driver(store, self.folder, self.names[engine]))
+            drivers.append(Driver(store, self.folder, self.names[engine], self.work))
             finish(drivers[-1].process, store)
             self.finished[engine] += 1
         except AssertionError as error:
@@ -145,19 +146,22 @@ def main():
     with tempfile.TemporaryDirectory() as temporary, engines(Path(temporary)) as names:
         place = Path(temporary)
         folder = one_word(place / "one-word")
-        finish(start(place / "undisturbed", folder), place / "undisturbed")
-        kills = Kills(folder, names, digests(place / "undisturbed"), seed)
+        named = [name for name in os.environ.get("KILL_STUDIES", "").split(",") if name] or list(MINIATURES)
+        work = {"studies": {name: MINIATURES[name] for name in named}, "audits": audits(place / "audits")}
+        finish(start(place / "undisturbed", folder, **work), place / "undisturbed")
+        kills = Kills(folder, names, digests(place / "undisturbed"), seed, work)
         stores = 0
         while (done := sum(kills.killed.values())) < number and not kills.wrong():
             kills.one_store(place / f"store-{stores}", min(AT_ONCE, number - done))
             stores += 1
             print(f"{sum(kills.killed.values())} kills, {time.monotonic() - begin:.0f} s", flush=True)
     outcome = {
-        "command": f"KILLS={number} KILL_SEED={seed} python -m tests.kills",
+        "command": f"KILLS={number} KILL_SEED={seed} KILL_STUDIES={','.join(named)} python -m tests.kills",
         "kills": dict(kills.killed),
         "stores": stores,
         "completed on": dict(kills.finished),
-        "studies": list(MINIATURES),
+        "studies": named,
+        "audits": ["text", "vector", "image"],
         "objects in each store": len(kills.undisturbed),
         **{name: len(getattr(kills, name)) for name in ("lost", "rewritten", "different", "failed", "left")},
         "seconds": round(time.monotonic() - begin),

@@ -89,12 +89,14 @@ with known[engine]() if engine in known else open_engine(engine) as executor:
     for name, settings in miniatures.items():
         datasets = {} if name == "roar-synthetic" else {"datasets": folder}
         tn.run(name, store=store, executor=executor, **{**datasets, **settings})
+    for model, data, settings in json.loads(sys.argv[5]):
+        tn.audit(model, data, store=store, executor=executor, **settings)
 """
 
 
-def start(store, folder, engine="thread", **environment):
-    """A process that runs all of them, one after the other; it says `ready` when its engine is."""
-    command = [sys.executable, "-c", DRIVER, str(store), str(folder), engine, json.dumps(MINIATURES)]
+def start(store, folder, engine="thread", *, studies=MINIATURES, audits=(), **environment):
+    """A process that runs studies and audits, one after the other; it says `ready` when its engine is."""
+    command = [sys.executable, "-c", DRIVER, str(store), str(folder), engine, json.dumps(studies), json.dumps(audits)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
     # No pipe: what a killed driver leaves running would hold it open.
     with stderr_of(store).open("w") as said:
@@ -121,9 +123,62 @@ def finish(process, store):
 
 
 def digests(path):
-    """Of every object in a store its task and the digests of its payloads."""
+    """Of every object in a store its task and the digests of its payloads; a probe of an audit measures seconds."""
     store = Store.open(path)
-    return {key: [store.meta(key)["task"], store.meta(key)["payloads"]] for key in store.keys()}  # noqa: SIM118
+    metas = {key: store.meta(key) for key in store.keys()}  # noqa: SIM118
+    found = {key: [meta["task"], meta["payloads"]] for key, meta in metas.items()}
+    return {key: [task, {} if task == "audit/probe" else payloads] for key, (task, payloads) in found.items()}
+
+
+SIZES = {
+    **{"examples": 30, "repeat_examples": 30, "edit_examples": 30, "alone_examples": 16, "shuffled_examples": 30},
+    **{"shuffles": 1, "layerwise_examples": 0, "noise_draws": 0, "hidden_shares": [0.5], "searched_examples": 2},
+    **{"training_examples": 0, "planted_models": 1, "companion_examples": 0, "relative_examples": 0},
+    "shown_examples": 1,
+}
+PREDICT = """
+def predict(texts):
+    good = [text.split().count("good") + 1 for text in texts]
+    return [[1 / (1 + some), some / (1 + some)] for some in good]
+"""
+
+
+def audits(path):
+    """Small audits, one of every kind: the model, its data, and settings."""
+    import trueness as tn
+    from trueness.kinds.image.data.images import ImageDataset, Images
+
+    path.mkdir()
+    rng = np.random.default_rng(0)
+    words = [" ".join(rng.choice(["x", "y", ("bad", "good")[row % 2]], 6)) for row in range(40)]
+    (path / "texts.csv").write_text("text,label\n" + "".join(f"{text},{row % 2}\n" for row, text in enumerate(words)))
+    (path / "small_predict.py").write_text(PREDICT)
+    numbers = rng.normal(size=(80, 4))
+    lines = [",".join(f"{one:.4f}" for one in row) + f",{int(row[0] > 0)}" for row in numbers]
+    (path / "rows.csv").write_text("\n".join(["a,b,c,d,label", *lines]) + "\n")
+    tn.train("mlp", str(path / "rows.csv"), recipe="vector[epochs=2]").save(path / "mlp")
+    splits = {}
+    for name, size in (("train", 40), ("dev", 12), ("test", 32)):
+        pixels, labels = rng.integers(60, 140, (size, 16, 16, 3), dtype=np.uint8), np.arange(size) % 2
+        pixels[labels == 1, 4:8, 4:8] = 230
+        splits[name] = Images(pixels, labels)
+        _write_pictures(path / "pictures" / name, pixels, labels)
+    data = ImageDataset("squares", ("a", "b"), splits)
+    tn.train("small-cnn", data, recipe="image[epochs=1, batch_size=16]").save(path / "cnn")
+    return [
+        [f"{path / 'small_predict.py'}:predict", str(path / "texts.csv"), {"explainers": ["leave-one-out"], **SIZES}],
+        [str(path / "mlp"), str(path / "rows.csv"), {"explainers": ["input-x-gradient"], **SIZES}],
+        [str(path / "cnn"), str(path / "pictures"), {"explainers": ["gradient"], **SIZES}],
+    ]
+
+
+def _write_pictures(folder, pixels, labels):
+    from PIL import Image
+
+    for row, image in enumerate(pixels):
+        place = folder / "ab"[labels[row]]
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(place / f"{row}.png")
 
 
 def one_word(path):

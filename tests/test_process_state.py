@@ -1,6 +1,9 @@
+import builtins
 import contextlib
+import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -35,6 +38,16 @@ STATE = {
         torch.are_deterministic_algorithms_enabled,
         lambda: torch.use_deterministic_algorithms(True),
     ),
+    "methods of classes": (lambda: torch.Tensor.__add__, lambda: setattr(torch.Tensor, "__add__", None)),
+    "calls of modules": (lambda: torch.nn.Module.__call__, lambda: setattr(torch.nn.Module, "__call__", None)),
+    "functions of numpy": (lambda: np.asarray, lambda: setattr(np, "asarray", None)),
+    "functions of Python": (
+        lambda: (os.replace, json.dumps),
+        lambda: (setattr(json, "dumps", 1), delattr(os, "replace")),
+    ),
+    "built-in functions": (lambda: print, lambda: setattr(builtins, "print", None)),
+    "depth": (sys.getrecursionlimit, lambda: sys.setrecursionlimit(150)),
+    "rights of new files": (process_state._umask, lambda: os.umask(0o777)),
     "hooks": (torch_hooks, lambda: torch.nn.modules.module.register_module_forward_hook(lambda *_: None)),
 }
 
@@ -107,3 +120,24 @@ def test_a_call_that_hangs_is_ended(monkeypatch):
     monkeypatch.setenv(process_state.VARIABLE, "soon")
     with calling("mine", hangs):
         assert 3590 < signal.getitimer(signal.ITIMER_REAL)[0] <= 3600
+
+
+HANGS = """
+import os
+from trueness.boundary import calling
+from trueness import process_state
+process_state._GRACE = 0.5
+process_state.may_end({process})
+with calling("mine", None):
+    sum(iter(int, 1))
+"""
+
+
+def test_a_call_that_no_signal_reaches_ends_its_process():
+    """But only one of ours: that of a notebook is its user's."""
+    environment = {**os.environ, process_state.VARIABLE: "0.5"}
+    ours = [sys.executable, "-c", HANGS.format(process="os.getpid()")]
+    assert subprocess.run(ours, env=environment, timeout=60, check=False).returncode == 1
+    theirs = [sys.executable, "-c", HANGS.format(process="0")]
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run(theirs, env=environment, timeout=5, check=False)

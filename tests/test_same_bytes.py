@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kills import Kills
-from tests.miniatures import MINIATURES, digests, finish, start
+from tests.miniatures import MINIATURES, audits, digests, finish, start
 from trueness import api
 
 
@@ -35,3 +35,13 @@ def test_a_killed_driver_of_all_studies_gives_the_same_bytes(twice, folder, tmp_
     kills.one_store(tmp_path / "store", 1)
     assert kills.wrong() == []
     assert sum(kills.killed.values()) == 1
+
+
+@pytest.mark.slow
+def test_a_killed_driver_of_audits_of_all_kinds_gives_the_same_bytes(folder, tmp_path):
+    work = {"studies": {}, "audits": audits(tmp_path / "audits")}
+    finish(start(tmp_path / "undisturbed", folder, PYTHONHASHSEED="1", **work), tmp_path / "undisturbed")
+    kills = Kills(folder, {"local": "local"}, digests(tmp_path / "undisturbed"), seed=1, work=work)
+    kills.one_store(tmp_path / "store", 2)
+    assert kills.wrong() == []
+    assert sum(kills.killed.values()) == 2

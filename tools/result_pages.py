@@ -69,17 +69,6 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def sums() -> str:
-    """How many published cells agree, differ and are open, and what perfect replication gives, in two sentences."""
-    rows = judged_rows()
-    found, perfect = _found(rows), expected(rows)
-    return (
-        f"Of {len(rows)} published values {found['agrees']} agree with ours, {found['differs']} differ and "
-        f"{found['cannot tell']} are open. Perfect replication would give {_whole(perfect)} "
-        f"([which, and why](docs/results.md)).\n"
-    )
-
-
 def totals() -> str:
     """How many published cells agree, differ and cannot be told: in all, by quantity, and of each study."""
     rows = judged_rows()

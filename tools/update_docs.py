@@ -2,12 +2,12 @@
 
     python tools/update_docs.py
 
-In README.md, docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these
-comments: `<!-- sums -->`, `<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE
--->`, `<!-- causes: STUDY -->`, `<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`, `<!-- base
-models: STUDY -->`, `<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`, `<!-- decays: FILE, QUANTITY
--->`, `<!-- epochs: FILE -->`, `<!-- vector lengths: FILE -->` and `<!-- vectors: STUDY -->`. It also writes
-docs/results/STUDY-cells.md and docs/images/published-STUDY.png. Files are named as within results/.
+In docs/results.md and docs/results/*.md it fills what is between `<!-- end -->` and each of these comments:
+`<!-- totals -->`, `<!-- verdicts -->`, `<!-- claims: FILE -->`, `<!-- agreement: FILE -->`,
+`<!-- causes: STUDY -->`, `<!-- methods: FILE, MODEL, QUANTITY -->`, `<!-- rationales: FILE -->`,
+`<!-- base models: STUDY -->`, `<!-- lengths: FILE, QUANTITY -->`, `<!-- leads: FILE, ... -->`,
+`<!-- decays: FILE, QUANTITY -->` and `<!-- vectors: STUDY -->`. It also writes docs/results/STUDY-cells.md and
+docs/images/published-STUDY.png. Files are named as within results/.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from result_pages import (
     draw_lengths,
     draw_pairs,
     read,
-    sums,
     table,
     totals,
     vectors,
@@ -47,7 +46,6 @@ from result_pages import (
 def main() -> int:
     """Fill every page; draw every figure."""
     pages = [
-        DOCS.parent / "README.md",
         DOCS / "results.md",
         *(page for page in sorted((DOCS / "results").glob("*.md")) if not _made(page)),
     ]
@@ -258,7 +256,6 @@ def _arms(rows: Any, by: list[str]) -> str:
 
 
 BLOCKS: dict[str, Callable[..., str]] = {
-    "sums": sums,
     "totals": totals,
     "verdicts": verdicts,
     "claims": claims,

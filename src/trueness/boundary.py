@@ -29,6 +29,8 @@ from trueness.process_state import kept
 _SHOWN = 200
 LARGEST_JSON = 256 << 20
 """Bytes of a JSON file that people give; vocabularies of tokenisers need a tenth of it."""
+LARGEST_SETTINGS = 32 << 20
+"""Bytes of config.json; a vocabulary of a million words needs half."""
 _NO_WAIT, _NO_LINK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0), getattr(os, "O_NOFOLLOW", 0)
 _LONG_NUMBER = re.compile(rb"[0-9]{300}")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -218,6 +220,15 @@ def read_json(path: Path) -> Any:
         return parse_json(read_ordinary(path, LARGEST_JSON))
 
 
+def read_settings(path: Path, largest: int = LARGEST_SETTINGS) -> Any:
+    """The same of a file of settings, which is refused unread where it is larger than any settings are."""
+    with reading(path):
+        size = path.stat().st_size
+    if size > largest:
+        raise UserError(f"{path} is larger than {largest >> 20} MiB, as no settings are.")
+    return read_json(path)
+
+
 def is_file(path: Path) -> bool:
     """Whether there is such a file; UserError for a name that no file can have, or that may not be looked at."""
     with reading(path):
@@ -242,7 +253,7 @@ def first_line(error: BaseException) -> str:
 
 def short(value: object) -> str:
     """A value's text for one line of a message, cut where it is long."""
-    text = str(value)
+    text = " ".join(str(value)[: 2 * _SHOWN].splitlines())
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
+import operator
 import os
 import signal
 import sys
@@ -17,9 +19,17 @@ MOST_OUTPUT = 1 << 20
 CALL_SECONDS = 3600.0
 """After which a call is ended, unless the variable TRUENESS_CALL_SECONDS says otherwise."""
 VARIABLE = "TRUENESS_CALL_SECONDS"
+_GRACE = 10.0
+"""Seconds beyond twice that time, after which a process of ours is ended with the call."""
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name))
 _HOOKS = ("forward_hooks", "forward_pre_hooks", "backward_hooks", "backward_pre_hooks", "parameter_registration_hooks")
+_OWNERS = (
+    *("builtins", "json", "os", "os.path", "pathlib.Path"),
+    *("numpy", "numpy.random", "torch", "torch.nn.functional", "torch.Tensor", "torch.nn.Module"),
+)
+"""Modules and classes whose functions all code shares."""
 _printed = {"characters": 0}
+_alone = {"process": 0}
 
 
 class OverdueError(BaseException):
@@ -28,7 +38,7 @@ class OverdueError(BaseException):
 
 @contextlib.contextmanager
 def kept(*, importing: bool = False) -> Iterator[None]:
-    """Leave the process as it was: folder, streams, signals, environment, and what numpy and torch do by default.
+    """Leave the process as it was: folder, streams, signals, environment, and what numpy and torch do and have.
 
     What is printed goes to standard error, and no more than `MOST_OUTPUT` of it. A module that is imported may change
     the environment and the libraries, since it is imported once. Where numbers are drawn at random stays as it is left:
@@ -46,9 +56,49 @@ def kept(*, importing: bool = False) -> Iterator[None]:
                 stack.callback(signal.signal, number, handler)
         stack.enter_context(_in_time())
         if not importing:
+            stack.callback(sys.setrecursionlimit, sys.getrecursionlimit())
+            stack.callback(os.umask, _umask())
+            for owner in map(_find, _OWNERS):
+                if owner is not None:
+                    stack.callback(_put_functions_back, owner, dict(vars(owner)))
             stack.callback(_put_back, lambda: os.environ, _of_environment, dict(os.environ))
             _libraries(stack)
         yield
+
+
+def may_end(process: int) -> None:
+    """That this process is ours alone: it is ended where a call in it hangs so that nothing else ends the call."""
+    _alone["process"] = process
+
+
+def _umask() -> int:
+    now = os.umask(0o077)
+    os.umask(now)
+    return now
+
+
+def _find(owner: str) -> Any:
+    """A module or class, if it is loaded."""
+    if owner in sys.modules:
+        return sys.modules[owner]
+    module, _, name = owner.rpartition(".")
+    return getattr(sys.modules.get(module), name, None)
+
+
+def _put_functions_back(owner: Any, before: dict[str, Any]) -> None:
+    """What was there and is another one now, or gone; what is new stays, since modules load their parts late.
+
+    In a class what is new may hide what it inherits.
+    """
+    now = dict(vars(owner))
+    if len(now) == len(before) and all(map(operator.is_, now.values(), before.values())):
+        return
+    inherited = {name for base in getattr(owner, "__mro__", (owner,))[1:] for name in vars(base)}
+    with contextlib.suppress(AttributeError, TypeError):  # what belongs to Python itself does not change
+        for name in [name for name in now if name not in before and name in inherited]:
+            delattr(owner, name)
+        for name in [name for name, one in before.items() if now.get(name) is not one]:
+            setattr(owner, name, before[name])
 
 
 def _put_back(look: Callable[[], Any], put: Callable[[Any], object], before: Any) -> None:
@@ -139,8 +189,15 @@ def _in_time() -> Iterator[None]:
 
     signal.signal(signal.SIGALRM, overdue)
     signal.setitimer(signal.ITIMER_REAL, seconds, 5.0)  # again, should it be caught
-    try:
+    with contextlib.ExitStack() as stack:
+        if _alone["process"] == os.getpid():  # what no Python code is asked in between hears of no signal
+            silence = stack.enter_context(open(os.devnull, "w"))  # noqa: PTH123  # Path may be the code's own by then
+            faulthandler.dump_traceback_later(2 * seconds + _GRACE, exit=True, file=silence)
+            stack.callback(faulthandler.cancel_dump_traceback_later)
+        stack.callback(_stop_timer)
         yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def _stop_timer() -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -153,6 +153,14 @@ def test_explainers_that_are_none(place, returned):
     broken(audit_with("explainer", f"def thing(model, batch, target):\n    return {returned}\n", place)[1])
 
 
+def test_an_explainer_that_hangs_is_ended_and_the_others_are_judged(place, monkeypatch):
+    monkeypatch.setenv("TRUENESS_CALL_SECONDS", "1")
+    code = "import time\ndef thing(model, batch, target):\n    while True:\n        time.sleep(9)\n"
+    name, found = audit_with("explainer", code, place)
+    told = broken(found)
+    assert f"{name} line 4: OverdueError: it did not come back within 1 s; TRUENESS_CALL_SECONDS" in told
+
+
 # What becomes of the work
 
 
@@ -344,6 +352,28 @@ def test_processes_that_end_before_their_command(code, tmp_path):
     assert found.returncode == HOSTILE[code], found.stderr
     assert found.stderr.strip() or found.returncode == 130
     assert "Traceback" not in found.stderr
+
+
+NO_FORK = """
+import os, sys
+del os.fork
+sys.argv = ["trueness", *sys.argv[1:]]
+from trueness.cli.main import main
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("returned", "status"), [("os._exit(0)", 2), ("sys.exit(0)", 2), ("[[0.5, 0.5]] * len(texts)", 0)]
+)
+def test_where_there_is_no_fork_the_last_word_counts_as_well(returned, status, tmp_path):
+    (tmp_path / "mine.py").write_text(f"import os, sys\ndef predict(texts):\n    return {returned}\n")
+    command = [sys.executable, "-c", NO_FORK, "explain", "mine.py:predict", "--text", "a film", "--explainer", "random"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120)
+    assert found.returncode == status, found.stderr
+    assert "Traceback" not in found.stderr
+    assert bool(found.stderr.strip()) or not status
 
 
 @pytest.mark.slow

@@ -10,7 +10,13 @@ from trueness.report.explanation import Explanation, Explanations
 from trueness.report.measurement import figure_of
 
 METHODS = ("leave-one-out", "integrated-gradients", "lime[n_samples=200, hiding=unknown]", "attention")
-ABOUT = {"quantity": "cost", "dataset": "d", "model": "m", "variant": "corrected", "level": 0.95}
+ABOUT = {
+    "quantity": "comprehensiveness of a long name",
+    "dataset": "d",
+    "model": "m",
+    "variant": "corrected",
+    "level": 0.95,
+}
 ABOUT |= {"target": "predicted", "direction": "higher is better", "null": 0.0, "best": 1.0, "n": 9}
 TEXT = "a dull film with a wonderful cast that the plot never deserves , and an ending that nobody wanted to see"
 WORDS = TEXT.split(" ")
@@ -24,14 +30,14 @@ _OUTSIDE = """() => {
 }"""
 _VISIBLE = """() => [...document.querySelectorAll('svg text')]
   .filter(text => getComputedStyle(text).opacity > 0).map(text => text.textContent)"""
-_COLLIDING = """() => [...document.querySelectorAll('.role-axis-label')].flatMap(axis => {
-  const boxes = [...axis.querySelectorAll('text')].filter(text => getComputedStyle(text).opacity > 0)
-    .filter(text => !/rotate/.test(text.getAttribute('transform')))
+_COLLIDING = """() => {
+  const boxes = [...document.querySelectorAll('svg text')].filter(text => getComputedStyle(text).opacity > 0)
+    .filter(text => text.textContent.trim() && !/rotate/.test(text.getAttribute('transform')))
     .map(text => [text.textContent, text.getBoundingClientRect()]);
-  return boxes.slice(1).filter(([, box], place) => { const before = boxes[place][1];
-    return box.left < before.right && before.left < box.right && box.top < before.bottom && before.top < box.bottom;
-  }).map(([text]) => text);
-})"""
+  return boxes.flatMap(([text, one], place) => boxes.slice(place + 1).filter(([, other]) =>
+    one.left < other.right && other.left < one.right && one.top + 2 < other.bottom && other.top + 2 < one.bottom
+  ).map(([other]) => `${text} on ${other}`));
+}"""
 
 
 def scores(values):

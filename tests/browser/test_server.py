@@ -1,5 +1,6 @@
 """The server: who may ask, what an address can do, many at once, stores that change or are broken."""
 
+import asyncio
 import json
 import os
 import socket
@@ -15,7 +16,7 @@ from trueness.browser.export import export
 from trueness.browser.site import Site
 from trueness.engine import ProgressFile, Store, read_progress
 from trueness.errors import UserError
-from trueness.server.app import Server, named
+from trueness.server.app import Server, application, named
 
 OURS = "small"
 
@@ -38,6 +39,21 @@ def test_the_token_becomes_a_cookie_that_pages_elsewhere_cannot_use(running):
     assert "samesite=strict" in headers["set-cookie"].lower()
     cookie = headers["set-cookie"].partition(";")[0]
     assert running.ask("", token=False, Cookie=cookie)[0] == 200
+
+
+def test_an_address_whose_question_is_no_text_is_refused(running, small):
+    scope = {
+        **{"type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "path": "/", "root_path": ""},
+        **{"raw_path": b"/", "query_string": b"\xdd\xf2", "server": ("127.0.0.1", 9), "client": ("127.0.0.1", 1)},
+        "headers": [(b"host", b"127.0.0.1:9"), (b"authorization", b"Bearer token")],
+    }
+    said = []
+
+    async def send(message):
+        said.append(message)
+
+    asyncio.run(application(Site({OURS: small[0]}), "token")(scope, None, send))
+    assert said[0]["status"] == 400
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "evil.example:80"])

@@ -117,3 +117,10 @@ def test_tables_of_numbers_follow_the_rule(folder):
     with pytest.raises(UserError, match=r"row 42: the row has more fields than the header; bad_rows"):
         tn.load_dataset("numbers.csv")
     assert len(tn.load_dataset("numbers.csv", columns={"bad_rows": "drop"})["all"]) == 40
+
+
+def test_a_dataset_shows_its_sizes_in_a_notebook(folder):
+    (folder / "survey.csv").write_text(MESSY)
+    shown = tn.load_dataset("survey.csv", columns=CHOSEN)._repr_html_()
+    assert "<td>30</td><td>30</td><td>60</td>" in shown
+    assert "4 of 65 rows left out" in shown

@@ -165,3 +165,12 @@ def test_crops_are_always_the_same_and_need_nothing():
     assert np.array_equal(one["train"].pixels, other["train"].pixels)
     assert one["train"].labels.tolist() == [0] * 4 + [1] * 4
     assert one.size == (16, 16)
+
+
+def test_pictures_that_are_all_the_same_leave_no_splits(tmp_path):
+    for name in ("red", "blue"):
+        (tmp_path / name).mkdir()
+        for number in range(4):
+            picture().save(tmp_path / name / f"{number}.png")
+    with pytest.raises(UserError, match="too few examples for a split"):
+        read_image_files(tmp_path, 16)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.data.rows import checked
 from trueness.data.columns import Columns
 from trueness.data.labels import match_labels
 from trueness.data.table import open_table
@@ -14,7 +15,7 @@ from trueness.errors import UserError
 from trueness.kinds import check_data
 from trueness.kinds.text.data.datasets import load_text, read_folder
 from trueness.kinds.text.data.examples import RawExample
-from trueness.kinds.text.data.folder import checked, open_rows
+from trueness.kinds.text.data.folder import open_rows
 from trueness.kinds.text.data.texts import read_texts
 
 LONG = ("the first rather long text", "the second rather long text")
@@ -208,7 +209,7 @@ def test_bytes_without_meaning_on_windows_are_latin_1_and_mixed_files_keep_broke
     assert pairs(read_texts(file)) == [("café \x81", 1)]
     assert "train.csv: read as Latin-1, since it is not UTF-8" in read_texts(file).notes
     file = write(tmp_path / "train.csv", "text,label\nüber,1\n".encode() + b"caf\xe9,0\n")
-    assert list(checked(open_rows(file)))[1][1] == "the line is not UTF-8"
+    assert checked(open_rows(file))[1][1] == "the line is not UTF-8"
     assert pairs(read_texts(file, bad_rows="drop")) == [("über", 1)]
     lines = "\n".join(json.dumps({"text": text, "label": 1}, ensure_ascii=False) for text in ("über", "café"))
     assert pairs(read_texts(write(tmp_path / "a.jsonl", lines, "utf-16"))) == [("über", 1), ("café", 1)]
@@ -433,3 +434,61 @@ def test_many_columns_take_little_time(tmp_path):
     begin = time.process_time()
     assert len(open_table(tmp_path / "a.csv").names) == len(names)
     assert time.process_time() - begin < 10
+
+
+def bomb(path, texts, rows):
+    """A parquet file of a few KB: one text a row, from a list of few."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    numbers = pa.array(np.arange(rows) % len(texts), pa.int32())
+    columns = {"text": pa.DictionaryArray.from_arrays(numbers, texts), "label": pa.array([1] * rows)}
+    pq.write_table(pa.table(columns), path, compression="zstd")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("texts", "rows", "message"),
+    [
+        (["a good film " * 8000], 60_000, r"has [\d,]+ bytes and becomes more than"),
+        (["a good film " * 80], 900_000, r"has [\d,]+ bytes and becomes more than"),
+        (["x" * (65 << 20)], 1, r"a cell of it has 68,157,440 bytes|are said to hold"),
+    ],
+)
+def test_a_small_parquet_file_does_not_fill_memory(tmp_path, texts, rows, message):
+    file = bomb(tmp_path / "a.parquet", texts, rows)
+    assert file.stat().st_size < 1 << 20
+    begin = time.monotonic()
+    with pytest.raises(UserError, match=message):
+        for _ in open_table(file).read():
+            pass
+    assert time.monotonic() - begin < 20
+
+
+def test_equal_texts_in_parquet_are_fine(tmp_path):
+    found = [
+        row["text"] for _, row in open_table(bomb(tmp_path / "a.parquet", ["one film", "two films"], 10_000)).read()
+    ]
+    assert found[:3] == ["one film", "two films", "one film"]
+    assert len(found) == 10_000
+
+
+@pytest.mark.parametrize("code", ["utf-8", "cp1252"])
+def test_a_small_gzip_file_does_not_fill_memory(tmp_path, code, monkeypatch):
+    monkeypatch.setattr("trueness.data.lines.GROWN", 1 << 20)
+    file = tmp_path / "a.csv.gz"
+    file.write_bytes(gzip.compress("text,label\ncafé au lait,1\n".encode(code) + b"a good film,1\n" * 200_000))
+    with pytest.raises(UserError, match=r"a.csv.gz has [\d,]+ bytes and becomes more than"):
+        for _ in open_table(file).read():
+            pass
+
+
+def test_more_columns_than_any_table_has_are_refused_at_once(tmp_path):
+    names = [f"c{number}" for number in range(400_000)]
+    (tmp_path / "a.csv").write_text(",".join(["text", "label", *names]) + "\n")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "a", "label": 1, **dict.fromkeys(names, 1)}))
+    for file in ("a.csv", "a.jsonl"):
+        begin = time.monotonic()
+        with pytest.raises(UserError, match="has 400,002 columns, more than 100,000"):
+            open_table(tmp_path / file)
+        assert time.monotonic() - begin < 5

@@ -1,11 +1,13 @@
 """Pages that people read are short; long lists are appendices that a tool makes."""
 
+import inspect
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from trueness.cli.demo import demo_command
 from trueness.errors import install
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -51,7 +53,8 @@ def test_the_readme_names_what_the_demo_makes():
     readme, makefile = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "Makefile"))
     named = set(re.findall(r"trueness (?:explain|agreement|adversarial-attention) (\S+)", readme))
     assert named == {"demo/model"}
-    assert "--out demo/model" in makefile
+    assert "trueness demo\n" in makefile
+    assert inspect.signature(demo_command).parameters["out"].default == Path("demo"), "demo/model is made"
     assert "BIN := .venv/bin" in makefile
     assert "source .venv/bin/activate" in readme
 

@@ -1,6 +1,7 @@
 """What a run makes of each answer, in this process: counts, failures, order, times; whole runs are in test_driver."""
 
 import errno
+import json
 from concurrent.futures import BrokenExecutor, Executor
 
 import pytest
@@ -10,6 +11,7 @@ from tests.engine.tasks import double, echo, fails, total
 from tests.engine.test_store import commit
 from tests.inline import Here
 from trueness.engine import EngineLostError, Listener, StoreError, Timing, driver, run, survey
+from trueness.engine.encoding import bytes_digest, digest
 from trueness.engine.worker import Outcome, Request, execute
 from trueness.errors import UserError
 
@@ -175,6 +177,18 @@ def test_a_summary_counts_what_was_there_and_how_long_it_took(store, monkeypatch
     summary = run([total({"parts": parts})], store, Slow(), listener=listener)
     assert (summary.total, summary.cached, summary.computed, summary.seconds) == (4, 1, 3, 6.0)
     assert listener.heard[0] == ("planned", 4, 1)
+
+
+def test_what_is_rightly_signed_and_cannot_be_read_is_computed_again(store):
+    target = total({"parts": [double(value=1)]})
+    run([target], store, Here())
+    for task in (target, *target.inputs["parts"]):
+        (store.objects / task.key / "value.json").write_text("{")
+        meta = store.meta(task.key)
+        meta["payloads"]["value.json"] = {"digest": bytes_digest(b"{"), "bytes": 1}
+        (store.objects / task.key / "meta.json").write_text(json.dumps({**meta, "digest": digest(meta)}))
+    assert run([target], store, Here()).computed == 2
+    assert store.get(target.key).read("value") == 2
 
 
 def test_damage_that_somebody_else_sees_to_is_not_told(store, monkeypatch):

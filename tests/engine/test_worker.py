@@ -4,7 +4,6 @@ import contextlib
 import errno
 import re
 import sys
-import types
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -227,9 +226,12 @@ def test_a_durable_store_is_durable_in_the_worker_too(store, monkeypatch):
     assert seen == [(store.path.resolve(), False), (store.path.resolve(), True)]
 
 
-@pytest.mark.parametrize(("device", "emptied"), [("cuda:0", 1), ("cpu", 0), (None, 0)])
+@pytest.mark.parametrize(
+    ("device", "held", "emptied"),
+    [("cuda:0", 2 << 30, 1), ("cuda:0", 1 << 20, 0), ("cpu", 2 << 30, 0), (None, 2 << 30, 0)],
+)
 @pytest.mark.parametrize("broken", [False, True])
-def test_the_memory_of_a_gpu_is_given_back_after_each_task(store, monkeypatch, device, emptied, broken):
+def test_much_memory_of_a_gpu_is_given_back_after_a_task(store, monkeypatch, device, held, emptied, broken):
     calls = []
 
     def empty_cache():
@@ -237,9 +239,10 @@ def test_the_memory_of_a_gpu_is_given_back_after_each_task(store, monkeypatch, d
         if broken:
             raise RuntimeError("the device is gone")
 
-    monkeypatch.setitem(
-        sys.modules, "torch", types.SimpleNamespace(cuda=types.SimpleNamespace(empty_cache=empty_cache))
-    )
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "empty_cache", empty_cache)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda: held)
     monkeypatch.setattr(worker.gc, "collect", lambda: calls.append("collected"))
     monkeypatch.delenv("TRUENESS_DEVICE", raising=False)
     if device:

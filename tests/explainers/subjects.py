@@ -19,8 +19,8 @@ from trueness.kinds.image.data.images import Images
 from trueness.kinds.image.explainers.catalogue import IMAGE_EXPLAINERS
 from trueness.kinds.image.models.families import IMAGE_MODELS
 from trueness.kinds.text.explainers.catalogue import TEXT_EXPLAINERS
-from trueness.kinds.vector.batches import VectorSplit
 from trueness.kinds.vector.kind import EXPLAINERS as ROW_EXPLAINERS
+from trueness.kinds.vector.model import VectorSplit
 from trueness.kinds.vector.network import VectorNetwork
 from trueness.kinds.vector.vectors import Vectors as Rows
 from trueness.models.network import Network

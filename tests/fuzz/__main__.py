@@ -5,8 +5,8 @@ import sys
 import time
 import warnings
 
+from tests.fuzz.every import TARGETS
 from tests.fuzz.runner import fuzz, peak_memory
-from tests.fuzz.targets import TARGETS
 
 
 def main() -> int:

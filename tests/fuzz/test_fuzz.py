@@ -2,11 +2,13 @@
 
 import pytest
 
+from tests.fuzz.every import TARGETS
 from tests.fuzz.runner import Tally, _take, fuzz, peak_memory
-from tests.fuzz.targets import TARGETS, Target
+from tests.fuzz.targets import Target
 from trueness.errors import UserError
 
 COUNTS = {"data files": 80, "settings": 80, "command lines": 15, "checkpoints": 30, "model folders": 6}
+COUNTS |= {"models of images": 20, "folders of images": 6, "stores": 20, "settings of audits": 20}
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -278,11 +279,49 @@ def test_a_folder_of_links_to_files_is_read(tmp_path):
     assert load_transformer(tmp_path / "given").classes
 
 
-def test_settings_of_hundreds_of_megabytes_are_not_read(tmp_path):
+@pytest.mark.parametrize(("size", "most"), [(20, 16), (200, 64)])
+def test_settings_of_hundreds_of_megabytes_are_not_read(size, most, tmp_path, monkeypatch):
     folder = saved(model("bert").float(), tmp_path)
     with (folder / "config.json").open("r+b") as file:
-        file.truncate(200 << 20)
-    with pytest.raises(UserError, match="is larger than 16 MiB"):
+        file.truncate(size << 20)
+    with pytest.raises(UserError, match=f"is larger than {most} MiB"):
+        load_transformer(folder)
+    monkeypatch.setattr("json.loads", lambda *_, **__: pytest.fail("it was read"))
+    if size > 32:
+        with pytest.raises(UserError, match=r"config.json is larger than 32 MiB"):
+            tn.load_model(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="without fork nothing is rehearsed")
+def test_a_tokeniser_that_grows_a_text_beyond_measure_is_ended(tmp_path, monkeypatch):
+    folder = saved(model("bert").float(), tmp_path)
+    doubling = {"type": "Replace", "pattern": {"String": "o"}, "content": "oo"}
+    changed_tokeniser(folder, normalizer={"type": "Sequence", "normalizers": [doubling] * 40})
+    monkeypatch.setattr("trueness.rehearsal.rehearse.__kwdefaults__", {"seconds": 5.0, "memory": 1 << 30})
+    begin = time.monotonic()
+    with pytest.raises(UserError, match=r"is not read within 5 s|takes more than 1 GiB of memory"):
+        load_transformer(folder)
+    assert time.monotonic() - begin < 20
+
+
+def test_a_decoder_that_cannot_run_is_refused_when_it_is_opened(tmp_path):
+    import transformers
+
+    shape = {"vocab_size": len(tokenizer()), "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 64}
+    config = transformers.GPT2Config(**shape, num_labels=2, pad_token_id=0)
+    folder = saved(transformers.GPT2ForSequenceClassification(config), tmp_path)
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**settings, "n_head": -1}))
+    with pytest.raises(UserError, match="does not run on embeddings"):
+        load_transformer(folder)
+
+
+@pytest.mark.parametrize("names", [{"0": "a", "5": "b", "6": "c"}, {"1": "a", "2": "b", "3": "c"}])
+def test_classes_whose_numbers_have_gaps_are_refused(names, tmp_path):
+    folder = saved(model("bert").float(), tmp_path)
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**settings, "id2label": names}))
+    with pytest.raises(UserError, match=r"id2label .* names other classes than 0 to 2"):
         load_transformer(folder)
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from trueness.api.audited import AuditRun as AuditRun
     from trueness.api.audits import AuditSizes as AuditSizes
     from trueness.api.audits import audit as audit
+    from trueness.api.benches import bench_audit as bench_audit
+    from trueness.api.checkup import Checkup as Checkup
+    from trueness.api.checkup import doctor as doctor
     from trueness.api.explaining import agreement as agreement
     from trueness.api.explaining import explain as explain
     from trueness.api.explaining import faithfulness as faithfulness
@@ -39,6 +42,8 @@ else:
         "api.audited": ("AuditPlan", "AuditRun"),
         "api.audits": ("AuditSizes", "audit"),
         "api.attention": ("adversarial_attention", "attefa"),
+        "api.benches": ("bench_audit",),
+        "api.checkup": ("Checkup", "doctor"),
         "api.explaining": ("agreement", "explain", "faithfulness"),
         "api.listing": ("catalogue",),
         "api.models": ("evaluate", "fine_tune", "load_dataset", "load_model", "train"),

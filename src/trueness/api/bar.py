@@ -7,6 +7,7 @@ import html
 import sys
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, Protocol
 
 from trueness.engine import DamagedObjectError, Listener, Task
@@ -130,10 +131,9 @@ class _Notebook:
     """A bar under the cell, which needs no widgets; gone at the end."""
 
     def __init__(self) -> None:
-        from IPython.display import HTML, display  # type: ignore[import-not-found,unused-ignore]
-
-        self._html = HTML
-        self._handle: Any = display(HTML(""), display_id=True)
+        shown: Any = import_module("IPython.display")
+        self._html = shown.HTML
+        self._handle = shown.display(shown.HTML(""), display_id=True)
 
     def show(self, what: str, share: float, left: float | None) -> None:
         told = html.escape(f"{what} {_left(left)}")

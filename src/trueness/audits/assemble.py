@@ -113,8 +113,7 @@ def assemble(
     foils = [name for name in foils if name not in sharp]
     found = {name: one for name, one in found.items() if name not in sharp}
     if inputs["planted found"] and not detection:
-        more = f"more {words.examples} or more passes (--set epochs=...) may help"
-        missing_planted = f"no model of this architecture learned to use the planted evidence: {more}"
+        missing_planted = notes.unlearned([one.read("facts") for one in inputs["planted found"]], words)
     trained = len(inputs["planted found"])
     planting: dict[str, Any] = {"missing_planted": missing_planted, "planted_required": planted_required}
     lines = lines_of(found, foils, trained=trained, **planting)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueness.audits.trials import picture
+from trueness.data.dataset import SHARES
 from trueness.engine import Stored
 from trueness.kinds.contract import Words
 from trueness.protocols.best_order import Reference
 from trueness.protocols.faithfulness import Removal
+from trueness.protocols.ground_truth.trial import usage
 from trueness.protocols.result import Result
 from trueness.protocols.roar.curves import FAITHFULNESS
 from trueness.protocols.similarity import similarity
@@ -38,6 +41,23 @@ def companion(stored: Sequence[Stored], words: Words) -> tuple[bool, tuple[str, 
         guess = f"always the most frequent class would do so in {told['guessed']:.0%}"
         why = f"learned too little to be asked: {says}, {guess}"
     return False, (f"The companion, {trained}, {why}.",)
+
+
+def unlearned(facts: Sequence[Mapping[str, Any]], words: Words) -> str:
+    """Why no model shows that it used planted evidence: it learned too little of it, or too few examples can show it.
+
+    Of all examples `SHARES[2]` are set aside, by which it is shown.
+    """
+    best = max(facts, key=lambda one: float(one["accuracy"]))
+    right, guessed, n = best["accuracy"], best["bound"], best["n"]
+    told = (
+        f"the best of {len(facts)} names {right:.0%} of {n} {words.examples} set aside, where {guessed:.0%} is a guess"
+    )
+    why = f"no model of this architecture learned to use the planted evidence: {told}"
+    enough = next((more for more in range(n, 20 * n) if usage(round(right * more), more, guessed)["proven"]), 0)
+    if not enough or right <= guessed:
+        return f"{why}; more passes (--set epochs=...) may help, or other {words.examples}"
+    return f"{why}: about {math.ceil(enough / SHARES[2] / 10) * 10:,} {words.examples} in all would show so much"
 
 
 def alike_twin(stored: Stored | None, words: Words) -> tuple[str, ...]:

@@ -59,9 +59,9 @@ class AuditStudy(Study):
     """Examples that are explained again after a harmless edit."""
     alone_examples: int = Field(default=50, ge=2, le=MOST)
     """Examples explained alone."""
-    shuffled_examples: int = Field(default=50, ge=30, le=MOST)
+    shuffled_examples: int = Field(default=40, ge=30, le=MOST)
     """Examples explained under random weights."""
-    shuffles: int = Field(default=5, ge=1, le=MOST_MODELS)
+    shuffles: int = Field(default=8, ge=1, le=MOST_MODELS)
     """Random orders of the weights; they may disagree, so that the interval covers them. One speaks of itself only."""
     layerwise_examples: int = Field(default=0, ge=0, le=MOST)
     """Examples explained while layers are randomised one after another."""

@@ -99,7 +99,7 @@ def asked(
     return {"about": about, "said": {"probability": before.astype(np.float32), "harmless": harmless}}
 
 
-@task("audit/explained", version=8)
+@task("audit/explained", version=9)
 def explained(
     inputs: Mapping[str, Stored],
     *,
@@ -234,7 +234,7 @@ def _with_random_weights(
     return {"about": {"broken": broken}, **found}
 
 
-@task("audit/removed", version=3)
+@task("audit/removed", version=4)
 def removed(
     inputs: Mapping[str, Stored], *, kind: str, model: Path | str, family: str | None, hidden_shares: Sequence[float]
 ) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def removed(
     return {"removal": asdict(removal(classifier.network, split, scores, kept["mask"], levels=hidden_shares))}
 
 
-@task("audit/reference", version=2)
+@task("audit/reference", version=3)
 def reference(
     inputs: Mapping[str, Stored],
     *,

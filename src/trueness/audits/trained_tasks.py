@@ -36,7 +36,7 @@ def _pool(inputs: Mapping[str, Any], kind: str, number: int) -> Any:
     return replace(data, splits={"all": some.labelled(np.zeros(len(some), dtype=int))})
 
 
-@task("audit/planted", version=3)
+@task("audit/planted", version=4)
 def planted(
     inputs: Mapping[str, Stored], *, kind: str, model: Path | str, family: str | None, examples: int, seed: int
 ) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def planted_model(
     return KINDS[kind].models.pack({"0": relatives.train(like, data, seed, **how)})
 
 
-@task("audit/planted-found", version=3)
+@task("audit/planted-found", version=4)
 def planted_found(
     inputs: Mapping[str, Stored], *, kind: str, explainers: Sequence[str], examples: int
 ) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _learned(model: Model, examples: Any) -> bool:
     return learned(examples.labels, probabilities(model, examples).argmax(axis=1))[0]
 
 
-@task("audit/companion-reference", version=2)
+@task("audit/companion-reference", version=3)
 def companion_reference(
     inputs: Mapping[str, Stored], *, kind: str, examples: int, hidden_shares: Sequence[float]
 ) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def companion_reference(
     return {"best": {"cost": searched(classifier.network, split, levels=hidden_shares, shares=()).cost}}
 
 
-@task("audit/companion-removed", version=8)
+@task("audit/companion-removed", version=9)
 def companion_removed(
     inputs: Mapping[str, Stored],
     *,
@@ -209,7 +209,7 @@ def companion_removed(
     return attempted(explainer, work)
 
 
-@task("audit/compared", version=4)
+@task("audit/compared", version=5)
 def compared(inputs: Mapping[str, Stored], *, kind: str, explainer: str, examples: int) -> dict[str, Any]:
     """How alike one method's explanations of the audited model and of a relative are, of the audited model's class."""
     import numpy as np

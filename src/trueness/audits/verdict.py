@@ -113,7 +113,10 @@ class Judged(_Frozen):
         shown = [(one, one.checks[0].value if one.checks else None) for one in self.trials if one.possible]
         lines = [f"{sign(one.answer)} {one.name}{'' if value is None else f' {value:.2f}'}" for one, value in shown]
         return card(
-            f"{self.explainer}{' (foil)' if self.foil else ''}", self.decision, lines, self.holds or self.settle
+            f"{self.explainer}{' (foil)' if self.foil else ''}",
+            self.decision,
+            lines,
+            self.holds or f"It rests on: {self.decided_by}.",
         )
 
 

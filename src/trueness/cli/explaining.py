@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import trueness as tn
+from trueness.boundary import read_ordinary, reading
 from trueness.cli import options
-from trueness.cli.options import columns_of, put
+from trueness.cli.options import asked_family, columns_of, put
+from trueness.errors import UserError
+
+_LARGEST = 16 << 20
+"""Bytes of a file of passages."""
+_EMPTY_LINES = re.compile(r"\n\s*\n")
 
 if TYPE_CHECKING:
     from trueness.report.explanation import Explanations
@@ -20,23 +27,48 @@ if TYPE_CHECKING:
 
 def explain_command(
     model: options.Model,
-    example: options.Examples,
+    example: options.SomeExamples = None,
     other: options.Others = None,
+    question: Annotated[
+        str | None, typer.Option("--question", metavar="TEXT", help="What a language model is asked.")
+    ] = None,
+    context: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--context",
+            metavar="PATH",
+            help="Beside --question: passages, the files of a folder or the paragraphs of a file; repeatable.",
+        ),
+    ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option("--answer", metavar="TEXT", help="Beside --question: the answer, instead of the model's own."),
+    ] = None,
     explainer: options.Explainers = None,
     target: Annotated[str, typer.Option("--target", help="predicted, or a class.")] = "predicted",
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a heat map.")] = None,
     family: options.Family = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="WORDS", help="Of a language model: the words for classes.")
+    ] = None,
+    prompt: Annotated[
+        Path | None, typer.Option("--prompt", metavar="FILE", help="Beside --labels: the prompt, with {text} in it.")
+    ] = None,
     precision: Annotated[
         str, typer.Option("--precision", help="full, tf32 or bf16; auto: the fastest that ranks units as full does.")
     ] = "default",
     as_json: options.Json = False,
 ) -> None:
-    """Explain what a model makes of a text, a picture or a row of numbers: coloured scores, a column per method."""
+    """Explain what a model makes of a text, a picture, a row of numbers, or a question with passages.
+
+    Coloured scores, a column per method.
+    """
     from trueness.api.explaining import first_choice
 
-    loaded = tn.load_model(str(model), family=family)
+    given = _given(example, question, context, answer)
+    loaded = tn.load_model(str(model), family=asked_family(family, labels, prompt))
     chosen: Any = explainer or first_choice(loaded)
-    found: Explanations = tn.explain(loaded, example, chosen, others=other, target=target, precision=precision)
+    found: Explanations = tn.explain(loaded, given, chosen, others=other, target=target, precision=precision)
     _write(html, found.to_html)
     put(as_json, found, "explanations", lambda all_: all_.to_json(), "show_words")
 
@@ -120,6 +152,41 @@ def attefa_command(
     )
     found = tn.attefa(tn.load_model(base), tn.load_model(other), read, split)
     put(as_json, found, "measured", lambda result: result.to_json())
+
+
+def _given(
+    example: list[str] | None, question: str | None, context: list[Path] | None, answer: str | None
+) -> list[str] | dict[str, Any]:
+    """What is to be explained: examples as they stand, or one question with its passages."""
+    if question is None:
+        if context or answer is not None:
+            raise UserError("--context and --answer belong to --question: say what is asked.")
+        if not example:
+            raise UserError("Say what is to be explained, with --text, or with --question and --context.")
+        return example
+    if example:
+        raise UserError("--text and --question are two things to explain: give one of them.")
+    contexts = [passage for path in context or () for passage in passages(path)]
+    return {"question": question, "contexts": contexts, **({} if answer is None else {"answer": answer})}
+
+
+def passages(path: Path) -> list[str]:
+    """The files of a folder, in the order of their names, or the paragraphs of a file."""
+    with reading(path):
+        files = sorted(file for file in path.iterdir() if _shown(file)) if path.is_dir() else [path]
+    texts = []
+    for file in files:
+        with reading(file, "is not UTF-8 text"):
+            texts.append(read_ordinary(file, _LARGEST).decode("utf-8"))
+    parts = texts if path.is_dir() else _EMPTY_LINES.split(texts[0])
+    found = [part.strip() for part in parts if part.strip()]
+    if not found:
+        raise UserError(f"{path} holds no passage: give a folder of text files, or a file of paragraphs.")
+    return found
+
+
+def _shown(file: Path) -> bool:
+    return file.is_file() and not file.name.startswith(".")
 
 
 def _write(html: Path | None, page: Callable[[], str]) -> None:

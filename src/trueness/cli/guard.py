@@ -3,7 +3,7 @@
 Code of the user may end the process that it runs in, by os._exit(0) or a fault of a library, and the status of that
 process would say that all went well. So a command runs in a child, and the process that was started waits for it: only
 a command that has come to its end writes its status into a pipe. The child is forked, which takes a millisecond;
-where there is no fork (Windows), the command runs in the process that was started.
+where there is no fork (Windows), it is started anew and leaves its last word in a file.
 """
 
 from __future__ import annotations
@@ -11,14 +11,20 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 
 from trueness.boundary import interrupt
+from trueness.process_state import may_end
 
+_WORD = "TRUENESS_LAST_WORD"
+"""Names the file in which a process that was started anew leaves its status."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 VANISHED = 2
 """The exit status of a command whose process ended before the command did."""
@@ -27,9 +33,12 @@ VANISHED = 2
 @contextlib.contextmanager
 def watched() -> Iterator[None]:
     """What is inside runs in a child; the process that was started ends here, with the status that the child tells."""
-    if not hasattr(os, "fork"):
-        yield
+    if word := os.environ.pop(_WORD, ""):
+        with _telling(lambda said: Path(word).write_bytes(said)):
+            yield
         return
+    if not hasattr(os, "fork"):
+        os._exit(_started())
     ours, theirs = os.pipe(), os.pipe()  # for the last word, and to notice that the other process is gone
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     with warnings.catch_warnings():
@@ -45,13 +54,36 @@ def watched() -> Iterator[None]:
         signal.signal(signal.SIGINT, interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     threading.Thread(target=_end_with, args=(theirs[0],), daemon=True).start()
+    with _telling(lambda said: os.write(ours[1], said)):
+        yield
+
+
+@contextlib.contextmanager
+def _telling(tell: Callable[[bytes], object]) -> Iterator[None]:
+    """The command itself, in a process that is ours alone; `tell` takes its last word."""
     me = os.getpid()
+    may_end(me)
     try:
         yield
     except SystemExit as ended:
         if os.getpid() == me:  # and no copy of it that the user's code made
-            os.write(ours[1], b"%d\n" % ended.code if isinstance(ended.code, int) else b"%d\n" % VANISHED)
+            tell(b"%d\n" % (ended.code if isinstance(ended.code, int) else VANISHED))
         raise
+
+
+def _started() -> int:
+    """The exit status of the same command in a process that is started anew."""
+    handle, word = tempfile.mkstemp(prefix="trueness-")
+    os.close(handle)
+    child = subprocess.Popen([sys.executable, "-m", "trueness", *sys.argv[1:]], env={**os.environ, _WORD: word})
+    ended = None
+    while ended is None:
+        with contextlib.suppress(KeyboardInterrupt):  # the terminal told the child, too
+            ended = child.wait()
+    told = Path(word).read_bytes()
+    with contextlib.suppress(OSError):
+        Path(word).unlink()
+    return _believed(told, ended)
 
 
 def _end_with(pipe: int) -> None:
@@ -77,6 +109,10 @@ def _status_of(child: int, pipe: int) -> int:
         told = os.read(pipe, 16)
     except BlockingIOError:  # a process that the command left behind holds the other end
         told = b""
+    return _believed(told, ended)
+
+
+def _believed(told: bytes, ended: int) -> int:
     if told.strip().isdigit():
         return int(told) or (0 if ended == 0 else _vanished(ended))
     return _vanished(ended)

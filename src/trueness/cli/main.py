@@ -19,7 +19,7 @@ import typer
 
 import trueness as tn
 from trueness.boundary import first_line, printable, quoted, warning_line, whole
-from trueness.cli import audit, browse, data, demo, explaining, guard, studies, training
+from trueness.cli import audit, benching, browse, data, demo, doctor, explaining, guard, studies, training
 from trueness.cli.options import Json, as_flags, put
 from trueness.errors import NO_MEMORY, UserError, no_room
 from trueness.version import __version__
@@ -44,7 +44,7 @@ UNEXPECTED = 70
 """The exit status of an error of the program itself, as in sysexits.h."""
 
 
-def _version(show: bool) -> None:
+def _show_version(show: bool) -> None:
     if show:
         print(f"trueness {__version__}")
         raise typer.Exit
@@ -53,7 +53,7 @@ def _version(show: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     debug: Annotated[  # read before all else, since reading the arguments may fail
         bool, typer.Option("--debug", help="Show where in the program an error arose; stands before the command.")
@@ -63,7 +63,9 @@ def _root(
 
 
 app.command("audit")(audit.audit_command)
+app.command("doctor")(doctor.doctor_command)
 app.command("demo")(demo.demo_command)
+app.command("bench-audit")(benching.bench_audit_command)
 app.command("run")(studies.run_command)
 app.command("plan")(studies.plan_command)
 app.command("dry-run")(studies.dry_run_command)

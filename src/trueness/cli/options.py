@@ -85,12 +85,11 @@ Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="The folder of a trained model, or a function, mine.py:predict.")
 ]
 Explainers = Annotated[list[str] | None, typer.Option("--explainer", help="See: trueness list explainer. Repeatable.")]
-Examples = Annotated[
-    list[str],
-    typer.Option(
-        "--text", "--example", help="A text, the file of a picture, or a row of numbers, 5.1,3.5,1.4; repeatable."
-    ),
-]
+_EXAMPLE = typer.Option(
+    "--text", "--example", help="A text, the file of a picture, or a row of numbers, 5.1,3.5,1.4; repeatable."
+)
+Examples = Annotated[list[str], _EXAMPLE]
+SomeExamples = Annotated[list[str] | None, _EXAMPLE]
 Others = Annotated[list[str] | None, typer.Option("--text-b", help="The second text of a pair, one per --text.")]
 ModelPlace = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model is kept.")]
 Seed = Annotated[int, typer.Option("--seed", min=0)]

@@ -44,6 +44,25 @@ def study_run(run: StudyRun) -> None:
         )
 
 
+def bench_audit(found: dict[str, Any]) -> None:
+    """How often each explanation got which verdict, and how well each metric tells right from wrong."""
+    console = open_console()
+    verdicts = ("may be shown", "must not be shown", "cannot tell")
+    rows = [
+        [one["explanation"], one["truth"], str(one["audits"]), *(f"{one[verdict]:.3f}" for verdict in verdicts)]
+        for one in found["by-explanation"]
+    ]
+    print_rows(console, ["explanation", "truth", "audits", *verdicts], rows)
+    console.print()
+    every = [one for one in found["areas"] if one["against"] == "all"]
+    rows = [
+        [one["what"], f"{one['paired area']:.3f}", _interval(one["low"], one["high"]), f"{one['ROC area']:.3f}"]
+        for one in every
+    ]
+    print_rows(console, ["what tells", "right above wrong", "interval", "ROC area"], rows)
+    console.print(f"\nTables: {found['out']}")
+
+
 def dry_run(run: StudyRun) -> None:
     """The ranking, then claims and warnings."""
     console = open_console()

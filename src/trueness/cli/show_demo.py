@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,4 +33,4 @@ def demo(found: Mapping[str, Any]) -> None:
 
 
 def _end(value: float | None) -> str:
-    return NOTHING if value is None or value != value else f"{value:.2f}"
+    return NOTHING if value is None or math.isnan(value) else f"{value:.2f}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -63,6 +64,18 @@ class Dataset(Generic[Some]):
         if split not in self.splits:
             raise UserError(f"{self.name} has no split {split!r}, only {', '.join(self.splits)}.")
         return self.splits[split]
+
+    def _repr_html_(self) -> str:
+        """In a notebook: how many examples of each class every split has, and the notes."""
+        heads = "".join(f"<th>{escape(name)}</th>" for name in self.classes)
+        rows = []
+        for split, some in self.splits.items():
+            counted = Counter(some.labels.tolist())
+            cells = "".join(f"<td>{counted[number]:,}</td>" for number in range(len(self.classes)))
+            rows.append(f"<tr><td>{escape(split)}</td>{cells}<td>{len(some):,}</td></tr>")
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        table = f"<table><tr><th></th>{heads}<th>all</th></tr>{''.join(rows)}</table>"
+        return f"<b>{escape(self.name)}</b>{table}{f'<ul>{notes}</ul>' if notes else ''}"
 
     def default_split(self, split: str | None = None) -> Some:
         """The split of that name; by default test, or the only one there is."""

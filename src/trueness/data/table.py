@@ -14,12 +14,13 @@ from typing import Any
 from trueness.boundary import first_line, ordinary, reading, short
 from trueness.data.columns import Columns, known_names
 from trueness.data.faults import Gap
-from trueness.data.lines import encoding_of, read_lines
-from trueness.engine.payload import open_parquet
+from trueness.data.lines import LONGEST_LINE, Growth, encoding_of, read_lines
+from trueness.engine.payload import open_parquet, unpacked_size
 from trueness.errors import UserError
 
 LONGEST_CELL = 1 << 24
 """Characters of a cell in CSV."""
+MOST_COLUMNS = 100_000
 SAMPLE = 100
 """Rows that are looked at to tell what is in a column."""
 Records = Iterator[tuple[int, Mapping[str, Any] | str]]
@@ -60,19 +61,27 @@ def open_table(path: Path, asked: Columns | None = None) -> Table:
     return _delimited(path, asked or Columns())
 
 
+def _check_columns(where: str | Path, number: int) -> None:
+    if number > MOST_COLUMNS:
+        raise UserError(f"{where} has {number:,} columns, more than {MOST_COLUMNS:,}: keep those that are needed.")
+
+
 def _parquet(path: Path) -> Table:
     fault = "is not a readable parquet file"
 
     def read() -> Records:
         number = 0
         with reading(path, fault), ordinary(path) as file:
-            for batch in open_parquet(file).iter_batches(_ROWS_AT_ONCE):
+            growth = Growth(path, file)
+            for batch in open_parquet(file, packed=True).iter_batches(_ROWS_AT_ONCE):
+                growth.add(unpacked_size(batch, LONGEST_LINE))
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
 
     with reading(path, fault), ordinary(path) as file:
         names = open_parquet(file).schema_arrow.names
+    _check_columns(path, len(names))
     return Table(str(path), names, read)
 
 
@@ -80,6 +89,7 @@ def _jsonl(path: Path) -> Table:
     encoding = encoding_of(path, last_resort=False)
     table = Table(str(path), (), lambda: _read_jsonl(path, encoding), loose=True)
     names = dict.fromkeys(str(name) for row in table.sample() for name in row)
+    _check_columns(path, len(names))
     return Table(table.where, list(names), table.read, loose=True, notes=_code_note(path, encoding))
 
 
@@ -93,6 +103,8 @@ def _read_jsonl(path: Path, encoding: str) -> Records:
             except (ValueError, RecursionError) as error:
                 yield number, f"the line is not JSON ({first_line(error)})"
                 continue
+            if isinstance(record, dict):
+                _check_columns(f"{path}, line {number},", len(record))
             yield number, record if isinstance(record, dict) else "the line is not a JSON object"
 
 
@@ -123,6 +135,7 @@ def _delimited(path: Path, asked: Columns) -> Table:
             )
         notes = (*_code_note(path, encoding), f"{path.name}: every line is a text")
         return Table(str(path), ("text",), lambda: _read_plain(path, encoding), written=True, notes=notes)
+    _check_columns(path, 1 + max(head[0].count(sign) for sign in _SEPARATORS) if head else 0)
     try:
         delimiter, names = _separation(head, usual, asked)
     except csv.Error as error:

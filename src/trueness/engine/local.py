@@ -27,6 +27,7 @@ from trueness import carried
 from trueness.boundary import warning_line
 from trueness.engine import warm
 from trueness.engine.worker import DEVICE_VARIABLE
+from trueness.process_state import may_end
 
 T = TypeVar("T")
 _starting = threading.Lock()
@@ -207,6 +208,7 @@ def _start(device: str, sent: Mapping[str, bytes], environment: Mapping[str, str
     with contextlib.suppress(OSError):  # standard output is the command's alone
         os.dup2(2, 1)
     warnings.formatwarning = warning_line
+    may_end(os.getpid())
     end_with_parent()
 
 

@@ -43,8 +43,9 @@ from trueness.engine.files import (
     write_atomically,
 )
 from trueness.engine.layout import abandoned_candidates, mend, open_folder
-from trueness.engine.payload import SUFFIXES, parse_payload, part_ending, write_payload
+from trueness.engine.payload import SUFFIXES, check_payload, parse_payload, part_ending, write_payload
 from trueness.engine.remembered import Remembered
+from trueness.errors import UserError
 from trueness.version import __version__
 
 _LARGEST_META, _LARGEST_RECORD, _LARGEST_LOG = 256 << 20, 16 << 20, 1 << 20
@@ -187,16 +188,19 @@ class Store:
             raise DamagedObjectError(key, f"{file} cannot be read ({first_line(error)})") from error
 
     def verify(self, key: str) -> dict[str, Any]:
-        """Check meta.json and every payload against their digests; returns the meta data or raises."""
+        """Check meta.json and every payload: its digest, and that it can be read; returns the meta data or raises."""
         meta = self.meta(key)
         for file, recorded in meta["payloads"].items():
             try:
                 with inside(self.objects, key, file) as opened:
                     intact = _size(opened) == recorded["bytes"] and open_digest(opened) == recorded["digest"]
+                    unreadable = _unreadable(file, opened) if intact else ""
             except OSError:
                 intact = False
             if not intact:
                 raise DamagedObjectError(key, f"{file} is missing or does not match its digest")
+            if unreadable:
+                raise DamagedObjectError(key, f"{file} cannot be read ({unreadable})")
         return meta
 
     def commit(self, key: str, payloads: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
@@ -336,6 +340,17 @@ class Store:
 
 def _size(file: BufferedReader) -> int:
     return os.fstat(file.fileno()).st_size
+
+
+def _unreadable(name: str, file: BufferedReader) -> str:
+    """Why a payload that is as it was written is none; empty where it is one."""
+    try:
+        check_payload(name, file)
+    except (MemoryError, OSError, UserError):
+        raise
+    except Exception as error:  # whatever a library says, as in `Store.read`
+        return first_line(error)
+    return ""
 
 
 def _fault(meta: dict[str, Any]) -> str:

@@ -139,10 +139,14 @@ def _compute(store: Store, request: Request) -> Outcome:
     return Outcome("computed", seconds)
 
 
+_KEPT = 1 << 30
+"""Bytes of a GPU that a worker may keep for its next task: to give them back and to take them again costs time."""
+
+
 def _release_memory() -> None:
     """Give a GPU's memory back that torch keeps for later: other workers share the device."""
     torch = sys.modules.get("torch")
-    if torch is not None and current_device().startswith("cuda"):
+    if torch is not None and current_device().startswith("cuda") and torch.cuda.memory_reserved() > _KEPT:
         gc.collect()
         with contextlib.suppress(Exception):  # after some errors nothing works on the device any more
             torch.cuda.empty_cache()

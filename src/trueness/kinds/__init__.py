@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import exists, is_file, read_json
+from trueness.boundary import exists, is_file, read_settings
 from trueness.data.dataset import unknown
 from trueness.errors import UserError
 from trueness.kinds.contract import Kind, Model
@@ -76,7 +76,7 @@ def kind_of(model: Any, data: Any = None) -> Kind:
     if (named := KINDS[model.kind] if _says_kind(model) else None) is not None:
         return named
     if isinstance(model, str | Path) and is_file(Path(model) / "config.json"):
-        config = read_json(Path(model) / "config.json")
+        config = read_settings(Path(model) / "config.json")
         if isinstance(config, dict) and config.get("kind") in list(KINDS):
             return KINDS[config["kind"]]
     if not isinstance(model, str | Path):

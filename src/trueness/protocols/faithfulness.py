@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from torch import Tensor
 
 from trueness.data.inputs import Batch, Split
 from trueness.models.network import Network, inspecting
-from trueness.models.packing import logits_of
+from trueness.models.packing import in_batches
 from trueness.protocols.levels import LEVELS
 from trueness.protocols.result import Result
 from trueness.protocols.scoring import Cell, Quantity
@@ -153,16 +154,36 @@ def removal(
 
 
 def _looks(network: Network, split: Split, hidden: Sequence[Bools]) -> list[Floats]:
-    """For each way to hide (examples, units) the probabilities (examples,) of the labelled classes."""
-    found = [np.zeros(len(split)) for _ in hidden]
+    """For each way to hide (examples, units) the probabilities (examples,) of the labelled classes.
+
+    All ways go through the model together, and what several of them hide of an example is looked at once.
+    """
+    ways = np.stack(hidden)
+    found = np.zeros(ways.shape[:2])
     with inspecting(network):
         for rows, batch in split.to_explain():
-            width = batch.mask.shape[1]
-            for result, where in zip(found, hidden, strict=True):
-                chosen = torch.from_numpy(where[rows, :width]).to(batch.mask.device)
-                result[rows] = _probability(network, batch.hide(chosen)).cpu().numpy()
-    return found
+            some = ways[:, rows, : batch.mask.shape[1]]
+            example = np.broadcast_to(np.arange(len(rows)), some.shape[:2])
+            asked = np.concatenate(
+                [example[..., None].astype("<u4").view(np.uint8), np.packbits(some, axis=-1)], axis=-1
+            )
+            _, first, back = np.unique(
+                asked.reshape(-1, asked.shape[-1]), axis=0, return_index=True, return_inverse=True
+            )
+            row = torch.from_numpy(example.reshape(-1)[first]).to(batch.mask.device)
+            where = torch.from_numpy(some.reshape(-1, some.shape[-1])[first]).to(batch.mask.device)
+            said = _probabilities(network, batch, row, where).cpu().numpy()
+            found[:, rows] = said[back.reshape(some.shape[:2])]
+    return list(found)
 
 
-def _probability(network: Network, batch: Batch) -> Tensor:
-    return logits_of(network, batch).double().softmax(dim=-1).gather(1, batch.labels[:, None])[:, 0]
+def _probabilities(network: Network, batch: Batch, row: Tensor, where: Tensor) -> Tensor:
+    """(copies,) of the labelled classes, of copies of those examples in which the units (copies, units) are hidden."""
+    logits = torch.zeros(len(row), network.classes, dtype=network.dtype, device=row.device)
+
+    def work(copies: Tensor, some: Any) -> Tensor:
+        return network.logits(some.hide(where[copies, : some.mask.shape[1]]))
+
+    for copies, said in in_batches(network, batch, row, work):
+        logits[copies] = said.to(logits)
+    return logits.double().softmax(dim=-1).gather(1, batch.labels[row][:, None])[:, 0]

@@ -146,7 +146,8 @@ def style(size: int = 11, header: int = 300, **legend: Any) -> Spec:
     axis = {"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal"}
     return {
         "background": "white",
-        "padding": 12,  # letters are wider where their font is another one
+        "font": "Arial, Liberation Sans, Helvetica, sans-serif",  # as wide on a page as where it was laid out
+        "padding": {"left": 36, "right": 12, "top": 12, "bottom": 12},
         "view": {"stroke": "#DDDDDD"},
         "axis": {**axis, "labelLimit": 300},
         "axisQuantitative": {"labelOverlap": "greedy", "labelSeparation": 14},

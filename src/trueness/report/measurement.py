@@ -100,7 +100,7 @@ def figure_of(scores: Sequence[Score], title: str) -> Figure:
     across: draw.Spec = {"title": None, "scale": {"zero": False}}
     spec = draw.all_at_once(
         table,
-        facet={"row": draw.panels(table, "quantity", header={"labelAngle": 0, "labelAlign": "left"})},
+        facet={"row": draw.panels(table, "quantity", header={"labelOrient": "top", "labelAnchor": "start"})},
         resolve={"scale": {"x": "independent"}},
         spec={
             "width": 420,

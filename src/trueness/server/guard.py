@@ -52,6 +52,8 @@ class Guard:
         await (answer or self.app)(scope, receive, headed)
 
     def _refusal(self, request: Request) -> Response | None:
+        if not request.scope.get("query_string", b"").isascii():
+            return refusal(400, "The address cannot be read", "Open the address that trueness printed.")
         port = (request.scope.get("server") or ("", 0))[1]
         host = request.headers.get("host", "")
         if host not in (f"127.0.0.1:{port}", f"localhost:{port}"):

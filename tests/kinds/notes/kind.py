@@ -19,10 +19,9 @@ from trueness.kinds.contract import Content, Kind, Planted, Words
 from trueness.kinds.relatives import FamilyRelatives
 from trueness.models import saved
 from trueness.models.families import Family, ModelsOfFamilies
-from trueness.models.fitting import fitted
 from trueness.models.network import Network
 from trueness.models.recipes import RECIPES, Recipe
-from trueness.models.training import build
+from trueness.models.training import build, fitted
 from trueness.registry import Registry
 
 PITCHES, LENGTH, REST = (*"-CDEFGAB",), 8, 0

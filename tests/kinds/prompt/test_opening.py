@@ -8,7 +8,8 @@ import torch
 from tests.kinds.prompt.models import CONTEXTS, EXAMPLE, QUESTION
 from trueness.errors import UserError
 from trueness.kinds.prompt.data.prompts import PromptExample
-from trueness.kinds.prompt.models.opening import open_model, recognises
+from trueness.kinds.prompt.models.opening import open_model
+from trueness.kinds.prompt.models.recognising import recognises
 from trueness.kinds.prompt.models.tiny import tiny_model
 from trueness.models.network import inspecting
 from trueness.models.refusals import check_suitable
@@ -70,3 +71,66 @@ def test_a_broken_gguf_file(tmp_path):
     assert recognises(tmp_path / "model.gguf")
     with pytest.raises(UserError, match="cannot be read as a language model"):
         open_model(tmp_path)
+
+
+NAMES = {
+    **{"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.layers": "blk"},
+    **{f"self_attn.{one}_proj": f"attn_{one}" for one in "qkv"},
+    **{"self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up"},
+    **{"mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"},
+}
+"""What parts of a Llama are called in GGUF."""
+
+
+def write_gguf(file, model, tokens, merges):
+    """A Llama as other programs write it: queries and keys in their order of numbers, see llama.cpp."""
+    import gguf
+
+    config, made = model.config, gguf.GGUFWriter(str(file), "llama")
+    for name, value in (
+        ("block_count", config.num_hidden_layers),
+        ("context_length", config.max_position_embeddings),
+        ("embedding_length", config.hidden_size),
+        ("feed_forward_length", config.intermediate_size),
+        ("head_count", config.num_attention_heads),
+        ("head_count_kv", config.num_key_value_heads),
+        ("layer_norm_rms_eps", config.rms_norm_eps),
+        ("rope_dimension_count", config.hidden_size // config.num_attention_heads),
+        ("rope_freq_base", 10000.0),
+        ("vocab_size", config.vocab_size),
+        ("tokenizer_model", "gpt2"),
+        ("token_list", tokens),
+        ("token_types", [1] * len(tokens)),
+        ("token_merges", merges),
+        ("bos_token_id", 0),
+        ("eos_token_id", 0),
+    ):
+        getattr(made, f"add_{name}")(value)
+    for name, weight in model.state_dict().items():
+        array = weight.numpy()
+        for part, heads in (("q_proj", config.num_attention_heads), ("k_proj", config.num_key_value_heads)):
+            if part in name:
+                array = array.reshape(heads, 2, -1, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
+        for ours, theirs in NAMES.items():
+            name = name.replace(ours, theirs)
+        made.add_tensor(name, array.copy())
+    made.write_header_to_file()
+    made.write_kv_data_to_file()
+    made.write_tensors_to_file()
+    made.close()
+
+
+def test_a_gguf_file(tmp_path, capfd):
+    pytest.importorskip("gguf")
+    pytest.importorskip("accelerate")
+    from tokenizers import pre_tokenizers
+
+    tokens = ["<|endoftext|>", *sorted(pre_tokenizers.ByteLevel.alphabet()), "th"]
+    model, _ = tiny_model(vocab_size=len(tokens))
+    write_gguf(tmp_path / "model.gguf", model, tokens, ["t h"])
+    opened = open_model(tmp_path)
+    ids = opened.tokenizer("the boat", return_tensors="pt")["input_ids"]
+    assert ids.shape == (1, 7)
+    with torch.no_grad():
+        assert torch.allclose(opened.network.model(input_ids=ids).logits, model(input_ids=ids).logits, atol=1e-5)
+    assert "GGUF" not in capfd.readouterr().err

@@ -50,7 +50,8 @@ class Corrupted(Explainer):
     right: Explainer
 
     def attribute(self, model: Any, batch: Any, target: Target = "predicted") -> Tensor:
-        return self.change(self.right.attribute(model, batch, target), model, batch) * batch.mask
+        found: Tensor = self.change(self.right.attribute(model, batch, target), model, batch) * batch.mask
+        return found
 
     def change(self, scores: Tensor, model: Any, batch: Any) -> Tensor:
         """(examples, units)."""
@@ -80,9 +81,9 @@ class Blurry(Corrupted):
 
     def change(self, scores: Tensor, model: Any, batch: Any) -> Tensor:  # noqa: ARG002
         spread = (scores.square().sum(dim=1, keepdim=True) / batch.mask.sum(dim=1, keepdim=True)).sqrt()
-        return (
-            scores + self.share * spread * drawn(self.draws, batch, self.seed + 78, torch.randn)[:, : scores.shape[1]]
-        )
+        dice = drawn(self.draws, batch, self.seed + 78, torch.randn)[:, : scores.shape[1]]
+        found: Tensor = scores + self.share * spread * dice
+        return found
 
 
 @dataclass(frozen=True)

@@ -61,10 +61,12 @@ def faithfulness_correlation(model: Any, examples: Any, scores: Floats) -> float
 
 
 def infidelity(model: Any, examples: Any, scores: Floats) -> float:
-    """Yeh et al. 2019: squared error of summed scores as the fall, each example's scores scaled for the least error."""
+    """Yeh et al. 2019: squared error of summed scores as the fall; each example's are first scaled, by 0 or more."""
     sums, falls = _subsets(model, examples, scores)
     square = (sums**2).sum(axis=1, keepdims=True)
-    scale = np.where(square > 1e-12, (sums * falls).sum(axis=1, keepdims=True) / np.maximum(square, 1e-12), 0.0)
+    scale = np.where(square > 1e-12, (sums * falls).sum(axis=1, keepdims=True) / np.maximum(square, 1e-12), 0.0).clip(
+        0.0
+    )
     return -float(((scale * sums - falls) ** 2).mean())
 
 

@@ -11,6 +11,9 @@ from trueness.audits.bench import summary
 from trueness.audits.bench.ladder import models, rows_of, write
 from trueness.errors import UserError
 from trueness.kinds import KINDS
+from trueness.plugins import is_address
+from trueness.progress import told
+from trueness.registry import nearest
 
 _RUNGS = 18
 """Explanations on the ladder of a model, at least."""
@@ -40,7 +43,7 @@ def run(
     found = _metrics(metric)
     out.mkdir(parents=True, exist_ok=True)
     begun = rows_of(which, seeds, examples, workers=workers, seconds=seconds, metrics=found)
-    number = write(out / "rows.csv", begun, list(found))
+    number = write(out / "rows.csv", told(begun, "audits", len(which) * len(seeds)), list(found))
     rows = pd.read_csv(out / "rows.csv")
     made = {
         "rates": summary.rates(rows),
@@ -63,4 +66,10 @@ def _metrics(names: Sequence[str]) -> dict[str, Any]:
 
     if list(names) == ["all"]:
         return {name: Asked(name) for name in METRICS if "Captum" not in name or find_spec("captum")}
-    return {name: Asked(name) for name in names}
+    for name in names:
+        if name not in METRICS and not is_address(name):
+            raise UserError(f"There is no metric {name!r}; {nearest(name, list(METRICS))}")
+    found = {name: Asked(name) for name in names}
+    for one in found.values():
+        one.metric  # noqa: B018  # what cannot be found is refused before work begins
+    return found

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trueness.explainers.contract import Explainer
     from trueness.kinds.contract import Kind, Known
 
-SHUFFLED, ALONE, SHUFFLES = 50, 30, 5
+SHUFFLED, ALONE, SHUFFLES = 40, 30, 8
 PLANTED_MODELS, PLANTED_EXAMPLES = 15, 60
 MISLABELLED = 0.15
 """Of the examples: their labels are not what the model says, so that right and wrong predictions are slices."""

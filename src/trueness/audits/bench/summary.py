@@ -51,7 +51,7 @@ def areas(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
     rows = rows.assign(**{VERDICT: rows["verdict"].map({VERDICTS[0]: 1.0, VERDICTS[1]: 0.0, VERDICTS[2]: 0.5})})
     rng, found = np.random.default_rng(seed), []
-    for name in [VERDICT, *(one for one in rows if one in CHECKS or one.startswith(METRICS))]:
+    for name in [VERDICT, *_told(rows)]:
         wide = rows.pivot_table(index=["kind", "model", "seed"], columns="explanation", values=name)
         if "right" not in wide:
             continue
@@ -75,6 +75,11 @@ def areas(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def _told(rows: pd.DataFrame) -> list[str]:
+    """The checks and metrics that the rows have."""
+    return [name for name in map(str, rows) if name in CHECKS or name.startswith(METRICS)]
+
+
 def _unpaired(right: Floats, wrong: Floats) -> dict[str, float]:
     """The area under the ROC curve where one threshold has to do for all models."""
     from scipy.stats import rankdata
@@ -92,7 +97,7 @@ def curves(rows: pd.DataFrame, points: int = 41) -> pd.DataFrame:
 
 
 def _points(rows: pd.DataFrame, points: int) -> Iterator[dict[str, Any]]:
-    for name in [one for one in rows if one in CHECKS or one.startswith(METRICS)]:
+    for name in _told(rows):
         known = rows[np.isfinite(rows[name])]
         if not len(known):
             continue

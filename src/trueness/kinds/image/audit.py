@@ -1,4 +1,4 @@
-"""What an audit has to know of images: the harmless edit, planted artefacts, models like the audited one, pictures."""
+"""What an audit has to know of images: the harmless edit, planted spots, models like the audited one, pictures."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ _USUAL = (
     *("gradient", "smooth-gradient", "grad-cam", "integrated-gradients"),
     *("gradient-shap[n_samples=50]", "occlusion"),
 )
-_ARTEFACTS = ("brightness", "noise", "hue")
-"""What is planted, in turn, at its highest visibility."""
 _SIDE = 96
 """Pixels of a side in a report."""
 
@@ -46,44 +44,71 @@ def edit(examples: Images) -> tuple[Images, list[int]]:
     return Images(changed, examples.labels), [sys.maxsize] * len(examples)
 
 
-class ArtefactPlanter:
-    """Plants artefacts in half of the images, whose labels are drawn anew."""
+class SpotPlanter:
+    """Colours two spots of every image: one by its new label, one at random along another axis of colours.
 
-    speaks = False
+    An artefact over a third of the image, in half of the images, would not do: a network needs little of it, and where
+    it is not there is nothing to point at. Spots are small and soft, so that no edge gives them away.
+    """
+
+    speaks = True
 
     def plant(self, model: ImageModel, dataset: ImageDataset, seed: int) -> Planted:  # noqa: ARG002
-        """Each seed has an artefact of its own, in a region that is drawn."""
-        import torch
-
+        """Each seed has its own places; the colours of a spot are as bright as what they cover."""
         from trueness.data.dataset import with_splits
-        from trueness.kinds.image.data.artefacts import ARTEFACTS
-        from trueness.kinds.image.data.manipulations import settings_of
 
-        name = _ARTEFACTS[seed % len(_ARTEFACTS)]
-        drawn = ARTEFACTS[name].by_visibility(np.random.default_rng([seed, *b"audit"]))
-        artefact = drawn.at_level(drawn.levels[-1])
+        split = with_splits(dataset, seed)
+        height, width = split.size
+        rng = np.random.default_rng([seed, *b"spots"])
+        about = _places(rng, height, width)
         splits = {}
-        for number, (split, some) in enumerate(with_splits(dataset).splits.items()):
-            rng = np.random.default_rng([seed, number, *b"labels"])
-            labels, pixels = rng.integers(2, size=len(some)), some.pixels.copy()
-            rows = np.flatnonzero(labels)
-            shown = torch.from_numpy(pixels[rows]).permute(0, 3, 1, 2).float() / 255
-            changed = artefact.apply(shown, torch.from_numpy(rows), seed * 3 + number)
-            pixels[rows] = (changed.permute(0, 2, 3, 1) * 255).round().byte().numpy()
-            splits[split] = Images(pixels, labels.astype(np.int64))
-        made = ImageDataset(f"{dataset.name} with {name}", ("without", name), splits, dataset.notes)
-        return Planted(made, 0.5, name, {"artefact": settings_of(artefact)})
+        for name, some in split.splits.items():
+            labels, others = rng.integers(2, size=(2, len(some)))
+            pixels = some.pixels / 255
+            for which, given in (("evidence", labels), ("decoy", others)):
+                shift = np.multiply.outer(_spot(about, which, height, width), _COLOURS[which])
+                pixels = pixels + _STRENGTH * (2 * given - 1)[:, None, None, None] * shift
+            splits[name] = Images((pixels.clip(0, 1) * 255).round().astype(np.uint8), labels.astype(np.int64))
+        made = ImageDataset(f"{dataset.name} with spots", ("greenish spot", "reddish spot"), splits, dataset.notes)
+        return Planted(made, 0.5, "a spot", about)
 
     def where(self, model: ImageModel, examples: Images, about: Mapping[str, Any]) -> tuple[Bools, Bools]:
-        """(images, squares) those of which at least half lies in the artefact's region; nothing only looks like it."""
-        from trueness.kinds.image.data.manipulations import made_of
-
+        """(images, squares) those of which half is coloured strongly, by the spot that tells and by the other one."""
         height, width = examples.pixels.shape[1:3]
         cell = model.coded(examples).cell
-        region = made_of(about["artefact"]).region(height, width).numpy()
-        share = region.reshape(height // cell, cell, width // cell, cell).mean(axis=(1, 3))
-        found = (share >= 0.5).reshape(1, -1).repeat(len(examples), axis=0)
-        return found, np.zeros_like(found)
+        found = []
+        for which in ("evidence", "decoy"):
+            inside = _spot(about, which, height, width).reshape(height // cell, cell, width // cell, cell)
+            found.append((inside.mean(axis=(1, 3)) >= _INSIDE).reshape(1, -1).repeat(len(examples), axis=0))
+        return found[0], found[1]
+
+
+_COLOURS = {"evidence": np.array([1.0, -0.51, 0.0]), "decoy": np.array([-0.1, -0.14, 1.0])}
+"""Red against green and blue against yellow, at the same brightness."""
+_STRENGTH = 0.5
+_RADIUS = 0.125
+"""Of the shorter side."""
+_INSIDE = 0.5
+
+
+def _places(rng: np.random.Generator, height: int, width: int) -> dict[str, Any]:
+    """The centres of two spots that do not touch."""
+    radius = _RADIUS * min(height, width)
+    drawn = rng.uniform(radius, np.array([height, width]) - radius, (_TRIES, 2, 2))
+    apart = np.linalg.norm(drawn[:, 0] - drawn[:, 1], axis=1)
+    evidence, decoy = drawn[int(np.argmax(apart > 3 * radius))].tolist()
+    return {"evidence": evidence, "decoy": decoy}
+
+
+_TRIES = 100
+
+
+def _spot(about: Mapping[str, Any], which: str, height: int, width: int) -> Floats:
+    """(height, width) how strongly each pixel is coloured: 1 inside, 0 from one and a half times the radius on."""
+    row, column = about[which]
+    away = np.hypot(np.arange(height)[:, None] + 0.5 - row, np.arange(width) + 0.5 - column)
+    found: Floats = np.clip(2 * (1.5 - away / (_RADIUS * min(height, width))), 0.0, 1.0)
+    return found
 
 
 def _squares_hidden(split: ImageSplit, seed: int) -> ImageSplit:
@@ -118,7 +143,7 @@ def _png(pixels: Any) -> str:
     return base64.b64encode(content.getvalue()).decode()
 
 
-PLANTER, VIEW = ArtefactPlanter(), ImageView()
+PLANTER, VIEW = SpotPlanter(), ImageView()
 # Of a thousand images a batch of 128 would leave few steps to learn from.
 RELATIVES = FamilyRelatives(
     IMAGE_MODELS, recognise, "image", {"epochs": 30, "batch_size": 64}, (15.0, 15.0), _squares_hidden

@@ -25,9 +25,9 @@ def images(
 ) -> dict[str, Any]:
     """All images in one size; `pictures` is the digest of those that a table names."""
     from trueness.kinds.image.data.datasets import load_images
-    from trueness.kinds.image.data.stored import pack
+    from trueness.kinds.image.data.reading import ImageData
 
-    return pack(load_images(str(name or source), size))
+    return ImageData().pack(load_images(str(name or source), size))
 
 
 def images_task(dataset: str, size: int) -> Task:
@@ -42,6 +42,6 @@ def images_task(dataset: str, size: int) -> Task:
 
 def read_images(stored: Stored) -> ImageDataset:
     """What the task `images/dataset` left."""
-    from trueness.kinds.image.data.stored import unpack
+    from trueness.kinds.image.data.reading import ImageData
 
-    return unpack(stored)
+    return ImageData().unpack(stored)

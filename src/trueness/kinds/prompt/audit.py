@@ -92,8 +92,9 @@ def oddities(model: Any, examples: Sequence[PromptExample]) -> dict[str, int]:
 
 def _from_elsewhere(example: PromptExample) -> bool:
     """Whether no word of the answer that matters is in a passage."""
-    there = set(words_of(" ".join((*example.contexts, example.question))))
-    return bool(example.contexts) and not any(word in there for word in words_of(example.answer or "") if len(word) > 3)
+    there, said = set(words_of(" ".join((*example.contexts, example.question)))), words_of(example.answer or "")
+    telling = [word for word in said if len(word) > 3] or said
+    return bool(example.contexts) and there.isdisjoint(telling)
 
 
 class PromptView:

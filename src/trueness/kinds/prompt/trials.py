@@ -11,6 +11,7 @@ import numpy as np
 
 from trueness.explainers.contract import Explainer
 from trueness.kinds.contract import Finding, KindTrial
+from trueness.kinds.prompt.attention_trial import ATTENTION
 from trueness.kinds.prompt.data.prompts import PromptExamples
 from trueness.kinds.prompt.data.rows import cited_in
 from trueness.kinds.prompt.scenes import Scene, SceneName, decided, followed, scenes_of
@@ -147,4 +148,4 @@ CITED = KindTrial(
     ("DeYoung et al. (2020): ERASER: A Benchmark to Evaluate Rationalized NLP Models. ACL. arXiv 1911.03429.",),
     cited_are_used,
 )
-TRIALS = (USED, CITED)
+TRIALS = (USED, CITED, ATTENTION)

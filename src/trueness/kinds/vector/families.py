@@ -84,7 +84,7 @@ class LinearFamily(VectorFamily):
             raise UserError(f"{self.name} is fitted by scikit-learn as it is: leave out {wrong}.")
         train = data["train"]
         if view is not None:
-            from trueness.kinds.vector.batches import VectorSplit
+            from trueness.kinds.vector.model import VectorSplit
 
             seen = view("train", VectorSplit(train)).batch(range(len(train)))
             train = Vectors(seen.values.double().numpy(), seen.labels.numpy())
@@ -161,9 +161,8 @@ class LayersFamily(VectorFamily):
     ) -> VectorModel:
         """By the loop of all kinds."""
         from trueness.kinds.vector.model import VectorModel
-        from trueness.models.fitting import fitted
         from trueness.models.recipes import RECIPES, Recipe
-        from trueness.models.training import build
+        from trueness.models.training import build, fitted
 
         if wrong := [name for name in shape if name not in self.settings]:
             raise UserError(f"{self.name} has no {wrong[0]} to set, only {' and '.join(self.settings)}.")

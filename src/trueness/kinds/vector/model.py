@@ -7,11 +7,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from trueness.data.rows import RowSplit
 from trueness.errors import UserError
-from trueness.kinds.vector.batches import VectorSplit
 from trueness.kinds.vector.network import FunctionNetwork, VectorNetwork
 from trueness.kinds.vector.vectors import Vectors
 from trueness.models.saved import SavedModel
+
+
+class VectorSplit(RowSplit):
+    """Vectors on a device, ready to be batched."""
+
+    def __init__(
+        self, examples: Vectors, device: str | torch.device = "cpu", blank: npt.ArrayLike | None = None
+    ) -> None:
+        """A hidden feature shows its `blank` value, by default its mean over these examples."""
+        given = examples.features.mean(axis=0) if blank is None else blank
+        super().__init__(examples.features.astype(np.float32), examples.labels, device, given)
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueness.boundary import exists, is_file, short
+from trueness.data import arrays
 from trueness.data.arrays import DataOfArrays
 from trueness.data.check import check_splits
 from trueness.data.columns import Columns, columns_of, known_text, label_among
@@ -18,7 +19,6 @@ from trueness.data.dataset import SPLITS
 from trueness.data.faults import Faults, Gap, refuse_row
 from trueness.data.table import open_table
 from trueness.errors import UserError
-from trueness.kinds.vector import stored
 from trueness.kinds.vector.vectors import VECTOR_DATASETS, VectorDataset, Vectors
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class VectorData(DataOfArrays):
     """The data part of the kind `vector`."""
 
     datasets, payload = VECTOR_DATASETS, "rows"
-    pack = staticmethod(stored.pack)
 
     def recognises(self, data: Any) -> bool:
         """A dataset's name, a table whose columns but the label are numbers, or arrays (rows, features)."""
@@ -105,9 +104,18 @@ class VectorData(DataOfArrays):
         """The files; none of what is generated."""
         return [] if data in VECTOR_DATASETS else list(_files(Path(data)).values())
 
+    def pack(self, data: VectorDataset) -> dict[str, Any]:
+        """Arrays, and facts."""
+        made = arrays.pack(data, self.payload, features=list(data.features))
+        if data.evidence is not None:
+            made[self.payload]["evidence"] = data.evidence
+        return made
+
     def unpack(self, kept: Stored) -> VectorDataset:
         """The dataset that `pack` gave."""
-        return stored.unpack(kept)
+        about, splits = arrays.unpack(kept, self.payload, Vectors)
+        evidence, names = kept.read(self.payload).get("evidence"), tuple(about["features"])
+        return VectorDataset(about["name"], about["classes"], splits, names, evidence, about["notes"])
 
     def _parts(self, data: Any, asked: Columns) -> dict[str, _Rows]:
         label = asked.label
@@ -183,18 +191,26 @@ def _of_file(path: Path, label: str | None, *, drops: bool) -> _Rows:
             raise refuse_row(str(path), number, row)
         else:
             rows.append(row)
-    frame = pd.DataFrame(rows, columns=list(table.names))
-    for name in frame.columns if table.written else ():
-        with contextlib.suppress(ValueError):  # its cells are words
-            frame[name] = pd.to_numeric(frame[name].replace("", None))
-    found = _of_table(frame, str(path), label)
+    cells = {name: [row.get(name) for row in rows] for name in table.names}
+    numbers = {name: _numbers(some) for name, some in cells.items()} if table.written else cells
+    found = _of_table(pd.DataFrame(numbers), str(path), label)
     return (*found[:3], [*found[3], *([f"{faults.count:,} rows left out: {faults}"] if faults else [])])
+
+
+def _numbers(cells: list[Any]) -> Any:
+    """The cells of a column as numbers, if they all are; an empty one is none."""
+    import pandas as pd
+
+    known = [None if cell == "" else cell for cell in cells]
+    with contextlib.suppress(ValueError):  # its cells are words
+        return pd.to_numeric(np.array(known, dtype=object))
+    return known
 
 
 def _of_table(table: pd.DataFrame, where: str, label: str | None) -> _Rows:
     """Columns of numbers, and one of labels; rows with a gap are left out and counted."""
     table = table.rename(columns=str)
-    odd = [name for name in table.columns if table[name].dtype.kind not in "biuf"]
+    odd = [name for name, kind in zip(table.columns, table.dtypes, strict=True) if kind.kind not in "biuf"]
     chosen = label_among(where, list(table.columns), label) if label != "" else None
     chosen = chosen or (odd[0] if len(odd) == 1 and label is None else None)
     wrong = [name for name in odd if name != chosen]

@@ -184,7 +184,8 @@ def read_picture(
                 _check_size(name, width, height)
                 if getattr(image, "n_frames", 1) > 1:
                     count["animated, the first frame taken"] += 1
-                plain = _plain(ImageOps.exif_transpose(image), count)
+                ImageOps.exif_transpose(image, in_place=True)  # which copies none that stands upright
+                plain = _plain(image, count)
     except UserError:
         raise
     except Image.DecompressionBombError as error:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.boundary import short
+from trueness.data import arrays
 from trueness.data.arrays import DataOfArrays
+from trueness.engine import Store
 from trueness.errors import UserError
-from trueness.kinds.image.data import stored
 from trueness.kinds.image.data.datasets import IMAGE_DATASETS, file_of, is_images, load_images
 from trueness.kinds.image.data.files import listed_pictures
 from trueness.kinds.image.data.images import ImageDataset, Images, images_of
@@ -22,7 +24,6 @@ class ImageData(DataOfArrays):
     """The data part of the kind `image`."""
 
     datasets, payload = IMAGE_DATASETS, "pixels"
-    pack = staticmethod(stored.pack)
 
     def recognises(self, data: Any) -> bool:
         """A dataset's name, a folder, archive or table of pictures, or arrays (images, height, width[, colours])."""
@@ -65,9 +66,19 @@ class ImageData(DataOfArrays):
         source = file_of(data)
         return [] if source is None else [source, *listed_pictures(source)]
 
+    def pack(self, data: ImageDataset) -> dict[str, Any]:
+        """Arrays, and facts."""
+        return arrays.pack(data, self.payload)
+
     def unpack(self, kept: Stored) -> ImageDataset:
-        """The dataset that `pack` gave."""
-        return stored.unpack(kept)
+        """The dataset that `pack` gave; a worker reads the images of a store once for all its tasks."""
+        return _read_once(kept.store.path, kept.key)
+
+
+@functools.lru_cache(maxsize=1)
+def _read_once(path: Path, key: str) -> ImageDataset:
+    about, splits = arrays.unpack(Store.open(path).get(key), ImageData.payload, Images)
+    return ImageDataset(splits=splits, **about)
 
 
 def _is_array(data: Any) -> bool:

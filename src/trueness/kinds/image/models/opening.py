@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import is_file, read_json
+from trueness.boundary import is_file, read_settings
 from trueness.kinds.image.models.families import IMAGE_MODELS, OLDER, as_image_family
 from trueness.models import saved
 from trueness.models.families import Family, ModelsOfFamilies
@@ -32,7 +32,7 @@ class ImageModels(ModelsOfFamilies):
             return _with_processor(model) is not None
         if is_function(model) or not is_file(Path(model) / saved.CONFIG):
             return False
-        config = read_json(Path(model) / saved.CONFIG)
+        config = read_settings(Path(model) / saved.CONFIG)
         return isinstance(config, dict) and (config.get("format") == OLDER or _classifies_images(config))
 
     def open(self, model: Any, device: str = "cpu", family: Any = None) -> ImageModel:

@@ -114,11 +114,12 @@ class Coder:
         ]
         room = self.longest if self._decoder else self.longest - max((len(tokens) for tokens, _ in coded), default=0)
         kept, left_out = self._fitting(block, room)
-        names = tuple(one.text for one in units)
         return Coded(
             example,
-            *(tuple(some[place] for place in kept) for some in (found["input_ids"], unit, block)),
-            names,
+            tuple(found["input_ids"][place] for place in kept),
+            tuple(unit[place] for place in kept),
+            tuple(block[place] for place in kept),
+            tuple(one.text for one in units),
             tuple(one.passage for one in units),
             tuple(tokens for tokens, _ in coded),
             tuple(which for _, which in coded),

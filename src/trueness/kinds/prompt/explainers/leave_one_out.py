@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trueness.data.inputs import Batch
 from trueness.explainers.contract import Facts, Target
 from trueness.explainers.leave_one_out import HideOne
 from trueness.explainers.outputs import target_class
-from trueness.kinds.prompt.data.batches import PromptBatch
 from trueness.models.network import Network, inspecting
 from trueness.models.packing import in_batches
 
@@ -25,13 +25,13 @@ class LeaveOneOut(HideOne):
 
     facts = Facts(machinery=("masking",))
 
-    def attribute(self, model: Network, batch: PromptBatch, target: Target = "predicted") -> Tensor:
+    def attribute(self, model: Network, batch: Batch, target: Target = "predicted") -> Tensor:
         with inspecting(model):
             logits = self.logits(model, batch)
             chosen = target_class(logits[:, -1], batch, target)
             return self.measure(logits[:, -1:] - logits[:, :-1], chosen) * batch.mask
 
-    def logits(self, model: Network, batch: PromptBatch) -> Tensor:
+    def logits(self, model: Network, batch: Batch) -> Tensor:
         """(prompts, units + 1, classes): without each unit, then of the whole prompt."""
         mask = batch.mask
         whole = torch.ones_like(mask[:, :1])

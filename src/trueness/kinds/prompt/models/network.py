@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from trueness.errors import Unsupported, UserError
 from trueness.kinds.prompt.data.batches import PromptBatch
-from trueness.kinds.prompt.models.reader import Likelihood, Reader
+from trueness.kinds.prompt.models.reader import Likelihood, Reader, of_tokens
 from trueness.kinds.prompt.models.sequences import Wanted
-from trueness.kinds.text.models.pretrained import quiet
 from trueness.models.network import Network
 from trueness.models.packing import memory_for_batches
+from trueness.models.pretrained import attention_of, quiet
 
 Score = Literal["auto", "likelihood", "contrast"]
 SCORES = ("auto", "likelihood", "contrast")
@@ -50,13 +50,18 @@ class PromptNetwork(Network):
         self.reader = Reader(model)
         self._memory: dict[tuple[bytes, bytes], tuple[Tensor, Tensor]] = {}
         self._state: tuple[Any, ...] = ()
-        self.embedding: nn.Module = model.get_input_embeddings()
         self.differentiable = not self.reader.apart
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
         found: torch.device = self.model.device
+        return found
+
+    @property
+    def embedding(self) -> nn.Module:
+        """What turns tokens into numbers."""
+        found: nn.Module = self.model.get_input_embeddings()
         return found
 
     def values(self, batch: PromptBatch) -> Tensor:
@@ -125,11 +130,9 @@ class PromptNetwork(Network):
         begins = torch.tensor([begin for _, begin, _ in rows], device=values.device)
         places = begins[:, None] - 1 + torch.arange(length, device=values.device)
         with quiet(), self.reader.only_at(places.clamp(max=wide - 1)):
-            said = self.model(inputs_embeds=given, use_cache=False).logits.float().log_softmax(dim=-1)
+            said = self.model(inputs_embeds=given, use_cache=False).logits
         numbers = torch.tensor([[*answer, *[0] * (length - len(answer))] for *_, answer in rows], device=values.device)
-        own = said.gather(-1, numbers[..., None])[..., 0]
-        best, which = said.topk(2, dim=-1)
-        other = torch.where(which[..., 0] == numbers, best[..., 1], best[..., 0])
+        own, other = of_tokens(said.float(), numbers)
         inside = torch.tensor([[place < len(answer) for place in range(length)] for *_, answer in rows])
         inside = inside.to(own.device)
         return Likelihood(own.masked_fill(~inside, 0), other.masked_fill(~inside, 0))
@@ -202,10 +205,8 @@ class PromptNetwork(Network):
                     use_cache=False,
                 ).cross_attentions
             else:
-                cache = None
-                if self.reader.shares and wanted.first:
-                    cache = self.model(input_ids=self._row(wanted.read[: wanted.first]), use_cache=True).past_key_values
-                begin = wanted.first if cache is not None else 0
+                cache = self.reader.beginning(wanted.read[: wanted.first]) if wanted.first else None
+                begin = 0 if cache is None else wanted.first
                 found = self.model(
                     input_ids=self._row(wanted.read[begin:]), past_key_values=cache, output_attentions=True
                 ).attentions
@@ -222,7 +223,8 @@ class PromptNetwork(Network):
         config = self.model.config.get_text_config(decoder=True)
         if config.num_hidden_layers * config.num_attention_heads * len(read) ** 2 * self.dtype.itemsize > _LARGEST:
             raise Unsupported(f"The attention between all {len(read)} tokens takes too much memory.")
-        with quiet(), self._with_weights():
+        nowhere = torch.zeros((1, 0), dtype=torch.long, device=self.device)
+        with quiet(), self._with_weights(), self.reader.only_at(nowhere):
             found = self.model(input_ids=self._row(read), output_attentions=True, use_cache=False).attentions
         return torch.stack([layer[0].mean(dim=0) for layer in found])
 
@@ -232,7 +234,7 @@ class PromptNetwork(Network):
     @contextlib.contextmanager
     def _with_weights(self) -> Iterator[None]:
         """Fused kernels hide attention; then as it was."""
-        before = self.model.config._attn_implementation
+        before = attention_of(self.model.config)
         self.model.set_attn_implementation("eager")
         try:
             yield

@@ -15,8 +15,8 @@ from trueness.kinds.prompt.data.coding import Coded, Coder, Units, sentences
 from trueness.kinds.prompt.data.form import Form
 from trueness.kinds.prompt.data.prompts import ANSWER_CLASSES, PromptExample, PromptExamples
 from trueness.kinds.prompt.models.network import PromptNetwork, Score
-from trueness.kinds.text.models.pretrained import quiet
 from trueness.models.predictor import class_names
+from trueness.models.pretrained import quiet
 
 _MOST = 32
 """Tokens of an answer."""

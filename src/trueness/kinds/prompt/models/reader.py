@@ -69,7 +69,7 @@ class Reader:
         config = self.model.config.get_text_config(decoder=True)
         size = int(getattr(config, "hidden_size", None) or 1024)
         layers = int(getattr(config, "num_hidden_layers", None) or 12)
-        return (4 * layers * size + 24 * size) * self.model.dtype.itemsize
+        return (4 * layers * size + 24 * size) * int(self.model.dtype.itemsize)
 
     @property
     def shares(self) -> bool:
@@ -100,6 +100,13 @@ class Reader:
                 raise
             return False
         return bool(torch.allclose(whole, parts, atol=_CLOSE * float(whole.abs().max().clamp(min=1)), rtol=0))
+
+    def beginning(self, tokens: Tokens) -> Any:
+        """Keys and values of some tokens, of all layers whole, for what follows them; None where none can be kept."""
+        if not self.shares:
+            return None
+        nowhere = torch.zeros((1, 0), dtype=torch.long, device=self.device)
+        return self._forward(torch.from_numpy(tokens).to(self.device)[None], self._cache([], 0, 1), nowhere)[1]
 
     def _call(self, call: Call, kept: Kept, wanted: Sequence[Wanted]) -> tuple[Tensor, Kept]:
         """The logits (readings, positions, vocabulary) from the first position that is asked, and what is kept."""
@@ -150,8 +157,9 @@ class Reader:
         cache = DynamicCache()
         if length:
             cache.layers = []
+            make: Any = DynamicLayer
             for keys, values in kept:
-                layer = DynamicLayer()
+                layer = make()
                 layer.lazy_initialization(keys, values)
                 layer.keys, layer.values = (some[:, :, :length].expand(rows, -1, -1, -1) for some in (keys, values))
                 cache.layers.append(layer)
@@ -174,7 +182,7 @@ class Reader:
             ).logits.float()
             for row, number in enumerate(some):
                 answer = torch.from_numpy(wanted[number].answer).to(self.device)
-                own, other = _of_tokens(logits[row, : len(answer)], answer)
+                own, other = of_tokens(logits[row, : len(answer)], answer)
                 found.own[number, : len(answer)], found.runner_up[number, : len(answer)] = own, other
 
 
@@ -201,12 +209,12 @@ def _fill(found: Likelihood, logits: Tensor, call: Call, wanted: Sequence[Wanted
         for number in reading.asked:
             answer = torch.from_numpy(wanted[number].answer).to(logits.device)
             at = wanted[number].first - begin
-            own, other = _of_tokens(logits[row, at : at + len(answer)].float(), answer)
+            own, other = of_tokens(logits[row, at : at + len(answer)].float(), answer)
             found.own[number, : len(answer)], found.runner_up[number, : len(answer)] = own, other
 
 
-def _of_tokens(logits: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
-    """The logarithms of the probabilities of the answer's tokens, and of the likeliest others."""
+def of_tokens(logits: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
+    """The logarithms of the probabilities of the tokens of answers, and of the likeliest others."""
     said = logits.log_softmax(dim=-1)
     best, which = said.topk(2, dim=-1)
     other = torch.where(which[..., 0] == answer, best[..., 1], best[..., 0])

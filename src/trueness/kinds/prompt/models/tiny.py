@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,8 +16,6 @@ _WORDS = (
 )
 FAMILIES = ("llama", "gpt2", "t5")
 _SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")
-_NEVER = {"bos_token_id": None, "eos_token_id": None}
-"""No random answer ends before it is long enough."""
 
 
 def tiny_model(
@@ -42,40 +40,29 @@ def tiny_model(
     return model.eval(), tokenizer
 
 
-def _made(family: str, words: int, layers: int, size: int, settings: Any) -> Any:
+def _made(family: str, words: int, layers: int, size: int, settings: Mapping[str, Any]) -> Any:
     import transformers
 
+    make: Any = transformers
+    shape: dict[str, Any] = {"vocab_size": words, "bos_token_id": None, "eos_token_id": None}  # no answer ends early
     if family == "llama":
-        shape = {"num_hidden_layers": layers, "hidden_size": size, "intermediate_size": 2 * size}
-        heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 2048}
-        return transformers.LlamaForCausalLM(
-            transformers.LlamaConfig(
-                vocab_size=words, **{**shape, **heads, **_NEVER, "initializer_range": 0.3, **settings}
-            )
-        )
+        shape |= {"num_hidden_layers": layers, "hidden_size": size, "intermediate_size": 2 * size}
+        shape |= {"num_attention_heads": 4, "num_key_value_heads": 2, "initializer_range": 0.3}
+        return make.LlamaForCausalLM(make.LlamaConfig(**{**shape, **settings}))
     if family == "gpt2":
-        shape = {
-            "n_layer": layers,
-            "n_embd": size,
-            "n_head": 4,
-            "n_positions": 1024,
-            "initializer_range": 0.3,
-            **_NEVER,
-        }
-        return transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=words, **{**shape, **settings}))
+        shape |= {"n_layer": layers, "n_embd": size, "n_head": 4, "n_positions": 1024, "initializer_range": 0.3}
+        return make.GPT2LMHeadModel(make.GPT2Config(**{**shape, **settings}))
     if family == "t5":
-        shape = {"num_layers": layers, "d_model": size, "d_kv": size // 4, "d_ff": 2 * size, "num_heads": 4}
-        special = {"decoder_start_token_id": 0, "initializer_factor": 3.0, **_NEVER}
-        return transformers.T5ForConditionalGeneration(
-            transformers.T5Config(vocab_size=words, **{**shape, **special, **settings})
-        )
+        shape |= {"num_layers": layers, "d_model": size, "d_kv": size // 4, "d_ff": 2 * size, "num_heads": 4}
+        shape |= {"decoder_start_token_id": 0, "initializer_factor": 3.0}
+        return make.T5ForConditionalGeneration(make.T5Config(**{**shape, **settings}))
     raise UserError(f"A tiny model is of the family {', '.join(FAMILIES)}, not {family!r}.")
 
 
 def tiny_tokenizer(texts: Sequence[str] = (), *, chat: bool = False) -> Any:
     """A tokeniser of the words and marks that occur in some texts."""
+    import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
 
     pre: Any = pre_tokenizers
     split = pre.Sequence([pre.WhitespaceSplit(), pre.Punctuation()])
@@ -84,7 +71,8 @@ def tiny_tokenizer(texts: Sequence[str] = (), *, chat: bool = False) -> Any:
     made.pre_tokenizer = split
     made.add_special_tokens([*_SPECIAL])
     names = dict(zip(("pad_token", "bos_token", "eos_token", "unk_token"), _SPECIAL, strict=True))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, **names)
+    make: Any = transformers.PreTrainedTokenizerFast
+    tokenizer = make(tokenizer_object=made, **names)
     if chat:
         tokenizer.chat_template = (
             "{% for message in messages %}<start>{{ message['role'] }}\n{{ message['content'] }}<end>\n{% endfor %}"

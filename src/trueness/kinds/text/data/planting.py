@@ -162,14 +162,38 @@ def own_words(data: TextDataset, number_of: Callable[[str], int | None], seed: i
     above = {word: float(np.searchsorted(ordered, numbers[word]) / len(ordered)) for word in common}
     nearest = sorted(common, key=lambda word: (abs(above[word] - 0.5), word))[: _POOL * wanted if seed else wanted]
     words = [nearest[place] for place in np.random.default_rng(seed).permutation(len(nearest))[:wanted]]
-    markers = tuple(Manipulation(word, {0: word}) for word in words[: len(data.classes)])
-    decoys = tuple(Manipulation(f"decoy {word}", {1: word}) for word in words[len(data.classes) :])
-    certain = tuple(tuple(float(one == other) for other in range(len(markers))) for one in range(len(markers)))
     kept = {
         split: TextExamples(one for one in some if not {*one.tokens, *(one.tokens_b or ())} & set(words))
         for split, some in data.splits.items()
     }
-    return Planting("places", 2, markers, certain, decoys), replace(data, splits=kept)
+    return _beside_decoys(words, len(data.classes)), replace(data, splits=kept)
+
+
+def made_up_words(data: TextDataset, seed: int = 0) -> Planting:
+    """The same planting with words that no text has, where the texts have too few that could be markers.
+
+    Each is a word of the texts with another last letter, from the middle of the alphabet's order: neither its length
+    nor its number in a vocabulary that is made of these texts stands out. Other seeds draw other words.
+    """
+    known = {word for some in data.splits.values() for one in some for word in (*one.tokens, *(one.tokens_b or ()))}
+    wanted, letters = len(data.classes) + _DECOYS, "abcdefghijklmnopqrstuvwxyz"
+    plain = sorted(word for word in known if len(word) > 2 and word.isalpha() and word.islower())
+    free = [[word[:-1] + letter for letter in letters if word[:-1] + letter not in known] for word in plain]
+    able = list(dict.fromkeys(some[len(some) // 2] for some in free if some))
+    if len(able) < wanted:
+        return _token(len(data.classes), decoy=True)
+    first = max(0, len(able) // 2 - _POOL * wanted // 2)
+    middle = able[first : first + _POOL * wanted]
+    drawn = np.random.default_rng([seed, *b"made up"]).permutation(len(middle))[:wanted]
+    return _beside_decoys([middle[place] for place in drawn], len(data.classes))
+
+
+def _beside_decoys(words: Sequence[str], classes: int) -> Planting:
+    """The first words mark the classes, of the others one stands in each text at random."""
+    markers = tuple(Manipulation(word, {0: word}) for word in words[:classes])
+    decoys = tuple(Manipulation(f"decoy {word}", {1: word}) for word in words[classes:])
+    certain = tuple(tuple(float(one == other) for other in range(classes)) for one in range(classes))
+    return Planting("places", 2, markers, certain, decoys)
 
 
 def _context(classes: int) -> Planting:

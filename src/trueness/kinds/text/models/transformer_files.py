@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from trueness.kinds.text.models.decoders import network_of
 from trueness.kinds.text.models.pretrained import longest_text, open_folder
 from trueness.kinds.text.models.transformer import Subwords, TransformerModel
+from trueness.models.pretrained import class_names
 
 if TYPE_CHECKING:
     from trueness.engine import Stored
@@ -24,7 +25,7 @@ def load_transformer(folder: str | Path, device: str | torch.device = "cpu") -> 
 
 def of_pair(model: Any, tokenizer: Any, device: str | torch.device = "cpu") -> TransformerModel:
     """A classifier and its tokeniser, with the classes that its configuration names."""
-    names = tuple(str(model.config.id2label[number]) for number in range(model.config.num_labels))
+    names = class_names(type(model).__name__, model.config)
     network = network_of(model).to(device)
     return TransformerModel(network, Subwords(tokenizer, longest_text(model, tokenizer)), names)
 
