@@ -84,11 +84,11 @@ def test_the_budgets_of_the_published_search(given, monkeypatch):
 
 
 def test_protocols_on_ones_own_texts(model, tmp_path):
-    coded, _ = looked_at(model, SORTED, "test", SOME)
+    coded, *_ = looked_at(model, SORTED, "test", SOME)
     assert words_of(coded) == words(DRAWN)
     texts = [" ".join(tokens) for tokens in words(SORTED["test"])]
     pd.DataFrame({"text": texts}).to_csv(tmp_path / "mine.csv", index=False)
-    coded, _ = looked_at(model, str(tmp_path / "mine.csv"), None, SOME)
+    coded, *_ = looked_at(model, str(tmp_path / "mine.csv"), None, SOME)
     found = words_of(coded)
     assert len(found) == SOME
     assert sum("good" in tokens for tokens in found) not in (0, SOME), "without labels: from all of the file"
