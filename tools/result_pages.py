@@ -194,10 +194,10 @@ def verdicts() -> str:
             if verdicts_there:
                 alike = sum(known[name] == verdict for name, verdict in verdicts_there)
                 again.append(f"{alike} of {len(verdicts_there)} for{about.replace('(', '').rstrip(')')}")
-        rows = _verdict_rows(shown, f"results/{study}-cells.md")
-        told = f"\nAsked again elsewhere, verdicts stay: {'; '.join(again)}.\n" if again else ""
+        rows = _verdict_rows(shown, f"{study}-cells.md")
+        told = f"\nRepeated elsewhere, verdicts stay: {'; '.join(again)}.\n" if again else ""
         name = title.partition(" (")[0]
-        parts.append(f"## [{name}](results/{study}.md)\n\n{table(['claim', 'verdict', 'one number'], rows)}{told}")
+        parts.append(f"## [{name}]({study}.md)\n\n{table(['claim', 'verdict', 'one number'], rows)}{told}")
     return "\n".join(parts)
 
 

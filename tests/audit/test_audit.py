@@ -601,3 +601,42 @@ def test_an_explainer_whose_code_fails_is_reported_beside_the_others(place, tmp_
     outcome = apply(gate, found)
     assert outcome.exit_status == 1
     assert any("its code failed" in one.sentence for one in outcome.conditions)
+
+
+# Budgets that end, and audits that are done
+
+
+def test_a_budget_that_is_over_before_models_are_trained_ends_with_what_is_known(place, tmp_path, monkeypatch):
+    from trueness.api import audits
+
+    how = {"explainers": ["gradient"], "budget": "10m", "planted_models": 2, "training_examples": 200}
+    left = iter([1e6, 1e6, 0.0])  # for the probe, the trials without training, and the rest
+    monkeypatch.setattr(audits._Left, "__call__", lambda _: next(left))
+    monkeypatch.setattr(audits, "failed_for_good", lambda *_: False)
+    found = run(place / "model", place / "reviews.csv", tmp_path / "store", **how)
+    assert any("the budget was over" in why for why in found.left_out)
+    assert found["gradient"].trial("removal costs").checks
+    assert found["gradient"].decision != "may be shown"
+    monkeypatch.setattr(audits._Left, "__call__", lambda _: 1e6)
+    more = run(place / "model", place / "reviews.csv", tmp_path / "store", **how)
+    assert not any("the budget was over" in why for why in more.left_out), "the same command goes on"
+
+
+def test_a_budget_that_is_over_before_any_trial_is_a_sentence(place, tmp_path, monkeypatch):
+    from trueness.api import audits
+
+    monkeypatch.setattr(audits._Left, "__call__", lambda _: 0.0)
+    with pytest.raises(UserError, match=r"The budget of 60 s was over before every explainer was tried"):
+        run(place / "model", place / "reviews.csv", tmp_path / "store", explainers=["gradient"], budget="60s")
+
+
+def test_nothing_is_started_for_an_audit_that_is_done(place, tmp_path, monkeypatch):
+    how = {"explainers": ["gradient"], "train_models": False}
+    found = run(place / "model", place / "reviews.csv", tmp_path / "store", **how)
+    monkeypatch.setattr("trueness.api.audits.open_executor", None)
+    again = run(place / "model", place / "reviews.csv", tmp_path / "store", **how)
+    assert without_cost(again) == without_cost(found)
+    (payload, *_) = (tmp_path / "store" / "objects").glob("*/removal.*")
+    payload.write_bytes(b"{}")
+    with pytest.raises(TypeError):
+        run(place / "model", place / "reviews.csv", tmp_path / "store", **how)

@@ -108,7 +108,7 @@ def test_data_check(tmp_path):
     done = trueness("data", "check", tmp_path)
     assert done.returncode == 2
     assert "train.csv, row 4: the row has more fields than the header." in done.stdout
-    assert "train.csv: 1 rows are empty or without a label, and left out" in done.stdout
+    assert "train.csv: 1 of 4 rows left out: the text is empty (1, first in row 5)" in done.stdout
     assert "Leakage: 1 rows of test are also in train" in done.stdout
     assert json.loads(trueness("data", "check", tmp_path, "--json").stdout)["usable"] is False
     assert trueness("data", "check", "roar-synthetic").returncode == 0

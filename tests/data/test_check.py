@@ -5,11 +5,12 @@ import json
 import pandas as pd
 import pytest
 
+from tests.data.rows import checked
 from trueness.errors import UserError
 from trueness.kinds import check_data, read_data
 from trueness.kinds.text.data.datasets import load_text
 from trueness.kinds.text.data.examples import RawExample
-from trueness.kinds.text.data.folder import checked, find_splits, open_rows
+from trueness.kinds.text.data.folder import find_splits, open_rows
 
 GOOD = [{"text": "a good film", "label": 1}, {"text": "a bad film", "label": 0}, {"text": "so so", "label": 0}]
 
@@ -72,9 +73,9 @@ def test_each_bad_row_by_number(tmp_path):
     found = check_data(str(path))
     assert not found["usable"]
     assert [bad["row"] for bad in found["bad_rows"]] == [2, 3, 7, 8, 9, 11]
-    assert any(
-        note.startswith("data.jsonl: 3 rows are empty or without a label, and left out") for note in found["notes"]
-    )
+    told = "the text is empty (1, first in row 4); there is no text (1, first in row 5)"
+    assert f"data.jsonl: 2 of 11 rows left out: {told}" in found["notes"]
+    assert "data.jsonl: 1 rows without a label were left out" in found["notes"]
     assert found["splits"]["data"]["rows"] == 2
     problems = " ".join(bad["problem"] for bad in found["bad_rows"])
     for words in ("not JSON", "not UTF-8", "label is missing", "text_b", "JSON object"):
@@ -97,7 +98,7 @@ def test_bad_csv(tmp_path):
         "a quote in the row that begins in line 2 is left open to the end of the file"
     ], "also where the row has all its fields"
     path.write_text('text,label\n"two\nlines",1,"x"\nfine,0\n')
-    assert next(iter(checked(open_rows(path)))) == (
+    assert checked(open_rows(path))[0] == (
         3,
         "the row has more fields than the header (it spans lines 2 to 3: is a quote left open?)",
     )
@@ -324,3 +325,16 @@ def test_text_of_mainframes_is_refused_in_one_sentence(tmp_path):
                 UserError, match=r"^\S+ seems to be EBCDIC text, as mainframes write it; save it as UTF-8"
             ):
                 read(str(path))
+
+
+def test_a_check_and_a_load_leave_out_the_same_rows(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(
+        "text,text_b,label\none,two,1\nthree,four,0\n,five,1\nsix,,0\nseven,eight,nan\nnine,ten,?\na,b,1,2\n"
+    )
+    assert [bad["row"] for bad in check_data(str(path))["bad_rows"]] == [8]
+    drop = {"bad_rows": "drop"}
+    found, read = check_data(str(path), columns=drop), read_data(str(path), columns=drop)
+    assert found["usable"]
+    assert set(found["notes"]) <= set(read.notes)
+    assert any("rows left out" in note for note in found["notes"])

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.data.rows import checked
 from trueness.data.columns import Columns
 from trueness.data.labels import match_labels
 from trueness.data.table import open_table
@@ -14,7 +15,7 @@ from trueness.errors import UserError
 from trueness.kinds import check_data
 from trueness.kinds.text.data.datasets import load_text, read_folder
 from trueness.kinds.text.data.examples import RawExample
-from trueness.kinds.text.data.folder import checked, open_rows
+from trueness.kinds.text.data.folder import open_rows
 from trueness.kinds.text.data.texts import read_texts
 
 LONG = ("the first rather long text", "the second rather long text")
@@ -208,7 +209,7 @@ def test_bytes_without_meaning_on_windows_are_latin_1_and_mixed_files_keep_broke
     assert pairs(read_texts(file)) == [("café \x81", 1)]
     assert "train.csv: read as Latin-1, since it is not UTF-8" in read_texts(file).notes
     file = write(tmp_path / "train.csv", "text,label\nüber,1\n".encode() + b"caf\xe9,0\n")
-    assert list(checked(open_rows(file)))[1][1] == "the line is not UTF-8"
+    assert checked(open_rows(file))[1][1] == "the line is not UTF-8"
     assert pairs(read_texts(file, bad_rows="drop")) == [("über", 1)]
     lines = "\n".join(json.dumps({"text": text, "label": 1}, ensure_ascii=False) for text in ("über", "café"))
     assert pairs(read_texts(write(tmp_path / "a.jsonl", lines, "utf-16"))) == [("über", 1), ("café", 1)]

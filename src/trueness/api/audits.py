@@ -29,7 +29,7 @@ from trueness.audits.tasks import LOOKED
 from trueness.audits.trials import INFORMATIVE
 from trueness.audits.verdict import Judged
 from trueness.boundary import because, quoted
-from trueness.engine import Listener, ProgressFile, Store, Task
+from trueness.engine import Listener, ProgressFile, Store, Task, TimeUpError
 from trueness.engine.encoding import digest
 from trueness.errors import UserError
 from trueness.explainers.contract import Explainer
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 _TO_COME = 4
 """Checks of an explainer for which models have to be trained."""
+_ENDING = 3.0
+"""Seconds of a budget that are kept for the verdicts and the report."""
+_OVER = "the budget was over before they were; the same command goes on"
 _PROBED = 6
 """Examples that costs are measured on."""
 _LOADED = (
@@ -158,7 +161,7 @@ def audit(
     on_trial = subject(where)
     kind = kind_of(on_trial, data)
     modules = (*_LOADED, *kind.models.modules(on_trial))
-    if executor is None:
+    if executor is None and not (place / "runs").is_dir():
         engine.begin(modules)  # processes need not wait for what is done here meanwhile
     family = family_of(on_trial, family, data)
     chosen = _chosen(kind, on_trial, explainers, family)
@@ -176,7 +179,11 @@ def audit(
         "columns": dict(columns or {}),
     }
     request = _Request(kind, on_trial, common, chosen, _checked_sizes(common, chosen, asked), seconds, planned)
+    if (done := _done_before(request, place, listener)) is not None:
+        return _audit_of(*done, begin)
     with contextlib.ExitStack() as stack:
+        if executor is None:
+            engine.begin(modules)
         made = made_here([on_trial, *chosen])
         pool = stack.enter_context(open_executor(executor, workers, devices, modules, made))
         if executor is None:
@@ -188,15 +195,48 @@ def audit(
         slots = getattr(pool, "slots", None) or getattr(pool, "_max_workers", None) or 1
         check_done(engine.run([read], stored, Here()))
         LOOKED.clear()
-        study, left_out = _recorded(stored, request, read) or _sized(stored, pool, request, read, slots)
+        left = _Left(begin, seconds)
+        study, left_out = _recorded(stored, request, read) or _sized(stored, pool, request, read, slots, left)
+        cheap = None
         if seconds is not None and study.train_models:
-            study, left_out = _cheap_first(study, left_out, stored, pool, watched)
+            cheap = study.model_copy(update={"train_models": False, "request_digest": ""})
+            study, left_out = _cheap_first(study, left_out, stored, pool, watched, left)
         target = plan(study)
-        check_done(engine.run([target], stored, pool, listener=watched))
+        try:
+            check_done(engine.run([target], stored, pool, listener=watched, seconds=left()))
+        except TimeUpError:
+            if cheap is None:
+                raise left.over("its trials were done") from None
+            # Without the digest of the request, so that the same command goes on with the rest.
+            study, target = cheap, plan(cheap)
+            left_out = (*left_out, f"no models were trained: {_OVER}")
+        if executor is None:  # all that was to be done is in the store: processes need not end in good order
+            pool.shutdown(cancel_futures=True)
+    return _audit_of(study, left_out, stored, target, begin)
+
+
+def _audit_of(study: AuditStudy, left_out: Sequence[str], stored: Store, target: Task, begin: float) -> AuditRun:
+    """The audit that the run left, which is recorded."""
     stored.record_run("audit", target.key, {**json.loads(study.model_dump_json()), "left_out": list(left_out)})
     shown = {name: getattr(study, name) for name in _TOLD}
     took = {"seconds": time.monotonic() - begin, "settings": shown}
     return read_audit(stored, target, left_out).model_copy(update=took)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """The seconds of a budget that are left for tasks; None where there is no budget."""
+
+    begin: float
+    budget: float | None
+
+    def __call__(self) -> float | None:
+        return None if self.budget is None else max(0.0, self.begin + self.budget - _ENDING - time.monotonic())
+
+    def over(self, before: str) -> UserError:
+        """What to say where it is over before anything can be said of the explainers."""
+        more = "the same command goes on where it stopped; or give more, or fewer explainers"
+        return UserError(f"The budget of {self.budget:g} s was over before {before}: {more}.")
 
 
 def _open_everywhere(pool: Executor, request: _Request) -> None:
@@ -283,14 +323,36 @@ def _looked(kind: Kind, model: Path | str, family: str | None, data: Any, column
     return found
 
 
-def _read(request: _Request, looked: Any, place: Path) -> Task:
-    """The task that reads the data. They are read here, before there is a store, unless they were read before."""
+def _done_before(
+    request: _Request, place: Path, listener: Listener | None
+) -> tuple[AuditStudy, tuple[str, ...], Store, Task] | None:
+    """A finished audit of the same things, all of which is in the store, unharmed: nothing has to be started."""
+    if not (place / "runs").is_dir():
+        return None
+    stored = Store.open(place)
+    known = _recorded(stored, request, _read_task(request))
+    if known is None or not stored.has((target := plan(known[0])).key):
+        return None
+    found = engine.survey([target], stored)
+    if found.needed or found.damaged:
+        return None
+    with listening(listener) as hears:
+        hears.planned(len(found.tasks), len(found.tasks))
+    return *known, stored, target
+
+
+def _read_task(request: _Request) -> Task:
     study = AuditStudy(**{**request.common, **request.sizes, "explainers": request.explainers})
     (source,) = study.datasets
-    read = read_task(study, request.model, source)
+    return read_task(study, request.model, source)
+
+
+def _read(request: _Request, looked: Any, place: Path) -> Task:
+    """The task that reads the data. They are read here, before there is a store, unless they were read before."""
+    read, source, common = _read_task(request), request.common["datasets"][0], request.common
     if not (place.is_dir() and any(place.iterdir()) and Store.open(place).has(read.key)):
         if looked is None:
-            looked = _looked(request.kind, request.model, study.family, source, study.columns)
+            looked = _looked(request.kind, request.model, common["family"], source, common["columns"])
         LOOKED[str(Path(source))] = looked
     return read
 
@@ -317,14 +379,17 @@ def _recorded(store: Store, request: _Request, read: Task) -> tuple[AuditStudy, 
 
 
 def _sized(
-    store: Store, pool: Executor, request: _Request, read: Task, slots: int
+    store: Store, pool: Executor, request: _Request, read: Task, slots: int, left: _Left
 ) -> tuple[AuditStudy, tuple[str, ...]]:
     """The study: a few examples are explained to see what everything costs, then the sizes are chosen."""
     kind, model, family = request.kind, request.model, request.common["family"]
     foils = [foil for foil in kind.foils if foil not in request.explainers]
     how = {"kind": read.parameters["kind"], "model": model, "family": family, "examples": _PROBED}
     measured = probe({"read": read}, explainers=[*request.explainers, *map(kind.explainers.reference, foils)], **how)
-    check_done(engine.run([measured], store, pool))
+    try:
+        check_done(engine.run([measured], store, pool, seconds=left()))
+    except TimeUpError:
+        raise left.over("every explainer was tried on one example") from None
     costs, about = store.get(measured.key).read("costs"), store.get(read.key).read("told")
     refused = {name: why for name, why in costs["refused"].items() if name in request.explainers}
     able = [name for name in request.explainers if name not in refused]
@@ -335,7 +400,8 @@ def _sized(
     like = None if kind.relatives is None else kind.relatives.like(model, family)
     costs["trains"] = like is not None
     costs["retrains"] = like is not None and kind.relatives is not None and kind.relatives.retraining(like) is not None
-    costs["passes"] = (0.0, 0.0) if kind.relatives is None else kind.relatives.passes
+    costs["passes"] = (0.0, 0.0) if like is None or kind.relatives is None else kind.relatives.passes(like)
+    costs["spent"] = spent = time.monotonic() - left.begin
     usual = {} if kind.sizes is None or request.budget is not None else dict(kind.sizes(model))
     if "examples" in usual:
         usual["examples"] = min(usual["examples"], about["rows"])
@@ -350,7 +416,7 @@ def _sized(
                 tuple(foils),
                 found.settings,
                 kind.words,
-                found.seconds,
+                found.seconds - spent,
                 sizing.parts(found.settings, costs, kind.words),
                 found.left_out,
                 refused,
@@ -363,12 +429,15 @@ def _sized(
 
 
 def _cheap_first(
-    study: AuditStudy, left_out: tuple[str, ...], store: Store, pool: Executor, listener: Listener | None
+    study: AuditStudy, left_out: tuple[str, ...], store: Store, pool: Executor, listener: Listener | None, left: _Left
 ) -> tuple[AuditStudy, tuple[str, ...]]:
     """The trials that need no training; where these decide every verdict, no model is trained."""
     cheap = study.model_copy(update={"train_models": False})
     target = plan(cheap)
-    check_done(engine.run([target], store, pool, listener=listener))
+    try:
+        check_done(engine.run([target], store, pool, listener=listener, seconds=left()))
+    except TimeUpError:
+        raise left.over("the trials that need no training were done") from None
     found = [one for one in read_audit(store, target).explainers if not one.foil]
     if not all(failed_for_good(one, _TO_COME * len(found)) for one in found):
         return study, left_out

@@ -20,7 +20,15 @@ LONGEST = 366 * 86_400
 _SPARE = 0.93
 """Of the budget is planned for."""
 _STARTING = 8.0
-"""Seconds until the workers can begin."""
+"""Seconds until the workers can begin, where nobody says how many have passed."""
+_ENDING = 3.0
+"""Seconds for verdicts and the report."""
+_AT_ONCE = 1 << 12
+"""Units of a call: examples beyond them are another one."""
+_BATCH = 32
+"""Examples of a step of training."""
+_LEARNED = 0.7
+"""Of the examples that models are trained on; the others are for development and tests."""
 _EACH = 0.15
 """Seconds that a task takes beside its work."""
 LEAST_POOL = 100
@@ -123,50 +131,72 @@ def settings_of(rung: Mapping[str, Any], rows: int, pool: int) -> dict[str, Any]
 
 
 def parts(settings: Mapping[str, Any], costs: Mapping[str, Any], words: Words) -> dict[str, float]:
-    """Seconds of work, on one worker, by what they are for; what a model costs to train is 0 where none is."""
+    """Seconds of work, on one worker, by what they are for; what a model costs to train is 0 where none is.
+
+    Each call of a method or of the model costs something, whatever the number of its examples.
+    """
     hiding = f"hiding {words.units}"
     look, found = costs["look"], {"explaining": 0.0, "random weights": 0.0, hiding: 0.0, "training": 0.0}
     found |= {"planted evidence": 0.0, "relatives": 0.0, "retraining": 0.0, "other": costs["open"]}
-    levels = len(settings["hidden_shares"])
+    levels, calls = len(settings["hidden_shares"]), costs.get("calls", {})
     hidden = 1 + 2 * levels + 8
     models = settings["planted_models"] if costs["trains"] and settings["training_examples"] >= LEAST_POOL else 0
-    for name, each in costs["explainers"].items():
+
+    def asked(name: str, number: int, times: int = 1) -> float:
+        """Seconds to ask a method about so many examples, so many times."""
+        least = 1 + number * costs["units"] // _AT_ONCE if number else 0
+        return float(times * (costs["explainers"][name] * number + calls.get(name, 0.0) * least))
+
+    orders = (settings["shuffles"] + 2 * bool(settings["layerwise_examples"])) * bool(costs["layers"])
+    found["random weights"] += orders * costs.get("shuffle", 0.0)
+    for name in costs["explainers"]:
         number = min(settings["examples"], settings.get("fewer_examples", {}).get(name, settings["examples"]))
         repeated = min(settings["repeat_examples"], number) if name in costs["random"] else 0
-        repeated += min(settings["edit_examples"], number) + settings["alone_examples"]
-        found["explaining"] += each * (number + repeated)
+        found["explaining"] += asked(name, number) + asked(name, repeated)
+        found["explaining"] += asked(name, min(settings["edit_examples"], number))
+        found["explaining"] += asked(name, 1, min(settings["alone_examples"], number))
         layers = 2 * costs["layers"] + 2 * settings["noise_draws"]
-        shaken = min(settings["shuffled_examples"], number) * settings["shuffles"]
-        found["random weights"] += each * (shaken + settings["layerwise_examples"] * layers) if costs["layers"] else 0.0
+        if costs["layers"]:
+            found["random weights"] += asked(name, min(settings["shuffled_examples"], number), settings["shuffles"])
+            found["random weights"] += asked(name, settings["layerwise_examples"], layers)
         found[hiding] += look * number * hidden
-        found["planted evidence"] += models * each * settings["planted_examples"]
+        found["planted evidence"] += asked(name, settings["planted_examples"], models)
         if models:
-            found["relatives"] += min(settings["companion_examples"], number) * (each + look * (1 + 2 * levels))
-            found["relatives"] += 2 * min(settings["relative_examples"], number) * each
+            some = min(settings["companion_examples"], number)
+            found["relatives"] += asked(name, some) + look * some * (1 + 2 * levels)
+            found["relatives"] += asked(name, min(settings["relative_examples"], number), 2)
             retrained = settings["retrained_models"] * len(RETRAINED)
-            found["retraining"] += retrained * settings["training_examples"] * each
+            found["retraining"] += asked(name, settings["training_examples"], retrained)
         found["other"] += 5 * _EACH
-    found[hiding] += look * settings["examples"] * (2 * costs["units"] + 4 * hidden)  # the best order
+    found[hiding] += look * settings["examples"] * (2 * costs["units"] + 5 * hidden)  # the best order
+    found["other"] += 4 * _EACH * models
     if models:
-        found["relatives"] += look * min(settings["companion_examples"], settings["examples"]) * 2 * costs["units"]
+        some = min(settings["companion_examples"], settings["examples"])
+        found["relatives"] += look * some * (2 * costs["units"] + 5 * hidden)
     if settings["searched_examples"]:
         found[hiding] += settings["searched_examples"] * look * 1500
-    learned = 0.7 * settings["training_examples"] * costs["learn"]
+
+    def learning(examples: int) -> float:
+        """Seconds of a pass over so many examples, of which some are for development and tests."""
+        learned = _LEARNED * examples
+        return float(learned * costs["learn"] + costs.get("learn_call", 0.0) * (1 + learned // _BATCH))
+
     passes, masked = costs["passes"]
-    found["training"] += models * 0.7 * min(settings["training_examples"], PLANTED_ON) * costs["learn"] * passes
+    found["training"] += models * learning(min(settings["training_examples"], PLANTED_ON)) * passes
     if models:
         trained = bool(settings["companion_examples"]) + 2 * bool(settings["relative_examples"])
         again = 2 + len(RETRAINED) * len(costs["explainers"])
-        found["training"] += learned * masked * trained
-        found["retraining"] += learned * masked * again * settings["retrained_models"]
+        pass_of_all = learning(settings["training_examples"])
+        found["training"] += pass_of_all * masked * trained
+        found["retraining"] += pass_of_all * masked * again * settings["retrained_models"]
     return found
 
 
 def estimate(settings: Mapping[str, Any], costs: Mapping[str, Any], workers: int) -> float:
-    """Seconds until such an audit ends."""
+    """Seconds that such an audit takes, with what has passed already."""
     work = sum(parts(settings, costs, Words()).values())
     # The last tasks leave workers idle, and models are trained one by one.
-    return _STARTING + float(costs["open"]) + 1.15 * work / workers
+    return float(costs.get("spent", _STARTING) + costs["open"] + _ENDING + 1.15 * work / workers)
 
 
 def choose(

@@ -44,7 +44,7 @@ UNEXPECTED = 70
 """The exit status of an error of the program itself, as in sysexits.h."""
 
 
-def _version(show: bool) -> None:
+def _show_version(show: bool) -> None:
     if show:
         print(f"trueness {__version__}")
         raise typer.Exit
@@ -53,7 +53,7 @@ def _version(show: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     debug: Annotated[  # read before all else, since reading the arguments may fail
         bool, typer.Option("--debug", help="Show where in the program an error arose; stands before the command.")

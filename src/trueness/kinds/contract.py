@@ -251,8 +251,7 @@ class Known:
 class Relatives(Protocol):
     """How models like the audited one are trained."""
 
-    @property
-    def passes(self) -> tuple[float, float]:
+    def passes(self, like: Mapping[str, Any]) -> tuple[float, float]:
         """About how many passes over the data training takes: with planted evidence, and of the others."""
 
     def like(self, model: Path | str, family: Any = None) -> Mapping[str, Any] | None:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
-from trueness.boundary import check_folder, is_file, quoted, read_settings
+from trueness.boundary import check_folder, is_file, quoted, read_settings, reading
 from trueness.errors import UserError, install
 
 SAFELY: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
@@ -47,8 +47,14 @@ def import_transformers() -> Any:
     return transformers
 
 
-def check_files(path: Path) -> list[Path]:
-    """The files of weights of a folder; refused is one that would run or fetch something, or holds no safetensors."""
+def check_saved(path: Path, others: str = "") -> list[Path]:
+    """The files of weights of a folder; refused is one that would run or fetch something, or holds no safetensors.
+
+    `others` says which there are where there is no such folder.
+    """
+    with reading(path):
+        if not path.is_dir():
+            raise UserError(f"There is no folder {path} with a saved transformer{f'; {others}' if others else '.'}")
     if not is_file(path / "config.json"):
         raise UserError(f"{path} is not a saved transformer: it has no config.json.")
     if is_file(path / "adapter_config.json"):
@@ -64,7 +70,10 @@ def check_files(path: Path) -> list[Path]:
                 )
             if "attn_implementation" in key and "/" in str(value):
                 raise UserError(f"{file} asks for attention code from elsewhere ({quoted(value)}): take that line out.")
-    return sorted(path.glob("*.safetensors"))
+    files = sorted(path.glob("*.safetensors"))
+    if not files:
+        raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
+    return files
 
 
 def _check_index(file: Path) -> None:
@@ -142,6 +151,22 @@ def class_names(name: str, config: Any) -> tuple[str, ...]:
     if set(config.id2label) != set(range(config.num_labels)):
         raise UserError(f"{name}: id2label of its configuration names other classes than 0 to {config.num_labels - 1}.")
     return tuple(str(config.id2label[number]) for number in range(config.num_labels))
+
+
+def attention_of(config: Any) -> str:
+    """How the attention of a model with that configuration is computed."""
+    return getattr(config, "_attn_implementation", None) or "eager"
+
+
+@contextlib.contextmanager
+def computing_attention(config: Any, how: str) -> Iterator[None]:
+    """With the implementation of that name; then as it was."""
+    before = config._attn_implementation
+    config._attn_implementation = how
+    try:
+        yield
+    finally:
+        config._attn_implementation = before
 
 
 @contextlib.contextmanager

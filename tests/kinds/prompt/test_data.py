@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tests.inline import Here
-from trueness.engine import Store, task
+from trueness.engine import Store, run, task
 from trueness.errors import UserError
 from trueness.kinds import kind_of_data
 from trueness.kinds.prompt.data.prompts import PromptDataset, PromptExample, PromptExamples
@@ -109,22 +109,22 @@ def test_texts_are_prompts_of_a_model_with_label_words(tmp_path):
         read(path, model=Labelled())
 
 
+ONE = PromptExample("q", ("a", "b"), "x", (1,), ("y",), "do", (1, 0), (1, 0), 0, (0, 1))
+KEPT = PromptDataset("mine", ("answer", "other answers"), {"all": PromptExamples([ONE])}, ("a note",))
+
+
+@task("test/kept-prompts", version=1)
+def kept(inputs):
+    return DATA.pack(KEPT)
+
+
 def test_a_dataset_comes_back_from_a_store(tmp_path):
-    one = PromptExample("q", ("a", "b"), "x", (1,), ("y",), "do", (1, 0), 0, (0, 1), (1, 0))
-    data = PromptDataset("mine", ("answer", "other answers"), {"all": PromptExamples([one])}, ("a note",))
-
-    @task("test/kept-prompts", version=1)
-    def kept(inputs):
-        return DATA.pack(data)
-
-    from trueness import engine
-
     store = Store.open(tmp_path / "store", create=True)
     target = kept({})
-    engine.run([target], store, Here())
+    assert run([target], store, Here()).complete
     stored = store.get(target.key)
     assert DATA.holds(stored)
-    assert DATA.unpack(stored) == data
+    assert DATA.unpack(stored) == KEPT
 
 
 @pytest.mark.parametrize("labels", ["positive", "yes,yes", ",", "yes,"])

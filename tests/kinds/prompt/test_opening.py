@@ -9,7 +9,8 @@ import torch
 from tests.kinds.prompt.models import CONTEXTS, EXAMPLE, QUESTION
 from trueness.errors import UserError
 from trueness.kinds.prompt.data.prompts import PromptExample
-from trueness.kinds.prompt.models.opening import open_model, recognises
+from trueness.kinds.prompt.models.opening import open_model
+from trueness.kinds.prompt.models.recognising import recognises
 from trueness.kinds.prompt.models.tiny import tiny_model
 from trueness.models.network import inspecting
 from trueness.models.refusals import check_suitable

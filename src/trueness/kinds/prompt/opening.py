@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueness.errors import UserError
-from trueness.kinds.prompt.models.opening import open_model, recognises
+from trueness.kinds.prompt.models.recognising import recognises
 from trueness.models.families import LABEL_WORDS, Family, ModelsOfFamilies
 from trueness.plugins import is_function
 from trueness.registry import Registry
@@ -66,6 +66,8 @@ class PromptModels(ModelsOfFamilies):
             from trueness.kinds.prompt.models.functions import open_function
 
             return open_function(model)
+        from trueness.kinds.prompt.models.opening import open_model
+
         if family is None:
             return open_model(model, device)
         words = self.families[family] if isinstance(family, str) else family

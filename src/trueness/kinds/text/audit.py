@@ -24,6 +24,8 @@ FOILS = ("random", "blurred[leave-one-out]", "token-number")
 _STOPS = (".", "!", "?")
 _SETTABLE = ("embedding", "hidden", "activation", "normaliser")
 """What of a network's shape a model like it takes over."""
+_FROM_SCRATCH = (6.0, 25.0)
+"""Passes until planted evidence is learned, and until what the audited model says is."""
 _LONGER = {"default": "dry-run", "default-pair": "dry-run-pair"}
 """Recipes for those who do not learn by the usual one; fine-tuning for longer would break any budget."""
 
@@ -113,7 +115,9 @@ class WordPlanter:
 class TextRelatives:
     """Classifiers of the audited one's family, from scratch or fine-tuned from its folder."""
 
-    passes = (6.0, 3.0)
+    def passes(self, like: Mapping[str, Any]) -> tuple[float, float]:
+        """Fine-tuning begins near the end; from scratch it takes far longer."""
+        return (6.0, 3.0) if like["pretrained"] is not None else _FROM_SCRATCH
 
     def like(self, model: Path | str, family: Any = None) -> dict[str, Any] | None:
         """A folder's family and shape; a function has nothing to train."""

@@ -18,7 +18,7 @@ from trueness.kinds.image.models.network import ImageNetwork
 from trueness.models.pretrained import (
     SAFELY,
     check_classes,
-    check_files,
+    check_saved,
     check_size,
     class_names,
     import_transformers,
@@ -51,9 +51,7 @@ class TransformersImageModel(ImageModel):
 def open_folder(path: Path, device: str = "cpu") -> ImageModel:
     """The classifier that a folder holds; nothing of it is run, and nothing is fetched."""
     transformers = import_transformers()
-    files = check_files(path)
-    if not files:
-        raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
+    files = check_saved(path)
 
     def processor_of() -> Any:
         check_size(path, shapes_of(files), transformers.AutoModelForImageClassification.from_config)

@@ -177,7 +177,7 @@ class PromptSplit:
         self.sizes: npt.NDArray[np.int64] = np.array([len(one.names) for one in coded], dtype=np.int64)
         self._first_units = np.concatenate([[0], np.cumsum(self.sizes)])
         self._units_gone = torch.zeros(self.tokens, dtype=torch.bool, device=self.device)
-        self._draws_hidden: np.random.Generator | None = None
+        self._draws_gone: np.random.Generator | None = None
 
     def __len__(self) -> int:
         return len(self.coded)
@@ -211,7 +211,7 @@ class PromptSplit:
     def hidden_at_random(self, seed: int) -> PromptSplit:
         """Every second prompt as it is, of the others a random share of units hidden; drawn anew for every pass."""
         other = copy.copy(self)
-        other._draws_hidden = np.random.default_rng([seed, *b"hidden"])
+        other._draws_gone = np.random.default_rng([seed, *b"hidden"])
         return other
 
     def only(self, rows: npt.ArrayLike) -> PromptSplit:
@@ -261,10 +261,10 @@ class PromptSplit:
         )
 
     def _drawn(self, gone: Tensor) -> Tensor:
-        if self._draws_hidden is None:
+        if self._draws_gone is None:
             return gone
-        share = np.where(self._draws_hidden.random(len(gone)) < 0.5, 0.0, self._draws_hidden.random(len(gone)))
-        return gone | torch.from_numpy(self._draws_hidden.random(gone.shape) < share[:, None]).to(self.device)
+        share = np.where(self._draws_gone.random(len(gone)) < 0.5, 0.0, self._draws_gone.random(len(gone)))
+        return gone | torch.from_numpy(self._draws_gone.random(gone.shape) < share[:, None]).to(self.device)
 
     def in_order(self, max_tokens: int = 1 << 17) -> Iterator[tuple[npt.NDArray[np.intp], PromptBatch]]:
         """Batches of similar length, shortest first, each with the numbers of its prompts."""

@@ -36,9 +36,9 @@ def example_of(row: Mapping[str, Any], counts: Counter[str]) -> PromptExample | 
     if not isinstance(question, str) or not question.strip():
         return "there is no question"
     given = _listed(_first(row, CONTEXTS))
-    if given is None or None in map(_text, given):
+    if given is None or None in map(_passage_text, given):
         return "the passages are no list of texts"
-    texts = [_text(one) for one in given]
+    texts = [_passage_text(one) for one in given]
     kept = [number for number, text in enumerate(texts) if text and text.strip()]
     counts[EMPTY] += len(texts) - len(kept)
     answer = _first(row, ANSWERS)
@@ -89,7 +89,7 @@ def _listed(value: Any) -> list[Any] | None:
     return list(value) if isinstance(value, list | tuple) else None
 
 
-def _text(one: Any) -> str | None:
+def _passage_text(one: Any) -> str | None:
     if isinstance(one, str):
         return one
     if not isinstance(one, Mapping):
@@ -121,7 +121,7 @@ def _cited(
 
 
 def _id(one: Any) -> str:
-    return str(one.get("id", _text(one))) if isinstance(one, Mapping) else str(one)
+    return str(one.get("id", _passage_text(one))) if isinstance(one, Mapping) else str(one)
 
 
 def _order(row: Mapping[str, Any], given: Sequence[Any], kept: Sequence[int]) -> tuple[int, ...] | None:

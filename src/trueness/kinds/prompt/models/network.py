@@ -16,7 +16,7 @@ from trueness.kinds.prompt.models.reader import Likelihood, Reader, of_tokens
 from trueness.kinds.prompt.models.sequences import Wanted
 from trueness.models.network import Network
 from trueness.models.packing import memory_for_batches
-from trueness.models.pretrained import quiet
+from trueness.models.pretrained import attention_of, quiet
 
 Score = Literal["auto", "likelihood", "contrast"]
 SCORES = ("auto", "likelihood", "contrast")
@@ -234,7 +234,7 @@ class PromptNetwork(Network):
     @contextlib.contextmanager
     def _with_weights(self) -> Iterator[None]:
         """Fused kernels hide attention; then as it was."""
-        before = self.model.config._attn_implementation
+        before = attention_of(self.model.config)
         self.model.set_attn_implementation("eager")
         try:
             yield

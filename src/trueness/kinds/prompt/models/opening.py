@@ -11,28 +11,17 @@ from typing import Any
 
 import torch
 
-from trueness.boundary import check_folder, is_file, read_settings, reading
+from trueness.boundary import check_folder, reading
 from trueness.errors import UserError, install
 from trueness.kinds.prompt.data.coding import Units
 from trueness.kinds.prompt.data.form import Form
 from trueness.kinds.prompt.models.prompt_model import PromptModel, network_of
-from trueness.kinds.text.models.pretrained import check_saved
-from trueness.models.pretrained import check_size, quiet, shapes_of
+from trueness.kinds.prompt.models.recognising import APART, architectures_in, gguf_in, pair_of
+from trueness.models.pretrained import SAFELY, check_saved, check_size, quiet, shapes_of
 from trueness.models.saved import check_finite
 from trueness.rehearsal import rehearse
 
-_CAUSAL = ("ForCausalLM", "LMHeadModel")
-_APART = ("ForConditionalGeneration", "ForSeq2SeqLM")
 _UNREADABLE = "cannot be read as a language model with a tokeniser"
-
-
-def recognises(model: Any) -> bool:
-    """Whether a folder, a pair or a pipeline holds a language model that generates; nothing of it is run."""
-    if isinstance(model, str | Path):
-        path = Path(model)
-        return _gguf(path) is not None or _generates(_architectures(path))
-    pair = pair_of(model)
-    return pair is not None and _generates([type(pair[0]).__name__])
 
 
 def open_model(
@@ -62,17 +51,15 @@ def open_folder(path: Path) -> tuple[Any, Any]:
         import transformers
     except ImportError as error:
         raise UserError(f"Language models need an extra: {install('llm')}.") from error
-    safely: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    file, weights = _gguf(path), list[Path]()
+    safely: dict[str, Any] = dict(SAFELY)
+    file, weights = gguf_in(path), list[Path]()
     if file is not None:
         _check_gguf(file)
         safely |= {"gguf_file": file.name}
         path = file.parent
     else:
         weights = check_saved(path)
-        if not weights:
-            raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
-    apart = file is None and any(name.endswith(_APART) for name in _architectures(path))
+    apart = file is None and any(name.endswith(APART) for name in architectures_in(path))
     kind: Any = transformers.AutoModelForSeq2SeqLM if apart else transformers.AutoModelForCausalLM
 
     def tokeniser() -> Any:
@@ -101,37 +88,6 @@ def open_folder(path: Path) -> tuple[Any, Any]:
     if max(tokenizer.get_vocab().values()) >= model.get_input_embeddings().num_embeddings:
         raise UserError(f"{path}: the tokeniser has more tokens than the model: they do not belong together.")
     return model.eval(), tokenizer
-
-
-def pair_of(model: Any) -> tuple[Any, Any] | None:
-    """A model of transformers and its tokeniser, as a pair or as a pipeline has them."""
-    network, tokenizer = (
-        model
-        if isinstance(model, tuple) and len(model) == 2
-        else (getattr(model, "model", None), getattr(model, "tokenizer", None))
-    )
-    return (network, tokenizer) if hasattr(tokenizer, "pad_token_id") and hasattr(network, "config") else None
-
-
-def _generates(architectures: Sequence[str]) -> bool:
-    return any(str(name).endswith((*_CAUSAL, *_APART)) for name in architectures)
-
-
-def _architectures(path: Path) -> list[str]:
-    """What config.json says that a folder holds."""
-    config = read_settings(path / "config.json") if is_file(path / "config.json") else None
-    names = config.get("architectures") if isinstance(config, dict) else None
-    return [str(name) for name in names] if isinstance(names, list) else []
-
-
-def _gguf(path: Path) -> Path | None:
-    """The only GGUF file of a folder without a configuration, or the file itself."""
-    if path.suffix == ".gguf" and is_file(path):
-        return path
-    if not path.is_dir() or is_file(path / "config.json"):
-        return None
-    found = sorted(path.glob("*.gguf"))
-    return found[0] if len(found) == 1 else None
 
 
 def _check_gguf(file: Path) -> None:

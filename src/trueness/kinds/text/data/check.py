@@ -8,15 +8,11 @@ from typing import Any
 
 from trueness.data.check import counts, leakage
 from trueness.data.columns import Columns
-from trueness.data.faults import Faults, Gap
 from trueness.kinds.text.data.dataset import TextDataset
 from trueness.kinds.text.data.datasets import TEXT_DATASETS, load_text, refuse_columns
 from trueness.kinds.text.data.examples import RawExample
-from trueness.kinds.text.data.files import tidied
-from trueness.kinds.text.data.folder import checked, find_splits, open_rows
-
-_Rows = list[tuple[int, RawExample]]
-"""Examples with the numbers of their rows."""
+from trueness.kinds.text.data.files import Numbered, read_file, tidied
+from trueness.kinds.text.data.folder import find_splits
 
 
 def check_texts(source: str, *, root: str | Path | None = None, columns: Columns | None = None) -> dict[str, Any]:
@@ -31,7 +27,7 @@ def check_texts(source: str, *, root: str | Path | None = None, columns: Columns
 
 
 def _check_prepared(dataset: TextDataset) -> dict[str, Any]:
-    rows: dict[str, _Rows] = {split: [] for split in dataset.splits}
+    rows: dict[str, Numbered] = {split: [] for split in dataset.splits}
     for split, part in dataset.splits.items():
         for number, one in enumerate(part, start=1):
             other = None if one.tokens_b is None else " ".join(one.tokens_b)
@@ -47,29 +43,23 @@ def _check_prepared(dataset: TextDataset) -> dict[str, Any]:
 
 
 def _check_text(source: str, files: dict[str, Path], columns: Columns | None) -> dict[str, Any]:
-    rows: dict[str, _Rows] = {}
+    rows: dict[str, Numbered] = {}
     bad: list[dict[str, Any]] = []
     splits = {}
     notes: dict[str, None] = {}
+    asked = columns or Columns()
     for split, file in files.items():
-        rows[split], opened, gaps = [], open_rows(file, columns), Faults()
-        notes |= dict.fromkeys(opened.notes)
-        for number, row in checked(opened):
-            if isinstance(row, Gap):
-                gaps.add(row, number)
-            elif isinstance(row, str):
-                bad.append({"file": file.name, "row": number, "problem": row})
-            else:
-                rows[split].append((number, row))
-        if gaps:
-            notes[f"{file.name}: {gaps.count:,} rows are empty or without a label, and left out: {gaps}"] = None
+        rows[split], told = read_file(
+            file, asked, lambda file, row, problem: bad.append({"file": file.name, "row": row, "problem": problem})
+        )
+        notes |= dict.fromkeys(told)
         splits[split] = {"file": file.name, **_describe(rows[split])}
-    raw, told = tidied({split: [row for _, row in part] for split, part in rows.items()})
-    notes |= dict.fromkeys(told)
+    raw, spellings = tidied({split: [row for _, row in part] for split, part in rows.items()}, drops=asked.drops)
+    notes |= dict.fromkeys(spellings)
     labels = {split: {str(row.label) for row in part} for split, part in raw.items()}
     train = labels.pop("train", set())
     unseen = {split: sorted(found - train) for split, found in labels.items() if train and found - train}
-    empty = [split for split, part in rows.items() if not part]
+    empty = [split for split, part in raw.items() if not part]
     return {
         "dataset": source,
         "usable": not bad and not empty and not unseen,
@@ -82,7 +72,7 @@ def _check_text(source: str, files: dict[str, Path], columns: Columns | None) ->
     }
 
 
-def _describe(rows: _Rows) -> dict[str, Any]:
+def _describe(rows: Numbered) -> dict[str, Any]:
     lengths = [len(row.text.split()) for _, row in rows]
     labels: dict[tuple[str, str | None], set[Any]] = {}
     for _, row in rows:
@@ -98,6 +88,6 @@ def _describe(rows: _Rows) -> dict[str, Any]:
     }
 
 
-def _leakage(rows: dict[str, _Rows]) -> list[dict[str, Any]]:
+def _leakage(rows: dict[str, Numbered]) -> list[dict[str, Any]]:
     """Rows of a later split whose text is also in an earlier one."""
     return leakage({split: [(number, (row.text, row.text_b)) for number, row in part] for split, part in rows.items()})

@@ -133,12 +133,6 @@ def rows_of(table: Table, asked: Columns, *, labelled: bool = False) -> Rows:
     return Rows(columns, tuple(notes), table)
 
 
-def checked(rows: Rows) -> Iterator[tuple[int, RawExample | str]]:
-    """Rows as labelled examples, or what is wrong with one; a `Gap` where the text or the label is missing."""
-    for number, row in rows:
-        yield number, usable(row) or Gap("there is no label")
-
-
 def usable(row: Row | str) -> RawExample | str | None:
     """A labelled example, or what is wrong with a row; None: nothing but that it has no label."""
     if isinstance(row, str):

