@@ -140,11 +140,11 @@ def test_an_adversary_in_words():
     same = {**row, "first": "b", "second": "b", "weight": 0.5, "exact": True, "unknown": ["b"]}
     assert "50% on 'b', the rest on 'b'" in describe_pair(same), "two places of one word"
     assert "unknown to the model: b" in describe_pair(same)
-    hostile = {**row, "words": ["<b>", "c"], "first": "c", "second": "c", "weight": 1, "exact": True}
+    hostile = {**row, "words": ["<u>", "c"], "first": "c", "second": "c", "weight": 1, "exact": True}
     found = tn.AdversarialAttention(pd.DataFrame([hostile]), epsilon=0.05)
     for shown in (adversary_page(found), found._repr_html_()):
-        assert "<b>" not in shown
-        assert "&lt;b&gt;" in shown
+        assert "<u>" not in shown
+        assert "&lt;u&gt;" in shown
     assert "epsilon = 0.05" in adversary_page(found)
 
 
@@ -159,11 +159,11 @@ def test_texts_outside_the_limits_of_training_are_noted(model):
 
 
 def test_heat_maps_are_escaped_and_coloured():
-    explanation = Explanation("e", ("<b>", "x"), (1.0, -0.5), "p", 0.9, "p", (True, True))
+    explanation = Explanation("e", ("<u>", "x"), (1.0, -0.5), "p", 0.9, "p", (True, True))
     page = explanation_page([explanation, replace(explanation, explainer="f", signed=False)])
     for shown in (page, explanation._repr_html_()):
-        assert "<b>" not in shown
-        assert "&lt;b&gt;" in shown
+        assert "<u>" not in shown
+        assert "&lt;u&gt;" in shown
     assert "default-src 'none'" in page
     assert 'name="viewport"' in page
     assert page.count("<article") == 1, "one text, two rows"

@@ -147,7 +147,7 @@ def test_advice_counts_what_more_of_one_size_can_do():
     both = measured(change=0.36 + texts + draws[:, None])
     check = lines_of({"mine": both}, (), missing_planted="no", planted_required=False)["mine"][0].checks[0]
     assert check.size == "shuffled_examples"
-    number = _needed(check, 4)
+    number = _needed(check, _Ways(4, 60, 60, WORDS))
     evidence, level = check.found.evidence, levels(4).passes
     assert evidence.p_above(0.25, times=number / 60) <= level
     assert evidence.p_above(0.25, times=(number - 20) / 60) > level

@@ -172,7 +172,7 @@ def test_maps_of_a_whole_dataset_are_of_what_is_looked_at(squares):
     gold = tn.explain(model, squares, "gradient", target="gold").scores
     assert np.array_equal(gold, tn.explain(model, turned, "gradient", target="gold").scores)
     assert tn.evaluate(model, turned) == tn.evaluate(model, squares)
-    coded, _ = looked_at(model, turned, None, 12, gold=True)
+    coded, *_ = looked_at(model, turned, None, 12, gold=True)
     assert coded.labels.tolist() == looked_at(model, squares, None, 12, gold=True)[0].labels.tolist()
     others = ImageDataset("others", ("cat", "dog"), turned.splits)
     with pytest.raises(UserError, match="The labels are cat, dog"):

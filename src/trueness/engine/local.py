@@ -101,7 +101,7 @@ class LocalExecutor(Executor):
 
 class _Slot:
     def __init__(self, device: str, modules: tuple[str, ...] = (), sent: Mapping[str, bytes] | None = None) -> None:
-        self._device, self._modules, self._sent = device, modules, sent or {}
+        self._device, self._preload, self._sent = device, modules, sent or {}
         self._pool: ProcessPoolExecutor | None = None
         self._killed = False
         self._changing = threading.Lock()
@@ -125,9 +125,9 @@ class _Slot:
             self._pool = None
         except (OSError, EOFError):  # no process could be started
             self._pool = None
-            if not self._modules:
+            if not self._preload:
                 raise
-            self._modules = ()
+            self._preload = ()
         try:
             return self._given(fn, args, kwargs)
         except OSError:
@@ -135,10 +135,10 @@ class _Slot:
             raise
 
     def _given(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Future[T]:
-        with _starting, _main_not_imported(), warm.starting(self._modules) as context:
+        with _starting, _main_not_imported(), warm.starting(self._preload) as context:
             _mend_tracker()
             if self._pool is None:
-                given = (self._device, self._sent, dict(os.environ) if self._modules else None)
+                given = (self._device, self._sent, dict(os.environ) if self._preload else None)
                 self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_start, initargs=given)
             return self._pool.submit(fn, *args, **kwargs)
 

@@ -56,7 +56,7 @@ if sys.platform == "linux":
         """As Python's, with a server of ours."""
 
         def _launch(self, process_obj: Any) -> None:
-            data, buffer = spawn.get_preparation_data(process_obj._name), io.BytesIO()
+            data, buffer = spawn.get_preparation_data(process_obj.name), io.BytesIO()
             set_spawning_popen(self)
             try:
                 reduction.dump(data, buffer)
