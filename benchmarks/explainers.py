@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from captum import attr  # type: ignore[import-untyped]
+from captum import attr
 
 from benchmarks.report import TIE, line, ratio
 from trueness.explainers.masked_copies import KernelShap, Lime

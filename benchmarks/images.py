@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from captum import attr  # type: ignore[import-untyped]
+from captum import attr
 from torch import nn
 
 from benchmarks.report import TIE, line, ratio, seconds

@@ -41,8 +41,8 @@ def contests(one: Setting, ferret: Ferret | None = None) -> list[Contest]:
         return lambda: explainer.attribute(network, batch, 0)[0, 1:-1]
 
     def captum(kind: str, size: str, most: int, *, reduce: str = "sum", **options: Any) -> dict[str, Callable[[], Any]]:
-        from captum import attr  # type: ignore[import-untyped]
-        from captum._utils.models.linear_model import SkLearnLinearRegression  # type: ignore[import-untyped]
+        from captum import attr
+        from captum._utils.models.linear_model import SkLearnLinearRegression
 
         def run(at_once: int | None) -> Tensor:
             torch.manual_seed(one.seed)
