@@ -123,7 +123,7 @@ def test_a_failing_study_says_which_task(tmp_path, monkeypatch):
 
 def test_bad_arguments(tmp_path):
     with pytest.raises(UserError, match="workers"):
-        tn.run("roar-synthetic", store=tmp_path / "s", workers=0)
+        tn.run("roar-synthetic", store=tmp_path / "s", workers=-1)
     for devices in ([], ["banana"], ["cuda:99"]):
         with pytest.raises(UserError, match="device"):
             tn.run("roar-synthetic", store=tmp_path / "s", devices=devices)

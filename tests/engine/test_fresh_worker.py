@@ -27,10 +27,10 @@ def test_a_fresh_worker_has_its_device_and_one_thread_and_ends_with_its_parent(m
         def start(self):
             made.append("started")
 
-    monkeypatch.setattr(local, "os", types.SimpleNamespace(environ=environment, dup2=lambda *_: None))
+    monkeypatch.setattr(local, "os", types.SimpleNamespace(environ=environment, dup2=lambda *_: None, getpid=os.getpid))
     monkeypatch.setattr(local, "threading", types.SimpleNamespace(Thread=Thread))
     monkeypatch.setattr(signal, "signal", lambda *args: signals.append(args))
-    _start("cuda:1")
+    _start("cuda:1", {})
     assert environment == {
         "TRUENESS_DEVICE": "cuda:1",
         "OMP_NUM_THREADS": "1",
@@ -41,7 +41,7 @@ def test_a_fresh_worker_has_its_device_and_one_thread_and_ends_with_its_parent(m
     assert signals == [(signal.SIGINT, signal.SIG_IGN)]
     assert made == [(_wait_for_parent, True), "started"]
     environment["PYTORCH_CUDA_ALLOC_CONF"] = "mine"
-    _start("cuda:1")
+    _start("cuda:1", {})
     assert environment["PYTORCH_CUDA_ALLOC_CONF"] == "mine", "what a person chose stands"
 
 

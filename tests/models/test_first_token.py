@@ -5,6 +5,7 @@ from tests.models.test_transformer import EXAMPLES, batch_of
 from tests.models.transformers import FAMILIES, model
 from trueness.kinds.text.models.first_token import AFTER_ATTENTION
 from trueness.kinds.text.models.transformer import Transformer
+from trueness.models.pretrained import computing_attention
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -38,7 +39,7 @@ def test_training_is_as_it_was():
     network, batch = Transformer(model("bert")), batch_of(EXAMPLES)
     network.train()
     torch.manual_seed(0)
-    with network._computing_attention("sdpa"):
+    with computing_attention(network.model.config, "sdpa"):
         wanted = network._run(batch, None, weights=False).logits
     torch.manual_seed(0)
     assert torch.equal(network.logits(batch), wanted)

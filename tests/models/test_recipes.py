@@ -28,10 +28,10 @@ KNOWN = {
     "twin@attefa2022": "9880c3ab2b",
     "wiegreffe2019": "e1372cd3b0",
     "zhou2022": "f880a89493",
-    "fine-tune": "51b843bd70",
-    "fine-tune@court2022": "bbe383fbd2",
-    "fine-tune@madsen2022": "abb967955c",
-    "planted": "93f5afa4e0",
+    "fine-tune": "2b0232d61f",
+    "fine-tune@court2022": "009af66d92",
+    "fine-tune@madsen2022": "4f62c829fe",
+    "planted": "eb457b0107",
 }
 
 

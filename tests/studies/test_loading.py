@@ -177,7 +177,7 @@ def test_files_that_a_study_cannot_use_are_refused_before_it_runs(tmp_path, monk
     Path("mine", "test.csv").write_text(one + "so so,neither\n")
     with pytest.raises(UserError, match="mine, split test: the label 'neither' does not occur"):
         plan(load_study("recursive-roar", {**settings, "datasets": "mine"}))
-    Path("mine", "test.csv").write_text(one + ",bad\n")
+    Path("mine", "test.csv").write_text(one + "so so,bad,more\n")
     with pytest.raises(UserError, match=r"test\.csv, row 4"):
         plan(load_study("recursive-roar", {**settings, "datasets": "mine"}))
     Path("mine", "test.csv").write_text("text,label\na good film,1\na bad film,0\n")

@@ -61,11 +61,11 @@ def local_executor(
     """Processes of this machine that share the devices in turn: one per core, of a GPU a few, unless it is said."""
     if workers is not None and not isinstance(workers, int):
         raise UserError(f"The number of workers must be a whole number, not {workers!r}.")
+    if not devices:
+        raise UserError("At least one device must be named, such as cpu or cuda:0.")
     number = workers if workers is not None else _usual(devices)
     if number < 1:
         raise UserError(f"The number of workers must be at least 0, not {number}.")
-    if not devices:
-        raise UserError("At least one device must be named, such as cpu or cuda:0.")
     for device in devices:
         check_device(device)
     return LocalExecutor([devices[index % len(devices)] for index in range(number)], modules, sent)

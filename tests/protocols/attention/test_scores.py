@@ -39,6 +39,7 @@ def test_scores_come_in_the_order_of_the_paper(by):
         expected += [("rank-biased overlap", pair)] if first == "attention" else []
         expected += [] if "leave-one-out@jw2019" in (first, second) else [("noise ceiling of Kendall tau", pair)]
     expected += [
+        ("largest weight times length", "learned attention"),
         ("median change of output when attention is permuted", "permutations"),
         ("median change of output when attention is permuted", "closed form (normal approximation)"),
         ("largest divergence within epsilon", "search@jw2019"),

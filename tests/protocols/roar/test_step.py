@@ -1,6 +1,7 @@
 """Oracles: data in which it is known which tokens decide."""
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -82,7 +83,7 @@ def test_texts_are_coded_once_for_models_that_read_alike():
 
     coded = Coded(data)
     first, again, other = (
-        Reader(None, Vocabulary(words), data.classes)
+        Reader(SimpleNamespace(), Vocabulary(words), data.classes)
         for words in (data.vocabulary.words, data.vocabulary.words, data.vocabulary.words[:-1])
     )
     splits = coded.by(first)
