@@ -7,7 +7,7 @@ LOCKED := $(PIP) --require-hashes --no-deps --requirement
 INSTALL := $(PIP) --constraint constraints.txt --no-build-isolation
 TOOLS := .venv/tools/bin
 
-.PHONY: demo readme test quick check bench bench-peers fuzz kill-test mutate coverage wheel docs locks licences sbom advisories soak results clean
+.PHONY: demo readme test long quick check bench bench-peers fuzz kill-test mutate coverage wheel docs locks licences sbom advisories soak results clean
 .DEFAULT_GOAL := demo
 
 .venv/bin/python:
@@ -34,11 +34,15 @@ readme: demo
 	OMP_NUM_THREADS=1 $(BIN)/python tools/run_readme.py
 
 test: check
-	$(BIN)/pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder -m "not long"
+
+# What `make test` leaves out: single tests that take half a minute or more.
+long: .venv/dev.stamp
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder -m long
 
 # What most changes need: no whole studies; under 90 seconds on two cores.
 quick: .venv/dev.stamp
-	$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "not slow"
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "not slow and not long"
 
 check: .venv/dev.stamp
 	$(BIN)/ruff format --check .
@@ -110,7 +114,7 @@ mutate: .venv/dev.stamp
 # Which lines the quick tests never run.
 coverage: .venv/dev.stamp
 	$(PIP) 'pytest-cov==7.1.0'
-	$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "not slow" --cov=trueness --cov-report=term:skip-covered --cov-report=html:build/coverage
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "not slow and not long" --cov=trueness --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 # A wheel in dist/, installed into an environment of its own, and the demo run with it in a folder without the repository.
 wheel: .venv/run.stamp

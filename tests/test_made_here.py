@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -79,8 +80,13 @@ def test_the_same_things_have_the_same_digest_in_every_process():
         "from tests.test_made_here import table, pipeline; from trueness import carried;"
         "print(carried.carry(pipeline(table())), carried.carry(lambda value: value + 1))"
     )
-    said = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout}
-    said |= {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout}
+    here = Path(__file__).resolve().parents[1]
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=here)
+        for _ in range(2)
+    ]
+    assert [run.returncode for run in runs] == [0, 0], runs[0].stderr
+    said = {run.stdout for run in runs}
     assert len(said) == 1
     first, second = carried.carry(lambda value: value + 1), carried.carry(lambda value: value + 2)
     assert first != second

@@ -29,6 +29,7 @@ def test_every_built_in_study_gives_the_same_bytes_twice(twice):
     assert "attention/seeds" in {task for task, _ in first.values()}
 
 
+@pytest.mark.long
 def test_a_killed_driver_of_all_studies_gives_the_same_bytes(twice, folder, tmp_path):
     """Once, with a local pool; `make kill-test` kills a hundred, on Dask and Parsl too."""
     kills = Kills(folder, {"local": "local"}, twice[0], seed=1)
@@ -37,7 +38,7 @@ def test_a_killed_driver_of_all_studies_gives_the_same_bytes(twice, folder, tmp_
     assert sum(kills.killed.values()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_driver_of_audits_of_all_kinds_gives_the_same_bytes(folder, tmp_path):
     work = {"studies": {}, "audits": audits(tmp_path / "audits")}
     finish(start(tmp_path / "undisturbed", folder, PYTHONHASHSEED="1", **work), tmp_path / "undisturbed")

@@ -31,7 +31,7 @@ NOT_RUN = {
     "pip install ": "changes the environment",
     "trueness run recursive-roar": "takes hours",
     "trueness run …": "needs a cluster",
-    "trueness explain my_llm/": "needs a language model",
+    "trueness demo llm": "needs a language model",
 }
 """How a command begins, and why it is left out."""
 SERVERS = ("trueness serve", "trueness rate")

@@ -27,7 +27,7 @@ def test_nothing_printed_is_kept(path):
     assert path.stat().st_size < 20_000
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_its_results(path, tmp_path):
     read = nbformat.read(path, as_version=4)
