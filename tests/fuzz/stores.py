@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -127,7 +128,8 @@ def take_request(given, folder):
     async def send(message):
         said.append(message)
 
-    asyncio.run(site()[0](scope, receive, send))
+    with ThreadPoolExecutor(1) as thread:  # a browser's tests may have left a loop running in this one
+        thread.submit(asyncio.run, site()[0](scope, receive, send)).result()
     status = said[0]["status"]
     assert status < 500, status
     if not known and status == 200:
